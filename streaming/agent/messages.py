@@ -1,0 +1,122 @@
+"""What agent and client say to each other besides rows: small JSON objects, each a frozen value here."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from streaming.errors import AgentError
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A value that crosses the wire as JSON."""
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """From JSON. Fields that are not known are passed over: the other side may be newer.
+
+        Raises:
+            AgentError: it is not such a message.
+        """
+        try:
+            fields: dict[str, Any] = json.loads(data)
+            return cls(**{name: value for name, value in fields.items() if name in cls.__slots__})
+        except (ValueError, TypeError, AttributeError) as error:
+            raise AgentError(f"not a message of kind {cls.__name__}: {data[:200]!r} ({error})") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Message):
+    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before."""
+
+    consumer: str
+    start_from: str
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Message):
+    """What an agent is and how far it has come. ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read."""
+
+    agent: str
+    version: str
+    journal: str
+    cluster_id: str
+    brokers: list[int]
+    unreadable_metadata: list[int]
+    logs: int
+    caught_up: bool
+    seq: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest(Message):
+    """How far does a budget reach? ``journal`` and ``after`` are the end of the last plan ("" and -1 before the first); ``budget`` in bytes of logs, None
+    for all there is; ``wait_ms``: how long to wait where there is nothing new."""
+
+    consumer: str
+    journal: str
+    after: int
+    budget: int | None
+    wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Message):
+    """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning. ``again``: something before ``after`` has not arrived."""
+
+    agent: str
+    journal: str
+    seq: int
+    total: int
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Message):
+    """A ticket: the events of ``journal`` up to ``upto`` behind ``after``, which is ``after_total`` bytes; -1 for the consumer's own beginning."""
+
+    consumer: str
+    journal: str
+    after: int
+    after_total: int
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Message):
+    """Spark will not ask again for what lies up to ``seq``."""
+
+    consumer: str
+    journal: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Message):
+    """One segment of a log as it lies on disk; ``size`` in bytes."""
+
+    broker: int
+    log_dir: str
+    topic: str
+    partition: int
+    segment: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Logs(Message):
+    """All segments that an agent can scan."""
+
+    logs: list[Log]
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """From JSON, see `Message.decode`."""
+        plain: list[Any] = super(Logs, cls).decode(data).logs
+        return cls([Log(**each) for each in plain])

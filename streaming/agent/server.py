@@ -1,0 +1,74 @@
+"""The Flight server: messages and tickets in, answers and rows out."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pyarrow.flight as flight
+
+from streaming.agent.batches import list_logs, scan_segment
+from streaming.agent.messages import Committed, Hello, Log, Logs, PlanRequest, Range
+from streaming.agent.service import Service
+from streaming.errors import AgentError, SegtailError
+from streaming.rows import BATCHES
+from streaming.units import Address
+
+log = logging.getLogger(__name__)
+
+ROWS_A_BATCH = 65_536
+
+
+class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves one agent on one address. ``port`` is the real one when 0 was asked for."""
+
+    def __init__(self, service: Service, listen: Address) -> None:
+        super().__init__(f"grpc://{listen.host}:{listen.port}")
+        self._service = service
+        self._actions: dict[str, Callable[[bytes], bytes]] = {
+            "status": lambda _: service.status().encode(),
+            "hello": lambda body: service.hello(Hello.decode(body)).encode(),
+            "plan": lambda body: service.plan(PlanRequest.decode(body)).encode(),
+            "received": lambda body: _told(service.received, Range.decode(body)),
+            "logs": lambda _: Logs(list_logs(service.watcher.log_dirs)).encode(),
+            "committed": lambda body: _told(service.committed, Committed.decode(body)),
+        }
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
+        """Answer a message."""
+        del context
+        answer = self._actions.get(action.type)
+        if answer is None:
+            raise flight.FlightServerError(f"segtail: this agent knows no action {action.type!r}: are job and agent of the same version?")
+        body = action.body.to_pybytes() if action.body is not None else b"{}"
+        try:
+            yield flight.Result(answer(body))
+        except SegtailError as error:
+            raise flight.FlightServerError(f"segtail: {error}") from error
+
+    def list_actions(self, context: flight.ServerCallContext) -> list[tuple[str, str]]:
+        """What can be asked."""
+        del context
+        return [(name, "") for name in self._actions]
+
+    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
+        """Stream the rows of a ticket."""
+        del context
+        kind, _, body = ticket.ticket.partition(b" ")
+        try:
+            if kind == b"events":
+                table = self._service.read(Range.decode(body))
+            elif kind == b"batches":
+                return flight.GeneratorStream(BATCHES, scan_segment(self._service.watcher.log_dirs, Log.decode(body)))
+            else:
+                raise AgentError(f"no such ticket: {ticket.ticket[:100]!r}")
+        except SegtailError as error:
+            raise flight.FlightServerError(f"segtail: {error}") from error
+        return flight.GeneratorStream(table.schema, iter(table.to_batches(max_chunksize=ROWS_A_BATCH)))
+
+
+_Told = TypeVar("_Told", Range, Committed)
+
+
+def _told(tell: Callable[[_Told], None], message: _Told) -> bytes:
+    tell(message)
+    return b"{}"

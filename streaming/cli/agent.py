@@ -1,0 +1,47 @@
+"""``segtail agent``: watch the log dirs of this host and serve what is appended."""
+
+import platform
+from pathlib import Path
+
+import click
+
+from streaming.cli.options import with_settings
+from streaming.settings import Settings
+from streaming.units import Address
+
+DEFAULT_LISTEN = Address("127.0.0.1", 8815)
+
+
+@click.command("agent")
+@with_settings("log_dirs", "beat", "consumer_expiry", "journal_max_bytes", "journal_max_age")
+@click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the agent keeps its journal.")
+@click.option("--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Where jobs find it. Port 0 takes any.")
+@click.option(
+    "--name", default=platform.node(), show_default="the host's", metavar="NAME", help="Its name in the metrics and in checkpoints."
+)
+@click.option("--address-file", type=click.Path(path_type=Path), hidden=True, help="Write the address into this file.")
+@click.option("--child", is_flag=True, hidden=True, help="End when standard input does.")
+def command(settings: Settings, journal: Path, listen: str, name: str, address_file: Path | None, child: bool) -> None:
+    """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
+
+    It reads Kafka's files, never writes or locks them. Without TLS it listens on loopback addresses only.
+    """
+    from streaming.agent.process import AgentOptions, serve
+    from streaming.watcher.consumers import Bounds
+
+    serve(
+        AgentOptions(
+            name=name,
+            log_dirs=settings.log_dirs,
+            journal=journal,
+            listen=Address.parse(listen),
+            beat_ms=int(settings.beat.total_seconds() * 1000),
+            bounds=Bounds(
+                settings.journal_max_bytes,
+                int(settings.journal_max_age.total_seconds() * 1000),
+                int(settings.consumer_expiry.total_seconds() * 1000),
+            ),
+            address_file=address_file,
+            child=child,
+        )
+    )

@@ -1,0 +1,71 @@
+"""The command ``segtail``: finds the subcommand, and turns what went wrong into a message and an exit status."""
+
+import importlib
+import sys
+
+import click
+
+from streaming import __version__
+from streaming.errors import SegtailError
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as a shell gives it (128 + SIGINT); ``run`` ends by itself and gives 0."""
+
+COMMANDS = {
+    "agent": "Watch the log dirs of this host and serve what is appended to jobs elsewhere.",
+    "config": "Print the configuration in effect, every option with what it means.",
+    "demo": "Run the job on a simulated broker, or on log dirs, with a live table.",
+    "run": "Watch log dirs, start the Spark job and serve /metrics.",
+}
+"""What each command does. It stands here and not in the commands' files so that ``--help`` imports none of them: some bring Spark."""
+
+_EPILOG = """\
+Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the
+defaults that `segtail config` prints.
+
+Exit status: 0 done, 1 failed, 2 not possible as asked (an option, a log dir, a port, a checkpoint, Java), 130 interrupted.
+"""
+
+
+class Commands(click.Group):
+    """Loads the file of a command when that command is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports the file of one command; None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"streaming.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the table of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
+def segtail() -> None:
+    """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.
+
+    It opens Kafka's files read-only and needs no Kafka client, no ACLs and no JMX.
+    """
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    try:
+        status = segtail.main(prog_name="segtail", standalone_mode=False)
+    except SegtailError as error:
+        click.echo(f"segtail: error: {error}", err=True)
+        sys.exit(error.exit_status)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,17 @@
+"""``segtail config``: the configuration in effect, as a file that ``--config`` reads."""
+
+import click
+
+from streaming.cli.options import with_settings
+from streaming.configuration import render_yaml
+from streaming.settings import OPTIONS, Settings
+
+
+@click.command("config")
+@with_settings(*OPTIONS)
+def command(settings: Settings) -> None:
+    """Print the configuration in effect, every option with what it means.
+
+    The output is a file for --config. Without options and environment it holds the defaults.
+    """
+    click.echo(render_yaml(settings), nl=False)

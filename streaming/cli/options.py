@@ -1,0 +1,100 @@
+"""Options that several commands share: each stands for the setting of its name."""
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import click
+
+from streaming import logs
+from streaming.configuration import load
+from streaming.settings import OPTIONS, Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_DEFAULTS = Settings()
+_CONFIG = "segtail.config"
+_OVERRIDES = "segtail.overrides"
+_METAVARS = {
+    "log_dirs": "DIR[,DIR...]",
+    "from": "earliest|active|latest",
+    "checkpoint": "DIR",
+    "listen": "HOST:PORT",
+    "replicas": "leaders|all",
+}
+
+
+def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
+    """Gives a command its settings as the first argument, and sets up its logs before it begins.
+
+    Args:
+        names: settings that the command takes as options of their own (``log_dirs`` as ``--log-dirs``). ``--config`` and ``--set``, by
+            which every setting can be given, are always there.
+    """
+
+    def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+        @wraps(command)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = click.get_current_context().meta
+            settings = load(given.get(_CONFIG), os.environ, given.get(_OVERRIDES, {}))
+            logs.configure(settings.log_level, settings.log_format)
+            return command(settings, *args, **kwargs)
+
+        decorated: Callable[P, R] = _set_option(_config_option(run))
+        for name in reversed(names):
+            decorated = _own_option(name)(decorated)
+        return decorated
+
+    return decorate
+
+
+def _own_option(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    option = OPTIONS[name]
+    default = option.form.show(getattr(_DEFAULTS, option.attribute))
+
+    def keep(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            context.meta.setdefault(_OVERRIDES, {})[name] = value
+
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        f"setting_{name}",
+        metavar=_METAVARS.get(name, "VALUE"),
+        help=option.description + (f"  [default: {default}]" if default else ""),
+        expose_value=False,
+        callback=keep,
+    )
+
+
+def _keep_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    context.meta[_CONFIG] = value
+
+
+def _keep_assignments(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{assignment} is not NAME=VALUE", context, parameter)
+        # An option of its own says the same thing more plainly, so it stands if both are given.
+        context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
+
+
+_config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read settings from this YAML file, of the form that `segtail config` prints.",
+    expose_value=False,
+    callback=_keep_config,
+)
+_set_option = click.option(
+    "--set",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Give any setting, or any option of Spark's (spark.…=…). May be repeated.",
+    expose_value=False,
+    callback=_keep_assignments,
+)

@@ -1,0 +1,134 @@
+"""Puts the settings together, and writes them down.
+
+A value comes from the command line, else from the environment (``SEGTAIL_<NAME>``), else from a YAML file, else it is the default.
+Whatever is not understood is an error that names the option and where it was written: an option with a typo must not quietly keep its
+default.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from streaming.errors import SettingsError
+from streaming.settings import OPTIONS, Settings
+
+ENVIRONMENT_PREFIX = "SEGTAIL_"
+
+# What Kubernetes sets in every container of a namespace with a Service named segtail or segtail-*: NAME=value, cut behind our prefix.
+_SERVICE_LINK = re.compile(
+    r"(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)=.*|PORT=(tcp|udp|sctp)://.*|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value and the words for where it was written."""
+
+    value: object
+    source: str
+
+
+def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Settings:
+    """Puts the settings together.
+
+    Args:
+        config: a YAML file, or None for none.
+        environ: the environment; only names that begin with ``SEGTAIL_`` count.
+        overrides: what the command line gave, by option name; a name that begins with ``spark.`` is one of Spark's.
+
+    Raises:
+        SettingsError: the file cannot be read, an option is unknown, or a value is not valid. Names every such option, where it was
+            written, and what is accepted.
+    """
+    given: dict[str, _Given] = {}
+    spark: dict[str, _Given] = {}
+    unknown: list[str] = []
+    for name, value in [*_of_file(config), *_of_environment(environ), *_of_command_line(overrides)]:
+        if name.startswith("spark."):
+            spark[name] = value
+        elif name == "spark" and isinstance(value.value, Mapping):
+            spark |= {str(key): _Given(item, value.source) for key, item in value.value.items()}
+        elif name in OPTIONS:
+            given[name] = value
+        else:
+            unknown.append(f'unknown option "{name}" {value.source}{_nearest(name)}')
+    if unknown:
+        raise SettingsError("; ".join(unknown))
+    values: dict[str, object] = {name: item.value for name, item in given.items()}
+    if spark:
+        values.setdefault("spark", {name: item.value for name, item in spark.items()})
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = dict.fromkeys(_in_words(detail, given | spark) for detail in error.errors())
+        raise SettingsError("; ".join(problems)) from error
+
+
+def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
+    if path is None:
+        return
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    if not isinstance(content, Mapping | None):
+        raise SettingsError(f"{path} is not a mapping of options to values")
+    for name, value in (content or {}).items():
+        yield str(name), _Given(value, f"in {path}")
+
+
+def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
+    for variable, value in sorted(environ.items()):
+        name = variable.removeprefix(ENVIRONMENT_PREFIX)
+        if name != variable and not _SERVICE_LINK.fullmatch(f"{name}={value}"):
+            yield name.lower(), _Given(_mapping(value) if name == "SPARK" else value, f"in the environment ({variable})")
+
+
+def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
+    for name, value in overrides.items():
+        yield name, _Given(_mapping(value) if name == "spark" and isinstance(value, str) else value, "on the command line")
+
+
+def _mapping(written: str) -> object:
+    """Reads Spark's options where only text can stand; what is no YAML mapping stays text, which `Settings` refuses."""
+    try:
+        return yaml.safe_load(written)
+    except (yaml.YAMLError, ValueError):
+        return written
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name, OPTIONS, n=1)
+    return f', did you mean "{near[0]}"?' if near else ""
+
+
+def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
+    name, *inner = (str(part) for part in detail["loc"])
+    item = given[inner[0]] if name == "spark" and inner else given[name]
+    value = {inner[0]: item.value} if name == "spark" and inner else item.value
+    shown = f'"{value}"' if isinstance(value, str) else _flow(value)
+    return f"{name} takes {OPTIONS[name].form.accepts}, not {shown} {item.source}"
+
+
+def _flow(value: object) -> str:
+    """One line of YAML, without the mark that ends a document of one scalar."""
+    return yaml.dump(value, default_flow_style=True, allow_unicode=True, width=1 << 20).removesuffix("...\n").strip()
+
+
+def render_yaml(settings: Settings) -> str:
+    """Writes every option with its value and what it means, in the form that `load` reads."""
+    blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
+    for option in OPTIONS.values():
+        value = option.form.show(getattr(settings, option.attribute))
+        comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
+        blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))
+    return "\n".join(blocks)

@@ -1,0 +1,94 @@
+"""Read ``__cluster_metadata-0`` from where the last look ended: newest snapshot first, then the log."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from streaming.disk.logdirs import LogDir
+from streaming.disk.segments import OpenSegment, list_segments
+from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.names import METADATA_TOPIC, MetadataSnapshot, parse_metadata_snapshot
+
+_READ_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
+
+
+class MetadataLog:
+    """The metadata log of one broker, in whichever of its log dirs it lies."""
+
+    def __init__(self, log_dirs: Iterable[LogDir]) -> None:
+        self._places = [log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in log_dirs]
+        self._file: OpenSegment | None = None
+        self._position = 0
+        self._size = -1
+
+    def restart(self) -> None:
+        """Begin anew at the next look."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._position, self._size = None, 0, -1
+
+    def advance(self, image: ClusterImage | None) -> ClusterImage:
+        """The image moved forward over what was appended since the last call; None begins one.
+
+        Raises:
+            FileNotFoundError: none of the log dirs holds the metadata log.
+            OSError: it cannot be read (its snapshots have mode 0400: only the broker's own user reads them).
+            FormatError: it is not understood. Call `restart` before the next try, and begin a new image.
+        """
+        if image is None or self._file is None:
+            self.restart()
+            image = self._begin()
+        while True:
+            size = self._opened.size()
+            if size < self._position:  # cut off: this node followed a leader that lost; the image may hold what never was committed
+                self.restart()
+                image = self._begin()
+                continue
+            if size == self._size:
+                return image
+            data = self._opened.read(self._position, _READ_BYTES)
+            used = image.apply(memoryview(data))
+            self._position += used
+            if not used:
+                self._size = size
+                if not self._roll():
+                    return image
+
+    @property
+    def _opened(self) -> OpenSegment:
+        assert self._file is not None
+        return self._file
+
+    def _directory(self) -> Path:
+        for place in self._places:
+            if place.is_dir():
+                return place
+        raise FileNotFoundError(f"no {METADATA_TOPIC}-0 in {', '.join(str(place.parent) for place in self._places)}: name its log dir too")
+
+    def _begin(self) -> ClusterImage:
+        directory = self._directory()
+        snapshots = [name for name in (parse_metadata_snapshot(path.name) for path in directory.iterdir()) if name is not None]
+        image = self._load(directory, max(snapshots)) if snapshots else ClusterImage()
+        segments = list_segments(directory)
+        if not segments:
+            raise FileNotFoundError(f"no segment in {directory}")
+        below = [segment for segment in segments if segment.base_offset <= image.next_offset]
+        first = (below or segments)[-1 if below else 0]
+        self._file, self._position, self._size = OpenSegment(first.path, first.base_offset), 0, -1
+        return image
+
+    @staticmethod
+    def _load(directory: Path, snapshot: MetadataSnapshot) -> ClusterImage:
+        data = (directory / snapshot.name).read_bytes()
+        return ClusterImage.from_snapshot(memoryview(data), snapshot.end_offset)
+
+    def _roll(self) -> bool:
+        """Go on in the next segment, if there is one."""
+        later = [segment for segment in list_segments(self._opened.path.parent) if segment.base_offset > self._opened.base_offset]
+        if not later:
+            return False
+        if self._opened.size() != self._size:
+            self._size = -1  # it grew before it was rolled: first to its end
+            return True
+        self._opened.close()
+        self._file, self._position, self._size = OpenSegment(later[0].path, later[0].base_offset), 0, -1
+        return True

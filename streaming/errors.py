@@ -1,0 +1,55 @@
+"""The one tree of errors that segtail raises on purpose.
+
+A message names the file, option or field and says what to do; the command line prints it without a traceback and exits with
+``exit_status``.
+"""
+
+
+class SegtailError(Exception):
+    """Root of every error that a user may see."""
+
+    exit_status = 1
+
+
+class UsageError(SegtailError):
+    """What the user asked for cannot be done as asked: a bad option, a log dir that is none, a port in use."""
+
+    exit_status = 2
+
+
+class SettingsError(UsageError):
+    """An option is unknown or its value is not valid. Names the option and where it came from."""
+
+
+class LogDirError(UsageError):
+    """A log dir does not exist, cannot be read, has no ``meta.properties``, or belongs to another cluster."""
+
+
+class CheckpointError(UsageError):
+    """The checkpoint belongs to another cluster or job, or is in use."""
+
+
+class JavaError(UsageError):
+    """No Java, or one that is too old."""
+
+
+class FormatError(SegtailError):
+    """Bytes that are not what Kafka writes.
+
+    Args:
+        what: what is wrong, in words.
+        position: byte position in the file, or None where there is none.
+    """
+
+    def __init__(self, what: str, position: int | None = None) -> None:
+        super().__init__(what if position is None else f"{what} at position {position}")
+        self.what = what
+        self.position = position
+
+
+class JournalError(SegtailError):
+    """The journal is held by another agent, or its file is damaged."""
+
+
+class AgentError(SegtailError):
+    """An agent could not be reached or refused to answer."""

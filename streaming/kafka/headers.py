@@ -1,0 +1,156 @@
+"""The headers of many batches as columns."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.errors import FormatError
+from streaming.kafka.layout import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    CURRENT_MAGIC,
+    HEADER,
+    HEADER_BYTES,
+    MIN_BATCH_BYTES,
+    OPAQUE_HEADER,
+    PREFIX_BYTES,
+)
+from streaming.kafka.legacy import read_entry
+from streaming.kafka.walk import Bytes, Positions
+from streaming.rows import CODECS
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Columns of equal length, one item a batch (a message of magic 0 or 1 counts as one), in the order of the log.
+
+    ``positions`` are bytes in the buffer they were read from; timestamps are Unix milliseconds, -1 none. ``headers`` are the raw 61 bytes, whose
+    fields after ``magic`` mean nothing where ``magic`` is below 2.
+    """
+
+    positions: Positions
+    headers: NDArray[np.void]
+    base_offset: Longs
+    last_offset: Longs
+    size: Longs
+    records: Longs
+    max_timestamp: Longs
+    leader_epoch: Longs
+    attributes: NDArray[np.int16]
+    magic: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @cached_property
+    def control(self) -> NDArray[np.bool_]:
+        """Control batches: transaction markers and the quorum's own records."""
+        control: NDArray[np.bool_] = (self.attributes & CONTROL_BIT) != 0
+        return control
+
+    @cached_property
+    def codec(self) -> NDArray[np.int16]:
+        """Codec ids, 0 to 7 (5 to 7 do not exist)."""
+        return self.attributes & CODEC_MASK
+
+    def take(self, items: slice | NDArray[np.bool_]) -> "Batches":
+        """Some of them, in order."""
+        return Batches(*(getattr(self, name)[items] for name in self.__dataclass_fields__))
+
+
+def read_headers(buffer: Bytes, positions: Positions) -> Batches:
+    """Read the headers at ``positions``, each the beginning of a whole entry of ``buffer``.
+
+    Raises nothing for what stands in them: `find_flaws` judges that. A legacy entry that cannot be read gets ``records`` -1.
+    """
+    headers = _gather(buffer, positions)
+    magic = headers["magic"].astype(np.int8)
+    base_offset = headers["base_offset"].astype(np.int64)
+    batches = Batches(
+        positions=positions,
+        headers=headers,
+        base_offset=base_offset,
+        last_offset=base_offset + headers["last_offset_delta"],
+        size=headers["batch_length"].astype(np.int64) + PREFIX_BYTES,
+        records=headers["records_count"].astype(np.int64),
+        max_timestamp=headers["max_timestamp"].astype(np.int64),
+        leader_epoch=headers["partition_leader_epoch"].astype(np.int64),
+        attributes=headers["attributes"].astype(np.int16),
+        magic=magic,
+    )
+    old = np.flatnonzero((magic == 0) | (magic == 1))
+    for item in old.tolist():
+        _read_legacy(buffer, batches, item)
+    return batches
+
+
+def _gather(buffer: Bytes, positions: Positions) -> NDArray[Any]:
+    count = len(positions)
+    whole = int(np.searchsorted(positions, len(buffer) - HEADER_BYTES, side="right"))
+    headers = np.empty(count, OPAQUE_HEADER)
+    if whole:  # every byte of the buffer is the beginning of an overlapping item: indexing copies the wanted ones whole
+        headers[:whole] = np.ndarray((len(buffer) - HEADER_BYTES + 1,), OPAQUE_HEADER, buffer=buffer, strides=(1,))[positions[:whole]]
+    for item in range(whole, count):  # entries of an old format may be shorter than a header, at the very end of the buffer
+        rest = bytes(buffer[int(positions[item]) :])
+        headers[item : item + 1] = np.frombuffer(rest.ljust(HEADER_BYTES, b"\0"), OPAQUE_HEADER)
+    return headers.view(HEADER)
+
+
+def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
+    position = int(batches.positions[item])
+    try:
+        entry = read_entry(buffer.data[position : position + int(batches.size[item])])
+    except FormatError:
+        batches.records[item] = -1
+        return
+    batches.base_offset[item], batches.last_offset[item] = entry.base_offset, entry.last_offset
+    batches.records[item], batches.max_timestamp[item] = entry.records, entry.timestamp
+    batches.leader_epoch[item], batches.attributes[item] = -1, entry.codec
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """The first batch of a range that Kafka cannot have written there: its item in the columns and what is wrong with it."""
+
+    item: int
+    what: str
+
+
+def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Longs) -> list[Flaw]:
+    """Find in each of several consecutive ranges the first batch that may not follow its predecessor.
+
+    Args:
+        firsts: the item of each range's first batch, ascending, beginning with 0; no range is empty.
+        expected_offsets: for each range the smallest offset that it may begin at. Larger ones are gaps of compaction and legal.
+
+    Returns:
+        At most one flaw a range, in order; what stands behind it in its range is not judged.
+    """
+    if not len(batches):
+        return []
+    following = np.empty(len(batches), np.int64)
+    following[1:] = batches.last_offset[:-1] + 1
+    following[firsts] = expected_offsets
+    checks = (
+        ((batches.magic < 0) | (batches.magic > CURRENT_MAGIC), "magic byte"),
+        ((batches.magic == CURRENT_MAGIC) & (batches.size < MIN_BATCH_BYTES), "batch length"),
+        (batches.codec >= len(CODECS), "codec"),
+        ((batches.records < 0) | (batches.records > batches.last_offset - batches.base_offset + 1), "records count"),
+        (batches.base_offset < following, "base offset"),
+        (batches.last_offset < batches.base_offset, "last offset"),
+    )
+    flawed = np.flatnonzero(np.logical_or.reduce([bad for bad, _ in checks]))
+    heads = np.unique(np.searchsorted(firsts, flawed, side="right"), return_index=True)[1]
+    return [Flaw(item, _describe(batches, item, next(name for bad, name in checks if bad[item]), int(following[item]))) for item in flawed[heads].tolist()]
+
+
+def _describe(batches: Batches, item: int, name: str, expected: int) -> str:
+    return (
+        f"bad {name}: magic {batches.magic[item]}, size {batches.size[item]}, offsets {batches.base_offset[item]} to {batches.last_offset[item]}, "
+        f"records {batches.records[item]}, attributes {batches.attributes[item] & 0xFFFF:#06x}, expected offset {expected} or above"
+    )

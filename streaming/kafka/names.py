@@ -1,0 +1,130 @@
+"""The names that Kafka gives to directories and files below a log dir.
+
+Rules: `LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Topic.validate`, `Snapshots.parse`.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+METADATA_TOPIC = "__cluster_metadata"
+"""Topic of the KRaft metadata log; its only partition is 0."""
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics that the broker itself writes as a coordinator (`Topic.INTERNAL_TOPICS`)."""
+
+META_PROPERTIES = "meta.properties"
+PARTITION_METADATA = "partition.metadata"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+
+_MAX_PARTITION = 2**31 - 1
+_MAX_OFFSET = 2**63 - 1
+
+
+class DirState(StrEnum):
+    """What the suffix of a partition directory says about the replica in it."""
+
+    LIVE = "live"
+    DELETE = "delete"  # on its way out; the topic part of the name may be cut short
+    FUTURE = "future"  # a second copy of a replica that moves to this log dir
+    STRAY = "stray"  # not assigned to this broker by the metadata; the topic part may be cut short
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDir:
+    """A partition directory, by its name."""
+
+    topic: str
+    partition: int
+    state: DirState
+
+
+class FileKind(StrEnum):
+    """The content of a file that belongs to one segment."""
+
+    LOG = "log"
+    INDEX = "index"
+    TIMEINDEX = "timeindex"
+    TXNINDEX = "txnindex"
+    SNAPSHOT = "snapshot"  # producer state before base_offset
+
+
+class FileStage(StrEnum):
+    """Where a segment's file is in its life."""
+
+    LIVE = "live"
+    DELETED = "deleted"  # renamed, unlinked a minute later
+    CLEANED = "cleaned"  # compaction's output, not whole yet
+    SWAP = "swap"  # whole, about to take the place of the live file
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A file of one segment, by its name."""
+
+    base_offset: int
+    kind: FileKind
+    stage: FileStage
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MetadataSnapshot:
+    """A finished snapshot of the metadata log: it covers the offsets below `end_offset`. Orders by age."""
+
+    end_offset: int
+    epoch: int
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        return f"{self.end_offset:020}-{self.epoch:010}.checkpoint"
+
+
+# Kafka itself accepts anything without spaces between the dot and the suffix.
+_MARKED = re.compile(r"(?P<name>\S+-\S+)\.\S+-(?P<state>delete|future|stray)", re.ASCII)
+_SUFFIXES = ("-delete", "-future", "-stray")
+_TOPIC_PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>0|[1-9][0-9]{0,9})", re.ASCII)
+_SEGMENT_FILE = re.compile(
+    r"(?P<base>[0-9]{20})\.(?P<kind>log|index|timeindex|txnindex|snapshot)(?:\.(?P<stage>deleted|cleaned|swap))?", re.ASCII
+)
+_METADATA_SNAPSHOT = re.compile(r"(?P<end>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint", re.ASCII)
+
+
+def parse_partition_dir(name: str) -> PartitionDir | None:
+    """The partition that a directory of this name holds, or None where the name is not a partition's.
+
+    A name ends with `-delete`, `-future` or `-stray` only where Kafka renamed the directory: a live one ends with the number.
+    """
+    state = DirState.LIVE
+    if name.endswith(_SUFFIXES):
+        marked = _MARKED.fullmatch(name)
+        if marked is None:
+            return None
+        name, state = name[: name.rindex(".")], DirState(marked["state"])
+    match = _TOPIC_PARTITION.fullmatch(name)
+    if match is None or match["topic"] in (".", ".."):
+        return None
+    partition = int(match["partition"])
+    return PartitionDir(match["topic"], partition, state) if partition <= _MAX_PARTITION else None
+
+
+def parse_segment_file(name: str) -> SegmentFile | None:
+    """The segment file of this name inside a partition directory, or None for every other file."""
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None or int(match["base"]) > _MAX_OFFSET:
+        return None
+    return SegmentFile(int(match["base"]), FileKind(match["kind"]), FileStage(match["stage"] or "live"))
+
+
+def parse_metadata_snapshot(name: str) -> MetadataSnapshot | None:
+    """The finished metadata snapshot of this name, or None (also for one that is being written or deleted)."""
+    match = _METADATA_SNAPSHOT.fullmatch(name)
+    if match is None or int(match["end"]) > _MAX_OFFSET:
+        return None
+    return MetadataSnapshot(int(match["end"]), int(match["epoch"]))
+
+
+def segment_file_name(base_offset: int, kind: FileKind) -> str:
+    """Name of a live file of the segment that begins at `base_offset`."""
+    return f"{base_offset:020}.{kind}"

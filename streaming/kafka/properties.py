@@ -1,0 +1,92 @@
+"""`meta.properties`, the identity of a log dir, and the Java properties format that it is written in."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streaming.errors import FormatError
+
+_MAX_INT = 2**31 - 1
+_SPACE = " \t\f"
+_NODE_ID = re.compile(r"[0-9]{1,10}", re.ASCII)
+_NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Whose log dir it is (`MetaProperties`, versions 0 and 1)."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: str | None
+
+
+def parse_meta_properties(data: bytes) -> MetaProperties:
+    """Reads `meta.properties`: version 0 calls the node `broker.id` (ZooKeeper), version 1 `node.id`.
+
+    Raises FormatError naming the property that is missing or wrong.
+    """
+    properties = dict(parse_properties(data))
+    version = properties.get("version", "0")
+    if version not in _NODE_ID_KEYS:
+        raise FormatError(f"version {version!r} is not known")
+    node_key = _NODE_ID_KEYS[version]
+    node_id = properties.get(node_key, "")
+    if not _NODE_ID.fullmatch(node_id) or int(node_id) > _MAX_INT:
+        raise FormatError(f"{node_key} {node_id!r} is not a node's number" if node_id else f"{node_key} is missing")
+    if not properties.get("cluster.id"):
+        raise FormatError("cluster.id is missing")
+    return MetaProperties(properties["cluster.id"], int(node_id), properties.get("directory.id"))
+
+
+def parse_properties(data: bytes) -> tuple[tuple[str, str], ...]:
+    """The (key, value) pairs of a file in Java's properties format, in order (`java.util.Properties.load`).
+
+    Raises FormatError for a malformed escape.
+    """
+    return tuple(_pair(line) for line in _logical_lines(data.decode("latin-1")))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without blank ones and comments; one that ends with an odd number of backslashes goes on in the next."""
+    joined = ""
+    continued = False
+    for natural in re.split(r"\r\n|\r|\n", text):
+        line = natural.lstrip(_SPACE)
+        if not continued and (not line or line[0] in "#!"):
+            continue
+        joined += line
+        continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        if continued:
+            joined = joined[:-1]
+        else:
+            yield joined
+            joined = ""
+    if joined:
+        yield joined
+
+
+def _pair(line: str) -> tuple[str, str]:
+    """Splits at the first separator (`=`, `:` or white space) that no backslash escapes."""
+    end = 0
+    while end < len(line) and line[end] not in "=:" + _SPACE:
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(_SPACE)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_SPACE)
+    return _unescape(line[:end]), _unescape(rest)
+
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if code == "u":
+        raise FormatError(f"malformed \\u escape in {match.string!r}")
+    return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROLS.get(code, code)

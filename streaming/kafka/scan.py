@@ -1,0 +1,107 @@
+"""The scan: pieces of several logs in one buffer, walked, checked and summed in one numpy pass.
+
+This is the only place where appended bytes are looked at; what it finds travels from here to the metrics.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.kafka.headers import Batches, find_flaws, read_headers
+from streaming.kafka.layout import HEADER_BYTES
+from streaming.kafka.sums import Sums, sum_ranges
+from streaming.kafka.walk import Bytes, Positions, Stop, walk, walk_lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes ``[start, end)`` of the buffer: a part of one log that begins at a batch.
+
+    ``expected_offset`` is the smallest offset its first batch may have; ``seeds`` are positions in the buffer where an index says that
+    batches begin (see `walk`), or None.
+    """
+
+    start: int
+    end: int
+    expected_offset: int
+    seeds: Positions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a piece holds.
+
+    ``end`` is the end of its last whole and sound batch in the buffer; ``flaw`` says in words why the batch there is not sound, ``stop`` why the
+    walk went no further otherwise. ``batches`` are those before ``end``; ``sums`` is None where there are none.
+    """
+
+    end: int
+    stop: Stop
+    flaw: str | None
+    batches: Batches
+    sums: Sums | None
+
+    @property
+    def anchor(self) -> bytes:
+        """The header of the last batch, 61 bytes: by it a later look knows whether the log was cut off and written anew."""
+        return bytes(self.batches.headers[-1].tobytes())
+
+    @property
+    def anchor_position(self) -> int:
+        """Where that header stands in the buffer."""
+        return int(self.batches.positions[-1])
+
+
+def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
+    """Scan pieces that follow each other in ``buffer`` without overlapping; one result a piece, in order."""
+    positions, ends, stops = _walk(buffer, pieces)
+    begins = np.searchsorted(positions, [piece.start for piece in pieces])
+    counts = np.diff(np.append(begins, len(positions)))
+    batches = read_headers(buffer, positions)
+    firsts = begins[counts > 0]
+    expected = np.array([piece.expected_offset for piece in pieces], np.int64)[counts > 0]
+    flaws = {int(np.searchsorted(begins, flaw.item, side="right")) - 1: flaw for flaw in find_flaws(batches, firsts, expected)}
+    whats: list[str | None] = [None] * len(pieces)
+    if flaws:
+        keep = np.ones(len(batches), bool)
+        for piece, flaw in flaws.items():
+            whats[piece] = flaw.what
+            ends[piece] = int(positions[flaw.item])
+            keep[flaw.item : begins[piece] + counts[piece]] = False
+            counts[piece] = flaw.item - begins[piece]
+        batches = batches.take(keep)
+        begins = np.cumsum(counts) - counts
+        firsts = begins[counts > 0]
+    sums = iter(sum_ranges(batches, firsts))
+    return [
+        Scanned(end, stop, what, batches.take(slice(begin, begin + count)), next(sums) if count else None)
+        for end, stop, what, begin, count in zip(ends, stops, whats, begins.tolist(), counts.tolist(), strict=True)
+    ]
+
+
+def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int], list[Stop]]:
+    if all(piece.seeds is None for piece in pieces):
+        starts, limits = np.array([(piece.start, piece.end) for piece in pieces], np.int64).reshape(-1, 2).T
+        lanes = walk_lanes(buffer, starts, limits)
+        return lanes.positions, lanes.reached.tolist(), [Stop(stop) for stop in lanes.stops.tolist()]
+    walks = [walk(buffer, piece.start, piece.end, piece.seeds) for piece in pieces]
+    return np.concatenate([one.positions for one in walks]), [one.end for one in walks], [one.stop for one in walks]
+
+
+def batch_size_at(head: bytes) -> int:
+    """The size of the batch whose first 12 bytes (or more) these are, whatever it is worth: judged only once it is whole."""
+    return 12 + int.from_bytes(head[8:12], "big", signed=True)
+
+
+def scan_header(head: bytes, expected_offset: int) -> Scanned:
+    """Scan one batch of magic 2 of which only the header is at hand (a batch larger than a buffer); ``head`` is its 61 bytes.
+
+    ``end`` of the result is the batch's size.
+    """
+    buffer = np.frombuffer(head[:HEADER_BYTES], np.uint8)
+    batches = read_headers(buffer, np.zeros(1, np.int64))
+    flaws = find_flaws(batches, np.zeros(1, np.intp), np.array([expected_offset]))
+    if flaws:
+        return Scanned(0, Stop.END, flaws[0].what, batches.take(slice(0, 0)), None)
+    return Scanned(int(batches.size[0]), Stop.END, None, batches, sum_ranges(batches, np.zeros(1, np.intp))[0])

@@ -1,0 +1,99 @@
+"""Reads the flexible messages of Kafka's protocol: compact strings and arrays, tagged fields (`ByteBufferAccessor`)."""
+
+import struct
+from collections.abc import Iterator
+
+from streaming.errors import FormatError
+from streaming.kafka.uuids import UUID_BYTES, uuid_text
+from streaming.kafka.varint import Bytes, read_uvarint
+
+_INT8, _INT16, _INT32, _INT64 = (struct.Struct(f">{code}") for code in "bhiq")
+
+
+class Reader:
+    """A position in the bytes of one message. Every method reads one value and moves on; FormatError where the bytes end too soon."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: Bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def int8(self) -> int:
+        return self._number(_INT8)
+
+    def int16(self) -> int:
+        return self._number(_INT16)
+
+    def int32(self) -> int:
+        return self._number(_INT32)
+
+    def int64(self) -> int:
+        return self._number(_INT64)
+
+    def boolean(self) -> bool:
+        return self.int8() != 0
+
+    def uvarint(self) -> int:
+        value, self._position = read_uvarint(self._data, self._position)
+        return value
+
+    def uuid(self) -> str:
+        return uuid_text(self._take(UUID_BYTES))
+
+    def string(self) -> str:
+        text = self.nullable_string()
+        if text is None:
+            raise FormatError("null where a string is expected", self._position)
+        return text
+
+    def nullable_string(self) -> str | None:
+        length = self.uvarint() - 1
+        if length < 0:
+            return None
+        try:
+            return str(self._take(length), "utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError("string is not UTF-8", self._position) from error
+
+    def count(self) -> int:
+        """The length of an array, -1 for null. Each of its items takes a byte or more, so a larger one is refused."""
+        count = self.uvarint() - 1
+        if count > len(self._data) - self._position:
+            raise FormatError("array longer than its message", self._position)
+        return count
+
+    def int32s(self) -> tuple[int, ...]:
+        """An array of int32; null is read as empty."""
+        return tuple(self.int32() for _ in range(self.count()))
+
+    def uuids(self) -> tuple[str, ...]:
+        """An array of UUIDs; null is read as empty."""
+        return tuple(self.uuid() for _ in range(self.count()))
+
+    def tagged_fields(self) -> "Iterator[tuple[int, Reader]]":
+        """The (tag, content) pairs at the end of a structure. A tag that the caller does not know is skipped by not reading it."""
+        for _ in range(self.uvarint()):
+            tag = self.uvarint()
+            yield tag, Reader(self._take(self.uvarint()))
+
+    def skip_tagged_fields(self) -> None:
+        for _ in self.tagged_fields():
+            pass
+
+    def end(self) -> None:
+        """Checks that nothing is left."""
+        if self._position != len(self._data):
+            raise FormatError("bytes behind the end of a message", self._position)
+
+    def _number(self, form: struct.Struct) -> int:
+        (value,) = form.unpack(self._take(form.size))
+        return int(value)
+
+    def _take(self, length: int) -> Bytes:
+        end = self._position + length
+        if end > len(self._data):
+            raise FormatError("message is cut short", self._position)
+        taken = self._data[self._position : end]
+        self._position = end
+        return taken

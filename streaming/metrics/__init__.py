@@ -1,0 +1,1 @@
+"""The metrics: definitions, the table of absolute values, its rendering, the HTTP server and its page."""

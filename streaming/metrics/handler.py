@@ -1,0 +1,83 @@
+"""One HTTP request and its answer: GET and HEAD, packed for who accepts it; every other method is refused."""
+
+import gzip
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import urlsplit
+
+from streaming.metrics.negotiation import accepts_gzip
+
+log = logging.getLogger(__name__)
+
+_MAX_BODY_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a request gets, before it is packed."""
+
+    status: HTTPStatus
+    content_type: str = "text/plain; charset=utf-8"
+    body: bytes
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Asks ``answer`` with the path and the ``Accept`` header; the rest of the arguments are the base class's."""
+
+    def __init__(self, answer: Callable[[str, str], Answer], *args: Any) -> None:
+        self._answer = answer
+        super().__init__(*args)  # which serves the request
+
+    def do_GET(self) -> None:
+        """Answer, with an error of status 500 where that fails."""
+        try:
+            answer = self._answer(urlsplit(self.path).path, self.headers.get("Accept", ""))
+        except Exception:
+            log.exception("no answer to %s", self.path)
+            answer = Answer(status=HTTPStatus.INTERNAL_SERVER_ERROR, body=b"an error; the log of the job has it\n")
+        self._send(answer)
+
+    def do_HEAD(self) -> None:
+        """Answer without the body."""
+        self.do_GET()
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        # The base class looks for a do_METHOD, and says 501 to a method that has none.
+        if name.startswith("do_"):
+            return self._refuse
+        raise AttributeError(name)
+
+    def _refuse(self) -> None:
+        self._send(Answer(status=HTTPStatus.METHOD_NOT_ALLOWED, body=b"only GET and HEAD\n"))
+        # A connection closed with bytes unread is reset, and the client might never see the answer.
+        self.connection.shutdown(socket.SHUT_WR)
+        self.rfile.read(_MAX_BODY_BYTES)
+
+    def _send(self, answer: Answer) -> None:
+        body = answer.body
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.send_header("Vary", "Accept, Accept-Encoding")
+        if accepts_gzip(self.headers.get("Accept-Encoding", "")):
+            # Level 1: 100 MB of labels shrink to a few MB in 0.2 s; more effort costs the scrape more than the network saves.
+            body = gzip.compress(body, compresslevel=1, mtime=0)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def version_string(self) -> str:
+        """The ``Server`` header: no versions for strangers."""
+        return "segtail"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are no news."""
+        log.debug(format, *args)

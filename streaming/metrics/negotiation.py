@@ -1,0 +1,50 @@
+"""Which format and encoding of the page a client wants, by its request headers (RFC 9110, section 12.5)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """One element of an Accept header: what, with what parameters, how much it is liked."""
+
+    name: str
+    parameters: dict[str, str]
+    quality: float
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Does this ``Accept`` header like OpenMetrics 1.0 better than Prometheus' text? Whoever says nothing gets text."""
+    openmetrics = text = 0.0
+    for offer in _offers(accept):
+        version = offer.parameters.get("version")
+        if offer.name == "application/openmetrics-text" and version in (None, "1.0.0"):
+            openmetrics = max(openmetrics, offer.quality)
+        elif offer.name in ("text/plain", "text/*", "*/*"):
+            text = max(text, offer.quality)
+    return openmetrics > 0 and openmetrics >= text
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Does this ``Accept-Encoding`` header allow gzip?"""
+    qualities = {offer.name: offer.quality for offer in _offers(accept_encoding)}
+    return qualities.get("gzip", qualities.get("*", 0.0)) > 0
+
+
+def _offers(header: str) -> Iterator[_Offer]:
+    for element in header.split(","):
+        name, *parameters = (part.strip() for part in element.split(";"))
+        if name:
+            pairs = dict(part.split("=", 1) for part in parameters if "=" in part)
+            yield _Offer(name.lower(), pairs, _quality(pairs.get("q", "1")))
+
+
+def _quality(value: str) -> float:
+    """How much an element is liked, 0 (not at all) to 1; 0 where that cannot be read."""
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0

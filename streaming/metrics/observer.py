@@ -1,0 +1,196 @@
+"""The observer's own state: what the job says of its agents and its query, as metric families."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Metric as Samples
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+from streaming.metrics import definitions
+from streaming.metrics.definitions import Metric
+from streaming.metrics.taillag import TailLag
+from streaming.rows import SKIP_REASONS
+
+CATCHING_UP_AFTER_S = 5.0
+"""A tail lag of more than this is no ordinary trigger: the rates of such a time are backlog."""
+
+_BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStatus:
+    """What the last poll of an agent told; of an agent never reached, its name and ``up=False``.
+
+    ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
+    those of ``brokers`` whose own copy of the metadata log could be read.
+    """
+
+    name: str
+    up: bool
+    brokers: tuple[int, ...] = ()
+    cluster_id: str = ""
+    catching_up: bool = False
+    metadata_brokers: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A limit of the configuration that alert rules need."""
+
+    name: str
+    unit: Literal["seconds", "ratio", "bytes"]
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """What runs."""
+
+    segtail: str
+    spark: str
+    python: str
+
+
+class Families:
+    """Metric families as `prometheus_client` writes them out."""
+
+    def __init__(self, families: Sequence[Samples]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Samples]:
+        return self._families
+
+
+class Observer:
+    """Told by the job, read by scrapes; safe from any thread."""
+
+    def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold]) -> None:
+        self._lock = Lock()  # protects the two below
+        self._agents: dict[str, AgentStatus] = {}
+        self._lags: dict[str, TailLag] = {}
+        self._query = query
+        self._registry = CollectorRegistry()
+        self._gauge(definitions.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
+        self._last_look = self._gauge(definitions.LAST_LOOK)
+        self._batches = self._histogram(definitions.BATCH_DURATION).labels(query)
+        self._restarts = self._counter(definitions.RESTARTS).labels(query)
+        dropped = self._counter(definitions.SERIES_DROPPED)
+        self._partition_series_dropped = dropped.labels("partition_series")
+        self._topic_series_dropped = dropped.labels("topic_series")
+        self._set_thresholds(thresholds)
+
+    def polled(self, status: AgentStatus) -> None:
+        """An agent was asked, and answered or not."""
+        with self._lock:
+            self._agents[status.name] = status
+
+    def published(self, agent: str, total: int, at: float) -> None:
+        """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
+        with self._lock:
+            self._lags.setdefault(agent, TailLag()).published(total, at)
+
+    def processed(self, agent: str, total: int) -> None:
+        """So many of them are in the metrics now."""
+        with self._lock:
+            self._lags.setdefault(agent, TailLag()).processed(total)
+
+    def looked(self, at: float) -> None:
+        """The query looked for work at ``at``, in Unix seconds."""
+        self._last_look.labels(self._query).set(at)
+
+    def batch_took(self, seconds: float) -> None:
+        """A micro-batch is through."""
+        self._batches.observe(seconds)
+
+    def restarted(self) -> None:
+        """The query had failed and was started again."""
+        self._restarts.inc()
+
+    def dropped(self, *, partition_series: int, topic_series: int) -> None:
+        """A page was made without so many series."""
+        self._partition_series_dropped.inc(partition_series)
+        self._topic_series_dropped.inc(topic_series)
+
+    @property
+    def agents(self) -> tuple[AgentStatus, ...]:
+        """The last status of each agent, by name."""
+        with self._lock:
+            return tuple(self._agents[name] for name in sorted(self._agents))
+
+    def families(self, skipped_bytes: Mapping[int, Sequence[int]], now: float) -> Families:
+        """All families with a sample.
+
+        Args:
+            skipped_bytes: of each broker, by `streaming.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
+            now: seconds, of the clock that `published` was told.
+        """
+        families = [*self._agent_families(now), self._skipped_family(skipped_bytes), *map(_without_created, self._registry.collect())]
+        return Families([family for family in families if family.samples])
+
+    def _agent_families(self, now: float) -> Iterable[Samples]:
+        agents = self.agents
+        with self._lock:
+            lags = {name: (lag.size, lag.seconds(now)) for name, lag in self._lags.items()}
+        # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
+        up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
+        info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
+        readable = (((broker,), broker in each.metadata_brokers) for each in agents for broker in each.brokers)
+        behind = [((broker,), each, *lags.get(each.name, (0, 0.0))) for each in agents for broker in each.brokers]
+        catching_up = ((of, each.catching_up or seconds > CATCHING_UP_AFTER_S) for of, each, _, seconds in behind)
+        yield _gauges(definitions.BROKER_INFO, info)
+        yield _gauges(definitions.METADATA_READABLE, readable)
+        yield _gauges(definitions.AGENT_UP, up)
+        yield _gauges(definitions.CATCHING_UP, catching_up)
+        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, _, size, _ in behind))
+        yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, _, seconds in behind))
+
+    def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
+        metric = definitions.SKIPPED_BYTES
+        family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+        brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
+        for broker in sorted(brokers):
+            for reason, size in zip(SKIP_REASONS, skipped_bytes.get(broker, [0] * len(SKIP_REASONS)), strict=True):
+                family.add_metric([str(broker), reason], size)
+        return family
+
+    def _set_thresholds(self, thresholds: Iterable[Threshold]) -> None:
+        gauges = {
+            "seconds": self._gauge(definitions.THRESHOLD_SECONDS),
+            "ratio": self._gauge(definitions.THRESHOLD_RATIO),
+            "bytes": self._gauge(definitions.THRESHOLD_BYTES),
+        }
+        for threshold in thresholds:
+            gauges[threshold.unit].labels(threshold.name).set(threshold.value)
+
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.help, metric.labels, registry=self._registry)
+
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
+
+    def _histogram(self, metric: Metric) -> Histogram:
+        return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=_BATCH_BOUNDS_S)
+
+
+def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> GaugeMetricFamily:
+    """A family from label values and the value that goes with them.
+
+    Two agents may watch one broker, each some of its log dirs. Where no label tells them apart, the larger value stands.
+    """
+    largest: dict[tuple[str, ...], float] = {}
+    for labels, value in rows:
+        key = tuple(map(str, labels))
+        largest[key] = max(float(value), largest.get(key, 0.0))
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for key, value in largest.items():
+        family.add_metric(key, value)
+    return family
+
+
+def _without_created(family: Samples) -> Samples:
+    """Without the samples that tell when a counter was made: absolute values out of a checkpoint were made in another process."""
+    family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+    return family

@@ -1,0 +1,58 @@
+"""The small page at ``/``: what is watched, for a person with a browser."""
+
+from collections.abc import Iterable
+from html import escape
+
+import numpy as np
+
+from streaming.metrics.observer import AgentStatus
+from streaming.metrics.view import Logs, View
+
+TOP = 20
+"""So many partitions are listed."""
+
+_HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>segtail</title>
+<style>
+body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }
+table { border-collapse: collapse }
+th, td { padding: .2em 1em .2em 0; text-align: left }
+</style>
+<h1>segtail</h1>
+<p><a href="metrics">metrics</a> · <a href="-/healthy">healthy</a> · <a href="-/ready">ready</a></p>
+"""
+
+
+def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> bytes:
+    """Make the page, HTML in UTF-8."""
+    logs = shown.logs
+    pieces = [
+        _HEAD,
+        "" if ready else "<p>The first full picture is still on its way; a partition's counters appear once its backlog is read.</p>\n",
+        "<h2>Agents</h2>\n",
+        _table(("agent", "brokers", "state"), map(_agent_row, agents)),
+        "<h2>Partitions</h2>\n",
+        f"<p>{len(logs.labels):,} partitions of {shown.observed_logs:,} observed logs. Most bytes appended:</p>\n",
+        _table(("partition", "bytes", "records", "log end offset"), _top_rows(logs)),
+    ]
+    return "".join(pieces).encode()
+
+
+def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
+    state = "down" if not agent.up else "catching up" if agent.catching_up else "up"
+    return agent.name, ", ".join(map(str, agent.brokers)), state
+
+
+def _top_rows(logs: Logs) -> Iterable[tuple[str, ...]]:
+    columns = logs.columns
+    for log in np.argsort(-columns["appended_bytes"], kind="stable")[:TOP].tolist():
+        numbers = (columns[name][log] for name in ("appended_bytes", "appended_records", "log_end_offset"))
+        yield f"{{{logs.labels[log]}}}", *(f"{number:,}" for number in numbers)
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(each)}" for each in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(each)}" for each in row) + "\n" for row in rows)
+    return f"<table>\n<tr>{head}\n{body}</table>\n"

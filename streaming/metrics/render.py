@@ -1,0 +1,74 @@
+"""The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0.
+
+A million series are formatted a column at a time by Arrow's compute functions, which leave the interpreter to others meanwhile: every
+line of a family is joined into one array of texts, and the array's data, one text behind the other, is the page.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from prometheus_client.exposition import generate_latest as write_text
+from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
+
+from streaming.metrics.columns import Longs
+from streaming.metrics.definitions import Metric, Type
+from streaming.metrics.observer import Families, Observer
+from streaming.metrics.series import Family, choose
+from streaming.metrics.table import Table
+from streaming.metrics.view import TEXT, text, view
+
+
+def render(table: Table, observer: Observer, now: float, openmetrics: bool = False) -> bytes:
+    """Make the page as it is at ``now``, in Unix seconds: the table's families, then the observer's own.
+
+    The table is locked while it is copied, no longer.
+    """
+    shown = view(table.snapshot(now))
+    choice = choose(shown, table.series_limit)
+    observer.dropped(partition_series=choice.partition_series_dropped, topic_series=choice.topic_series_dropped)
+    own = observer.families(shown.skipped_bytes, now)
+    pieces: list[bytes | memoryview] = []
+    for family in choice.families:
+        pieces += (_head(family.metric, openmetrics), _lines(family))
+    pieces.append(_own(own, openmetrics))
+    return b"".join(pieces)
+
+
+def _own(families: Families, openmetrics: bool) -> bytes:
+    """The observer's part; in OpenMetrics with the line that ends a page."""
+    page: bytes = write_openmetrics(families) if openmetrics else write_text(families)  # type: ignore[no-untyped-call]
+    return page
+
+
+def _head(metric: Metric, openmetrics: bool) -> bytes:
+    # OpenMetrics names a counter's family without the suffix that its samples have.
+    name = metric.name.removesuffix("_total") if openmetrics and metric.type == Type.COUNTER else metric.name
+    return f"# HELP {name} {metric.help}\n# TYPE {name} {metric.type}\n".encode()
+
+
+def _lines(family: Family) -> memoryview:
+    """All lines of a family: those of one subject together, as OpenMetrics asks."""
+    parts: list[pa.Array | pa.Scalar] = []
+    end_of_line = ""
+    for samples in family.samples:
+        more = f",{samples.label}}} " if samples.label else "} "
+        parts += (
+            text(f"{end_of_line}{family.metric.name}{samples.suffix}{{"),
+            family.labels,
+            text(more),
+            _numbers(samples.values, in_seconds=family.metric.unit == "seconds"),
+        )
+        end_of_line = "\n"
+    lines = pc.binary_join_element_wise(*parts, text("\n"), text(""))
+    _, ends, data = lines.buffers()
+    return memoryview(data)[: np.frombuffer(ends, np.int64)[len(lines)]]
+
+
+def _numbers(values: Longs, in_seconds: bool) -> pa.LargeStringArray:
+    """Whole numbers as texts; milliseconds as seconds with three digits behind the point."""
+    numbers = pa.array(values)
+    if in_seconds:
+        wide = numbers.cast(pa.decimal128(22, 0))
+        # The same integers, said to be thousandths: exact, where a division would go through floats.
+        numbers = pa.Array.from_buffers(pa.decimal128(22, 3), len(wide), wide.buffers())
+    return numbers.cast(TEXT)

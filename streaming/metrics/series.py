@@ -1,0 +1,148 @@
+"""Which series a page has: those of the partitions, or their topics' sums where there would be too many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.metrics.columns import Longs
+from streaming.metrics.definitions import (
+    BATCH_RECORDS,
+    BATCH_SIZE,
+    CODEC_BYTES,
+    METRICS,
+    Metric,
+    Total,
+    Type,
+)
+from streaming.metrics.labels import labels
+from streaming.metrics.view import Logs, Topics, View
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
+
+_LED = {
+    "appended_bytes": "share_codec_bytes",
+    "appended_batches": "share_batch_bytes_buckets",
+    "appended_records": "share_records",
+}
+"""What adds up to a column's `Total.LED`. Of the bytes, those of data batches: no share is kept of control batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples:
+    """One sample of every subject: what follows the metric's name, one label more, and the values.
+
+    Values are whole numbers; of a metric in seconds, milliseconds.
+    """
+
+    suffix: str = ""
+    label: str = ""
+    values: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Family:
+    """A metric with its subjects' labels, and the samples that each of them has."""
+
+    metric: Metric
+    labels: pa.LargeStringArray
+    samples: tuple[Samples, ...]
+
+    @property
+    def series(self) -> int:
+        """How many there are."""
+        return len(self.labels) * len(self.samples)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """What a page shows, and how many series it leaves out."""
+
+    families: tuple[Family, ...]
+    partition_series_dropped: int
+    topic_series_dropped: int
+
+
+PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
+
+
+def choose(shown: View, limit: int) -> Choice:
+    """Choose at most ``limit`` series."""
+    partitions = _present(_partition_family(metric, shown.logs) for metric in PARTITION_METRICS)
+    topics = _present((_codecs(shown.topics), *_histograms(shown.topics)))
+    if _series(partitions) + _series(topics) <= limit:
+        return Choice(families=partitions + topics, partition_series_dropped=0, topic_series_dropped=0)
+    totals = _present(_total_family(metric, shown) for metric in PARTITION_METRICS if metric.total != Total.NONE)
+    wanted = totals + topics
+    fitting = _fitting(wanted, limit)
+    return Choice(
+        families=fitting,
+        partition_series_dropped=_series(partitions),
+        topic_series_dropped=_series(wanted) - _series(fitting),
+    )
+
+
+def _series(families: Iterable[Family]) -> int:
+    return sum(family.series for family in families)
+
+
+def _present(families: Iterable[Family]) -> tuple[Family, ...]:
+    return tuple(family for family in families if family.series)
+
+
+def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
+    """Leave out whole families, the one with the most series first (a histogram, so long as there is one): half a family misleads."""
+    kept = list(families)
+    while _series(kept) > limit:
+        kept.remove(max(kept, key=lambda family: family.series))
+    return tuple(kept)
+
+
+def _partition_family(metric: Metric, logs: Logs) -> Family:
+    """One series a log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
+    values = logs.columns[metric.column]
+    present = logs.columns["settled"] == 1 if metric.type == Type.COUNTER else values >= 0
+    if present.all():
+        return Family(metric=metric, labels=logs.labels, samples=(Samples(values=values),))
+    return Family(metric=metric, labels=logs.labels.filter(pa.array(present)), samples=(Samples(values=values[present]),))
+
+
+def _total_family(metric: Metric, shown: View) -> Family:
+    """The metric with a series a topic on a broker: its name stays, the label ``partition`` goes."""
+    topics = shown.topics
+    if metric.total == Total.LARGEST:
+        largest = np.full(len(topics.labels), -1, np.int64)
+        np.maximum.at(largest, shown.logs.columns["topic"], shown.logs.columns[metric.column])
+        order = topics.order[largest[topics.order] >= 0]
+        return _topic_family(metric, topics, order, Samples(values=largest))
+    values = topics.sums[_LED[metric.column] if metric.total == Total.LED else metric.column]
+    return _topic_family(metric, topics, topics.order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
+
+
+def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Samples) -> Family:
+    return Family(
+        metric=metric,
+        labels=topics.labels.take(pa.array(order)),
+        samples=tuple(Samples(suffix=each.suffix, label=each.label, values=each.values[order]) for each in samples),
+    )
+
+
+def _codecs(topics: Topics) -> Family:
+    by_codec = topics.sums["share_codec_bytes"]
+    samples = (Samples(label=labels(codec=codec), values=values) for codec, values in zip(CODECS, by_codec, strict=True))
+    return _topic_family(CODEC_BYTES, topics, topics.order, *samples)
+
+
+def _histograms(topics: Topics) -> tuple[Family, Family]:
+    sizes = _histogram(topics.sums["share_batch_bytes_buckets"], BATCH_BYTES_BOUNDS, topics.sums["share_codec_bytes"].sum(axis=0))
+    records = _histogram(topics.sums["share_batch_records_buckets"], BATCH_RECORDS_BOUNDS, topics.sums["share_records"])
+    return _topic_family(BATCH_SIZE, topics, topics.order, *sizes), _topic_family(BATCH_RECORDS, topics, topics.order, *records)
+
+
+def _histogram(buckets: Longs, bounds: tuple[int, ...], total: Longs) -> tuple[Samples, ...]:
+    """The samples of a histogram from buckets, shape (bounds + 1, subjects), that are counted apart."""
+    upto = buckets.cumsum(axis=0)
+    # OpenMetrics wants bounds spelled as floats; so they are one and the same series in either format.
+    spelled = (*(str(float(bound)) for bound in bounds), "+Inf")
+    samples = (Samples(suffix="_bucket", label=labels(le=bound), values=values) for bound, values in zip(spelled, upto, strict=True))
+    return *samples, Samples(suffix="_sum", values=total), Samples(suffix="_count", values=upto[-1])

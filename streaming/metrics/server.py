@@ -1,0 +1,105 @@
+"""The exporter: ``/metrics``, health and a small page over HTTP, from the table alone. A scrape never waits for Spark."""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from threading import Lock, Thread
+from time import monotonic as system_monotonic
+
+from streaming.errors import UsageError
+from streaming.metrics.connections import BoundedServer
+from streaming.metrics.handler import Answer, Handler
+from streaming.metrics.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
+from streaming.metrics.observer import Observer
+from streaming.metrics.page import write_page
+from streaming.metrics.render import render
+from streaming.metrics.table import Table
+from streaming.metrics.view import view
+
+_POLL_SECONDS = 0.1  # how long `close` may have to wait
+
+
+class Exporter:
+    """Listens as soon as it is made, answers from `start` to `close`.
+
+    Args:
+        host: name or address to listen on.
+        port: 0 for any that is free.
+        clock: now in Unix seconds, for everything that depends on it.
+        healthy: has the query looked for work lately, or is it being restarted?
+        monotonic: seconds that only go forward, for connections that last too long.
+
+    Raises:
+        UsageError: nothing can listen there.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        table: Table,
+        observer: Observer,
+        clock: Callable[[], float],
+        healthy: Callable[[], bool],
+        monotonic: Callable[[], float] = system_monotonic,
+    ) -> None:
+        self._table = table
+        self._observer = observer
+        self._clock = clock
+        self._healthy = healthy
+        self._rendering = Lock()  # one page of 100 MB is made at a time
+        self._thread: Thread | None = None
+        try:
+            self._server = BoundedServer(host, port, partial(Handler, self._answer), monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {host}:{port}: {error.strerror}; end what uses it, or choose another address with --listen HOST:PORT"
+            ) from error
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on."""
+        host, port = self._server.server_address[:2]
+        return str(host), int(port)
+
+    @property
+    def url(self) -> str:
+        """Where the metrics are."""
+        host, port = self.address
+        return f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"
+
+    def start(self) -> None:
+        """Begin to answer, in threads that end with the process."""
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="exporter", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering and let the port go; connections still open are cut."""
+        if self._thread is not None:
+            self._server.shutdown()  # waits for serve_forever, for ever if that never ran
+            self._thread.join()
+        self._server.server_close()
+
+    def _answer(self, path: str, accept: str) -> Answer:
+        if path == "/metrics":
+            openmetrics = wants_openmetrics(accept)
+            with self._rendering:
+                body = render(self._table, self._observer, self._clock(), openmetrics)
+            return Answer(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body)
+        if path == "/-/healthy":
+            return _state(self._healthy(), "healthy", "the query has not looked for work lately")
+        if path == "/-/ready":
+            return _state(self._table.ready, "ready", "the first full picture is still on its way")
+        if path == "/":
+            with self._rendering:
+                shown = view(self._table.snapshot(self._clock()))
+            body = write_page(shown, self._observer.agents, self._table.ready)
+            return Answer(status=HTTPStatus.OK, content_type="text/html; charset=utf-8", body=body)
+        return Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+
+
+def _state(good: bool, word: str, otherwise: str) -> Answer:
+    if good:
+        return Answer(status=HTTPStatus.OK, body=f"{word}\n".encode())
+    return Answer(status=HTTPStatus.SERVICE_UNAVAILABLE, body=f"{otherwise}\n".encode())

@@ -1,0 +1,180 @@
+"""The table of absolute values: what the fold last said about every log, of every agent.
+
+Rows only ever set values, so a row may come again, and a micro-batch that is replayed changes nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.metrics.columns import FREE, LOG, Columns, empty_columns, read_values
+from streaming.metrics.ids import Ids
+from streaming.metrics.labels import labels
+from streaming.rows import STATES, Change
+from streaming.rules.leaders import Flags
+
+_FIRST_SLOTS = 1024
+
+
+class LogKey(NamedTuple):
+    """What tells a log from every other: a topic that was re-created has another topic id."""
+
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """A copy of the table that no later row touches."""
+
+    columns: Columns
+    topic_labels: list[str]  # by the number in ``columns["topic"]``
+    topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
+    silent: Flags  # by the number in ``columns["agent"]``
+    all_replicas: bool
+
+
+class Table:
+    """What is known of every log, put in by the query and read by scrapes, each for a moment under one lock.
+
+    Args:
+        replicas: "leaders" exports one replica of a partition, "all" every one.
+        stale_after_s: after so many seconds of silence another agent's replica speaks for the partition.
+        series_limit: at most so many series on a page.
+    """
+
+    def __init__(self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int) -> None:
+        self.series_limit = series_limit
+        self._all_replicas = replicas == "all"
+        self._stale_after_s = stale_after_s
+        self._lock = Lock()  # protects everything below
+        self._columns = empty_columns(_FIRST_SLOTS)
+        self._slots: Ids[LogKey] = Ids()
+        self._topics: Ids[tuple[int, str]] = Ids()
+        self._partitions: Ids[tuple[str, str, int]] = Ids()
+        self._topic_labels: list[str] = []
+        self._topic_counted: Flags = np.zeros(0, np.bool_)
+        self._agents: dict[str, int] = {}
+        self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
+        self._pictures: dict[str, set[int]] = {}
+        self._expected: frozenset[str] = frozenset()
+        self._shards = 0
+
+    def apply(self, states: pa.Table) -> None:
+        """Set what rows of `streaming.rows.STATES` say.
+
+        Their order counts only between rows of one log, where the last wins.
+
+        Raises:
+            KeyError: a column is missing.
+            ValueError: a column is of another kind, or a list in it has a wrong length.
+        """
+        states = states.select(STATES.names).cast(STATES).combine_chunks()
+        pictured = pc.equal(states["change"], str(Change.PICTURE))
+        pictures = states.filter(pictured)
+        rows = states.filter(pc.invert(pictured))
+        last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
+        change = rows["change"].to_pylist()
+        removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
+        kept = {key: row for key, row in last.items() if change[row] != Change.REMOVED}
+        rows = rows.take(pa.array(list(kept.values()), pa.int64()))
+        values = read_values(rows)
+        with self._lock:
+            for key in removed:
+                self._drop(key)
+            self._set(list(kept), rows["agent"].to_pylist(), values)
+            self._count_topics()
+            for agent, shard in zip(pictures["agent"].to_pylist(), pictures["shard"].to_pylist(), strict=True):
+                self._pictures.setdefault(agent, set()).add(shard)
+
+    def expect(self, agents: Iterable[str], shards: int) -> None:
+        """Say whose full pictures, in how many shards (``state_shards``) each, make the table whole."""
+        with self._lock:
+            self._expected, self._shards = frozenset(agents), shards
+
+    def mark_agent(self, agent: str, seen: float) -> None:
+        """Say that an agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
+        with self._lock:
+            self._seen[self._agent(agent)] = seen
+
+    @property
+    def ready(self) -> bool:
+        """Has every expected agent's full picture been folded?"""
+        with self._lock:
+            return bool(self._expected) and all(len(self._pictures.get(agent, ())) >= self._shards for agent in self._expected)
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Copy the table as it is; ``now`` decides which agents are silent."""
+        with self._lock:
+            return Snapshot(
+                columns=self._columns.upto(len(self._slots)),
+                topic_labels=self._topic_labels.copy(),
+                topic_counted=self._topic_counted.copy(),
+                silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
+                all_replicas=self._all_replicas,
+            )
+
+    def _set(self, keys: list[LogKey], agents: list[str], values: Columns) -> None:
+        slots = np.array([self._slot(key) for key in keys], np.int64)
+        values["agent"][:] = [self._agent(agent) for agent in agents]
+        for name in ("topic", "replicas_of"):
+            values[name][:] = self._columns[name][slots]
+        self._columns.matrix[:, slots] = values.matrix
+
+    def _slot(self, key: LogKey) -> int:
+        slot = self._slots.find(key)
+        if slot is not None:
+            return slot
+        slot = self._slots.take(key)
+        if slot == len(self._columns):
+            self._columns = self._columns.grown(2 * slot)
+        topic = self._topics.take((key.broker, key.topic))
+        if topic == len(self._topic_labels):
+            self._topic_labels.append("")
+        self._topic_labels[topic] = labels(broker=str(key.broker), topic=key.topic)
+        self._columns["topic"][slot] = topic
+        self._columns["replicas_of"][slot] = self._partitions.take(_partition(key))
+        return slot
+
+    def _drop(self, key: LogKey) -> None:
+        if self._slots.find(key) is None:
+            return
+        self._columns["kind"][self._slots.release(key)] = FREE
+        self._partitions.release(_partition(key))
+        topic = self._topics.release((key.broker, key.topic))
+        if topic is not None:
+            self._topic_counted[topic] = False
+
+    def _agent(self, name: str) -> int:
+        number = self._agents.setdefault(name, len(self._agents))
+        if number == len(self._seen):
+            self._seen.append(np.nan)
+        return number
+
+    def _count_topics(self) -> None:
+        """Note the topics whose counters may be told: once all their logs' backlog is read, and as long as there is a log.
+
+        A log that appears later must not hide what its topic has counted for long: it joins the sum when it is settled.
+        """
+        columns, topics = self._columns, len(self._topics)
+        live = columns["kind"] == LOG
+        logs = np.bincount(columns["topic"][live], minlength=topics)
+        settled = np.bincount(columns["topic"][live & (columns["settled"] == 1)], minlength=topics)
+        before = np.pad(self._topic_counted, (0, topics - len(self._topic_counted)))
+        self._topic_counted = (before | (settled == logs)) & (logs > 0)
+
+
+def _keys(rows: pa.Table) -> Iterable[LogKey]:
+    return map(LogKey, *(rows[name].to_pylist() for name in LogKey._fields))
+
+
+def _partition(key: LogKey) -> tuple[str, str, int]:
+    """The partition that a log is a replica of: by topic id, by name where there is none."""
+    return key.topic_id, "" if key.topic_id else key.topic, key.partition

@@ -1,0 +1,1 @@
+"""Spark's part: the keyed state around the rules."""

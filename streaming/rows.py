@@ -1,0 +1,198 @@
+"""The rows that travel, column by column: the one table that agent, source and query share.
+
+Two tables. *Events* go from an agent's journal through Flight and Spark's source into the fold; *states* come out of the fold and go
+into the metrics table. Both are declared once here as pyarrow schemas; the rooms that need Spark's spelling derive it from them.
+
+Units: offsets and positions are Kafka's own (a position is a byte in a ``.log``), times are Unix milliseconds, -1 means "none".
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Names of the codec ids 0 to 4 (attributes bits 0-2, `CompressionType`)."""
+
+BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))
+"""Upper bounds (inclusive) of the batch size histogram: 256 B to 4 MiB; one more bucket takes the rest."""
+
+BATCH_RECORDS_BOUNDS = tuple(4**n for n in range(8))
+"""Upper bounds (inclusive) of the records-per-batch histogram: 1 to 16,384; one more bucket takes the rest."""
+
+SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")
+"""Why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
+
+
+class Kind(StrEnum):
+    """What an event says."""
+
+    APPEARED = "appeared"  # a log is watched from next_offset on
+    APPENDED = "appended"  # whole batches were appended: [start_position, end_position) of segment
+    TRUNCATED = "truncated"  # the log now ends at next_offset; bytes were cut off
+    SKIPPED = "skipped"  # bytes between base_offset and next_offset will never be counted: reason
+    CORRUPT = "corrupt"  # the log is not understood at start_position of segment: reason in words
+    GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
+    BEAT = "beat"  # one log of the full picture: log start, leader, settled; never counters or offsets read
+    BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone
+
+
+_TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
+_LONGS = pa.list_(pa.int64())
+
+EVENTS = pa.schema(
+    [
+        ("agent", _TEXT),  # name of the agent
+        ("journal", _TEXT),  # id of its journal
+        ("seq", _LONG),  # position in the journal
+        ("part", _INT),  # order inside one event
+        ("kind", _TEXT),
+        ("broker", _INT),
+        ("log_dir", _TEXT),
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("topic_id", _TEXT),  # "" where there is no partition.metadata
+        ("segment", _LONG),  # base offset of the segment
+        ("start_position", _LONG),
+        ("end_position", _LONG),
+        ("base_offset", _LONG),
+        ("next_offset", _LONG),
+        ("log_epoch", _INT),  # partition leader epoch of the last batch, -1 unknown
+        ("leads", _INT),  # did this replica lead when the range was published: 1, 0, -1 not known
+        ("settled", pa.bool_()),  # the log's initial backlog is behind this row
+        ("seen_at", _LONG),  # when the bytes were seen (or the file's mtime for what lay there before)
+        ("max_timestamp", _LONG),  # largest record timestamp
+        ("bytes", _LONG),  # all batches; for TRUNCATED and SKIPPED the bytes concerned
+        ("batches", _LONG),  # data batches
+        ("records", _LONG),  # data records
+        ("old_format_batches", _LONG),
+        ("codec_bytes", _LONGS),  # bytes of data batches by codec id
+        ("batch_bytes_buckets", _LONGS),
+        ("batch_records_buckets", _LONGS),
+        ("detail", pa.binary()),  # the batches one by one (see kafka.detail), only on ranges published again
+        ("log_start_offset", _LONG),
+        ("leader", _INT),  # by the metadata log; -1 none, -2 not known
+        ("leader_epoch", _INT),  # by the metadata log; -1 not known
+        ("reason", _TEXT),
+    ]
+)
+"""One row an event, except a beat, which is expanded to a row for every log and a closing one."""
+
+SHARD = "shard"
+
+SHARDED_EVENTS = EVENTS.append(pa.field(SHARD, pa.int32()))
+"""Events as the source hands them to Spark: with the key of the fold."""
+
+BATCHES = pa.schema(
+    [
+        ("broker", _INT),
+        ("log_dir", _TEXT),
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("topic_id", _TEXT),
+        ("segment", _LONG),
+        ("position", _LONG),
+        ("size", _INT),
+        ("base_offset", _LONG),
+        ("last_offset", _LONG),
+        ("records", _INT),
+        ("leader_epoch", _INT),
+        ("magic", _INT),
+        ("codec", _TEXT),
+        ("transactional", pa.bool_()),
+        ("control", pa.bool_()),
+        ("log_append_time", pa.bool_()),
+        ("max_timestamp", pa.timestamp("us", "UTC")),  # null where there is none
+        ("producer_id", _LONG),  # -1 none, as all that follow
+        ("producer_epoch", _INT),
+        ("base_sequence", _INT),
+    ]
+)
+"""One row a record batch, scanned when it is read: for people who explore. What magic 0 and 1 do not have is -1."""
+
+
+class Change(StrEnum):
+    """What a state row says."""
+
+    LOG = "log"  # absolute values of one log
+    DEPARTED = "departed"  # the log left this broker, its share of the topic's counters stays
+    REMOVED = "removed"  # nothing is left of the log: drop every series
+    RESIDUE = "residue"  # what removed logs of a broker leave behind: skipped bytes only
+    PICTURE = "picture"  # a shard has folded a full picture of an agent
+
+
+STATES = pa.schema(
+    [
+        ("change", _TEXT),
+        ("agent", _TEXT),
+        ("broker", _INT),
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("topic_id", _TEXT),
+        ("log_dir", _TEXT),
+        ("settled", pa.bool_()),
+        ("log_start_offset", _LONG),
+        ("log_end_offset", _LONG),
+        ("log_epoch", _INT),
+        ("leader", _INT),
+        ("leader_epoch", _INT),
+        ("last_append_ms", _LONG),
+        ("max_timestamp_ms", _LONG),
+        ("appended_bytes", _LONG),
+        ("appended_batches", _LONG),
+        ("appended_records", _LONG),
+        ("old_format_batches", _LONG),
+        ("corrupt_batches", _LONG),
+        ("truncations", _LONG),
+        ("truncated_bytes", _LONG),
+        ("skipped_bytes", _LONGS),  # by SKIP_REASONS
+        ("share_codec_bytes", _LONGS),  # this log's share of its topic's counters: appended while it led
+        ("share_batch_bytes_buckets", _LONGS),
+        ("share_batch_records_buckets", _LONGS),
+        ("share_records", _LONG),
+        ("shard", _INT),
+    ]
+)
+"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns (and ``shard``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """A row of `EVENTS` as a value; the fields are its columns, in its order."""
+
+    agent: str
+    journal: str
+    seq: int
+    part: int
+    kind: str
+    broker: int
+    log_dir: str
+    topic: str
+    partition: int
+    topic_id: str
+    segment: int
+    start_position: int
+    end_position: int
+    base_offset: int
+    next_offset: int
+    log_epoch: int
+    leads: int
+    settled: bool
+    seen_at: int
+    max_timestamp: int
+    bytes: int
+    batches: int
+    records: int
+    old_format_batches: int
+    codec_bytes: tuple[int, ...]
+    batch_bytes_buckets: tuple[int, ...]
+    batch_records_buckets: tuple[int, ...]
+    detail: "Blob | None"
+    log_start_offset: int
+    leader: int
+    leader_epoch: int
+    reason: str
+
+
+Blob = bytes
+"""`bytes`, where that name is a column's."""

@@ -1,0 +1,97 @@
+"""Which replica speaks for its partition: exactly one of those that are observed, the leader where it is known.
+
+Worked on columns, one element a replica, because a scrape asks for all partitions at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NO_LEADER = -1
+LEADER_UNKNOWN = -2
+
+_LOWEST = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Replicas:
+    """Observed replicas, all columns of one length.
+
+    ``partition`` numbers the partitions 0, 1, ... in any order. ``leader`` and ``leader_epoch`` are what the replica's own broker has
+    read in the metadata log (``LEADER_UNKNOWN``, epoch -1 where it could not). ``log_epoch`` is the leader epoch of the last batch, -1
+    unknown. ``silent`` says that the replica's agent has not answered for ``stale_after``.
+    """
+
+    partition: Longs
+    broker: Longs
+    leader: Longs
+    leader_epoch: Longs
+    log_epoch: Longs
+    end_offset: Longs
+    silent: Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Roles:
+    """What each replica is, in the order of the replicas asked about.
+
+    ``leader_epoch`` is that of the partition by the newest metadata, -1 where nobody knows it.
+    """
+
+    speaks: Flags
+    leads: Flags
+    leader_epoch: Longs
+
+
+def assign_roles(replicas: Replicas) -> Roles:
+    """Choose the replica that speaks for each partition.
+
+    The newest metadata among all agents names the leader: a higher leader epoch is later, whoever has read it (the controller counts
+    it up at every change of leader, `PartitionChangeBuilder`). Where the leader is unknown, none or not observed, the log that would
+    win an election speaks: highest (last leader epoch, end offset), then the lowest broker id. A silent replica speaks only where all
+    of its partition are.
+    """
+    count = int(replicas.partition.max()) + 1 if len(replicas.partition) else 0
+    leader, leader_epoch = _newest_metadata(replicas, count)
+    leads = replicas.broker == leader[replicas.partition]
+    speaks = _best_of_each(
+        replicas.partition,
+        count,
+        (
+            ~replicas.silent,
+            leads,
+            replicas.log_epoch,
+            replicas.end_offset,
+            -replicas.broker,
+            -np.arange(len(leads)),  # one broker twice, as a copy of its disk beside it: still exactly one
+        ),
+    )
+    return Roles(speaks=speaks, leads=leads, leader_epoch=leader_epoch[replicas.partition])
+
+
+def _newest_metadata(replicas: Replicas, count: int) -> tuple[Longs, Longs]:
+    """Leader and leader epoch of every partition, from the replica whose broker knows the highest epoch."""
+    # One number that sorts as (epoch, leader): both are 32 bits wide and start at -1, and the lower half must not be negative.
+    known = (replicas.leader_epoch << 32) | (replicas.leader + 1)
+    newest = np.full(count, _LOWEST, np.int64)
+    np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, known))
+    leader = np.where(newest == _LOWEST, LEADER_UNKNOWN, (newest & 0xFFFF_FFFF) - 1)
+    leader_epoch = np.where(newest == _LOWEST, -1, newest >> 32)
+    return leader, leader_epoch
+
+
+def _best_of_each(group: Longs, count: int, keys: tuple[Longs | Flags, ...]) -> Flags:
+    """Mark the element of each group whose keys are the largest, compared one key after the other."""
+    left = np.arange(len(group))
+    for key in keys:
+        values = key[left].astype(np.int64)
+        best = np.full(count, _LOWEST, np.int64)
+        np.maximum.at(best, group[left], values)
+        left = left[values == best[group[left]]]
+    chosen = np.zeros(len(group), np.bool_)
+    chosen[left] = True
+    return chosen

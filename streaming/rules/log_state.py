@@ -1,0 +1,101 @@
+"""What the fold keeps of one log: absolute values, and how far its rows have been folded."""
+
+from dataclasses import dataclass, fields, replace
+
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, EventRow
+
+_NO_SKIPS = (0,) * len(SKIP_REASONS)
+_NO_CODECS = (0,) * len(CODECS)
+_NO_BYTES_BUCKETS = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
+_NO_RECORDS_BUCKETS = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogKey:
+    """A replica of a partition for as long as its topic lives. The key of what removed logs leave behind has an empty topic."""
+
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """One log. Columns and units as in `streaming.rows.STATES`; besides:
+
+    ``journal`` and ``seq`` name the last row folded, so that one that comes again is known; ``departed`` says that the log has left its
+    broker and only its share of the topic's counters counts; ``log_end_offset`` is the next offset to fold: what lies before it has been
+    counted.
+    """
+
+    agent: str
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+    log_dir: str = ""
+    journal: str = ""
+    seq: int = -1
+    departed: bool = False
+    settled: bool = False
+    log_start_offset: int = -1
+    log_end_offset: int = -1
+    log_epoch: int = -1
+    leader: int = -2
+    leader_epoch: int = -1
+    last_append_ms: int = -1
+    max_timestamp_ms: int = -1
+    appended_bytes: int = 0
+    appended_batches: int = 0
+    appended_records: int = 0
+    old_format_batches: int = 0
+    corrupt_batches: int = 0
+    truncations: int = 0
+    truncated_bytes: int = 0
+    skipped_bytes: tuple[int, ...] = _NO_SKIPS
+    share_codec_bytes: tuple[int, ...] = _NO_CODECS
+    share_batch_bytes_buckets: tuple[int, ...] = _NO_BYTES_BUCKETS
+    share_batch_records_buckets: tuple[int, ...] = _NO_RECORDS_BUCKETS
+    share_records: int = 0
+
+    @property
+    def key(self) -> LogKey:
+        """Which log it is."""
+        return LogKey(self.broker, self.topic, self.partition, self.topic_id)
+
+    def skipped(self, reason: str, size: int) -> "LogState":
+        """With ``size`` more bytes that never reached the counters."""
+        at = SKIP_REASONS.index(reason)
+        return replace(self, skipped_bytes=(*self.skipped_bytes[:at], self.skipped_bytes[at] + size, *self.skipped_bytes[at + 1 :]))
+
+    def left(self) -> "LogState":
+        """What stays of it when it has left its broker while its topic lives on."""
+        kept = {name: getattr(self, name) for name in _STAYS}
+        return LogState(departed=True, settled=True, **kept)
+
+
+_STAYS = (
+    *("agent", "broker", "topic", "partition", "topic_id", "journal", "seq", "skipped_bytes"),
+    *(field.name for field in fields(LogState) if field.name.startswith("share_")),
+)
+
+
+def new_log(row: EventRow, next_offset: int) -> LogState:
+    """A log at its first sight: nothing before ``next_offset`` is asked for."""
+    return LogState(
+        agent=row.agent,
+        broker=row.broker,
+        topic=row.topic,
+        partition=row.partition,
+        topic_id=row.topic_id,
+        log_dir=row.log_dir,
+        log_end_offset=next_offset,
+        log_epoch=row.log_epoch,
+        settled=row.settled,
+    )
+
+
+def residue(agent: str, broker: int, shard: int) -> LogState:
+    """What removed logs of a broker leave behind in a shard: the bytes of them that were skipped."""
+    return LogState(agent=agent, broker=broker, topic="", partition=shard, topic_id="")

@@ -1,0 +1,149 @@
+"""Every option of segtail and its default, as one frozen value."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from streaming.forms import (
+    Count,
+    Directories,
+    Directory,
+    Duration,
+    Flag,
+    Form,
+    Listen,
+    PositiveCount,
+    PositiveDuration,
+    Shards,
+    Size,
+    SparkMaster,
+    SparkOptions,
+    one_of,
+    text,
+)
+from streaming.units import Address
+
+
+class StartFrom(StrEnum):
+    """Where a new job begins in the logs that are already there."""
+
+    EARLIEST = "earliest"
+    ACTIVE = "active"
+    LATEST = "latest"
+
+
+class Replicas(StrEnum):
+    """Which replicas of a partition are exported."""
+
+    LEADERS = "leaders"
+    ALL = "all"
+
+
+class LogLevel(StrEnum):
+    """The least severe message that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """How a log message is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Settings(BaseModel):
+    """The options of one process. Attributes have the names of the YAML file, except ``from``, which Python keeps for itself."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_by_name=True, validate_by_alias=True)
+
+    log_dirs: Directories = Field(default=(), description="Kafka's log dirs to watch, those of several brokers if they are readable here.")
+    start_from: Annotated[StartFrom, text(StartFrom), one_of(StartFrom)] = Field(
+        default=StartFrom.ACTIVE,
+        validation_alias="from",
+        description="Where a new checkpoint begins in logs that are already there: earliest (the first byte on disk), active (the active "
+        "segment) or latest (the end). Logs that appear later are always read whole.",
+    )
+    checkpoint: Directory = Field(
+        default=Path("checkpoints/segtail"), description="Where everything that the job keeps lies, the journal of its own agent included."
+    )
+    listen: Listen = Field(default=Address("127.0.0.1", 9712), description="Where /metrics is served; port 0 takes any free port.")
+    replicas: Annotated[Replicas, text(Replicas), one_of(Replicas)] = Field(
+        default=Replicas.LEADERS, description="What is exported of a partition: leaders (one replica, the leader where it is known) or all."
+    )
+    trigger: Duration = Field(
+        default=timedelta(seconds=1), description="Least time between two micro-batches; 0s starts one as soon as there is something to do."
+    )
+    beat: PositiveDuration = Field(
+        default=timedelta(seconds=30),
+        description="How often an agent publishes the full picture of its logs: starts, leaders, what is gone.",
+    )
+    hanging_after: Duration = Field(
+        default=timedelta(minutes=15),
+        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging.",
+    )
+    late_after: Duration = Field(default=timedelta(minutes=1), description="Transactions that are open for longer are listed one by one.")
+    late_limit: Count = Field(default=500, description="At most so many late transactions are listed.")
+    stale_after: PositiveDuration = Field(
+        default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."
+    )
+    series_limit: PositiveCount = Field(default=1_000_000, description="Above so many series, sums by topic take the place of partitions.")
+    producers_limit: PositiveCount = Field(default=10_000, description="At most so many producers are remembered for each log.")
+    assume_replicated: Flag = Field(
+        default=False,
+        description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint.",
+    )
+    state_shards: Shards = Field(default=64, description="Keys of the job's state; fixed when a checkpoint is made.")
+    max_bytes_per_batch: Size = Field(default=128 << 20, description="Most bytes of log that one micro-batch accounts for.")
+    consumer_expiry: PositiveDuration = Field(
+        default=timedelta(hours=24),
+        description="A job that is silent for longer no longer holds an agent's journal back; its loss is counted.",
+    )
+    journal_max_bytes: Size = Field(default=1 << 30, description="Largest size of an agent's journal; what is trimmed unread is counted.")
+    journal_max_age: PositiveDuration = Field(
+        default=timedelta(days=7),
+        description="Longest time that an agent's journal keeps what no job has read; what is trimmed is counted.",
+    )
+    master: SparkMaster = Field(default="local[2]", description="Where Spark runs.")
+    spark: SparkOptions = Field(default_factory=dict, description="More options for Spark, by their own names.")
+    log_level: Annotated[LogLevel, text(LogLevel), one_of(LogLevel)] = Field(
+        default=LogLevel.INFO, description="The least severe message logged."
+    )
+    log_format: Annotated[LogFormat, text(LogFormat), one_of(LogFormat)] = Field(
+        default=LogFormat.TEXT, description="Log messages as key=value text, or json for one object a line."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as people meet it.
+
+    Args:
+        name: its name in the YAML file.
+        attribute: its name in `Settings`.
+        description: a sentence or two.
+        form: what it accepts, and how a value is shown.
+    """
+
+    name: str
+    attribute: str
+    description: str
+    form: Form
+
+
+def _declared() -> Iterator[Option]:
+    for attribute, field in Settings.model_fields.items():
+        (form,) = (extra for extra in field.metadata if isinstance(extra, Form))
+        yield Option(str(field.validation_alias or attribute), attribute, field.description or "", form)
+
+
+OPTIONS = {option.name: option for option in _declared()}
+"""Every option by its name, in the order of the YAML file."""

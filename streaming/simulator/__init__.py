@@ -1,0 +1,1 @@
+"""Writes genuine Kafka log dirs, for the demo and for tests."""

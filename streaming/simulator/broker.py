@@ -1,0 +1,222 @@
+"""A broker that nobody connects to: it does to its log dirs what a busy one would do.
+
+Everything it does follows from its seed and the time it is told; only `run` looks at a clock by itself and waits.
+"""
+
+import heapq
+import itertools
+import json
+import random
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+from streaming.simulator.actors import Actor, Writer, plain_producer, stuck_producer, transactional_producer
+from streaming.simulator.controller import Controller
+from streaming.simulator.facts import Facts
+from streaming.simulator.files import uuid_text
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.simulator.transactions import Coordinator
+from streaming.simulator.workload import CONSUMER_OFFSETS, STUCK, TOPICS, TRAFFIC, TRANSACTION_STATE, Topic, Traffic
+
+NODE_ID = 1
+DEFAULT_RATE = 1_500_000
+
+HEARTBEAT_MS = 500
+HIGH_WATERMARK_MS = 5_000
+CHECKPOINT_MS = 60_000
+RETENTION_CHECK_MS = 5_000
+CLEANER_MS = 15_000
+
+_SHORTEST_WAIT_SECONDS = 0.02
+_LONGEST_PAUSE_MS = 5_000
+_STUCK_AFTER_MS = 5_000
+_PORT = 9092
+
+
+class SimulatedBroker:
+    """One broker (node 1, its own controller) with its log dirs below ``directory``, all made anew.
+
+    Args:
+        seed: the same seed and start make the same bytes.
+        clock: Unix milliseconds; asked once here for the start, and by `run`.
+        rate_bytes_per_second: bytes of data batches that all partitions together grow by.
+
+    Raises:
+        LogDirError: a log dir exists and is not empty.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        seed: int,
+        clock: Callable[[], int],
+        log_dirs: int = 2,
+        rate_bytes_per_second: float = DEFAULT_RATE,
+    ) -> None:
+        start = clock()
+        self._clock = clock
+        self._seed = seed
+        self._rate = rate_bytes_per_second
+        self._rng = self._random("broker")
+        self.cluster_id = uuid_text(self._uuid())
+        written = datetime.fromtimestamp(start // 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+        self._dirs = [LogDir(directory / f"d{n}", NODE_ID, self.cluster_id, self._uuid(), written) for n in range(log_dirs)]
+        (directory / "server.properties").write_text(self._server_properties())
+        identities = [log_dir.directory_id for log_dir in self._dirs]
+        self._controller = Controller(self._dirs[0], NODE_ID, self._uuid(), identities, _PORT, start)
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        placement = itertools.cycle(self._dirs)
+        for topic in (TRANSACTION_STATE, CONSUMER_OFFSETS, *TOPICS):
+            self._create_topic(topic, placement, start)
+        self._coordinator = Coordinator(self._logs_of(TRANSACTION_STATE.name), self._logs, self._controller.new_producer_id)
+        self._due: list[tuple[int, int, Actor]] = []
+        for actor in self._actors(start):
+            self._due.append((next(actor), len(self._due), actor))
+        heapq.heapify(self._due)
+
+    @property
+    def log_dirs(self) -> tuple[Path, ...]:
+        """Its log dirs; the first holds the metadata log."""
+        return tuple(log_dir.path for log_dir in self._dirs)
+
+    @property
+    def next_due_ms(self) -> int:
+        """When there is something to do again."""
+        return self._due[0][0]
+
+    def step(self, now_ms: int) -> None:
+        """Do all that is due by now, each thing at its own time: how often this is called makes no difference."""
+        while self._due[0][0] <= now_ms:
+            due, order, actor = heapq.heappop(self._due)
+            following = _advance(actor, due)
+            if following is not None:
+                heapq.heappush(self._due, (following, order, actor))
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep pace with the clock until ``stop`` is set. A long pause (a machine asleep) is not made up for."""
+        while not stop.is_set():
+            now = self._clock()
+            behind = now - self.next_due_ms
+            if behind > _LONGEST_PAUSE_MS:
+                self._due = [(due + behind, order, actor) for due, order, actor in self._due]
+            self.step(now)
+            stop.wait(max(_SHORTEST_WAIT_SECONDS, (self.next_due_ms - self._clock()) / 1000))
+
+    def facts(self) -> tuple[Facts, ...]:
+        """The truth about every partition, the metadata log included, ordered by topic and partition. Not while `run` runs."""
+        logs = sorted((*self._logs.values(), self._controller.log), key=lambda log: (log.topic, log.partition))
+        return tuple(log.facts() for log in logs)
+
+    def close(self) -> None:
+        """Shut down cleanly."""
+        for log in (*self._logs.values(), self._controller.log):
+            log.shut_down()
+        for log_dir in self._dirs:
+            log_dir.write_high_watermarks()
+            log_dir.write_recovery_points(clean=True)
+            log_dir.write_log_starts()
+            clean = {"version": 0, "brokerEpoch": self._controller.broker_epoch}
+            (log_dir.path / ".kafka_cleanshutdown").write_text(json.dumps(clean, separators=(",", ":")))
+            log_dir.release()
+
+    def _create_topic(self, topic: Topic, placement: "itertools.cycle[LogDir]", now: int) -> None:
+        topic_id = self._uuid()
+        homes = [next(placement) for _ in range(topic.partitions)]
+        self._controller.create_topic(topic.name, topic_id, topic.configs, [home.directory_id for home in homes], now)
+        for number, home in enumerate(homes):
+            self._logs[topic.name, number] = home.create(topic.name, number, topic_id, topic.log_config())
+
+    def _actors(self, start: int) -> list[Actor]:
+        producers = [self._producer(traffic, start) for traffic in TRAFFIC]
+        stuck = stuck_producer(self._writer(STUCK), self._coordinator, start + _STUCK_AFTER_MS)
+        return [
+            *producers,
+            stuck,
+            _every(HEARTBEAT_MS, start, self._controller.heartbeat),
+            _every(HIGH_WATERMARK_MS, start, self._write_high_watermarks),
+            _every(CHECKPOINT_MS, start, self._write_checkpoints),
+            _every(RETENTION_CHECK_MS, start, self._check_retention),
+            _every(CLEANER_MS, start, self._clean),
+        ]
+
+    def _producer(self, traffic: Traffic, start: int) -> Actor:
+        writer = self._writer(traffic)
+        first_due = start + self._rng.randrange(200)
+        if traffic.transactional_id:
+            return transactional_producer(writer, self._coordinator, self._logs_of(CONSUMER_OFFSETS.name), first_due)
+        return plain_producer(writer, self._controller.new_producer_id(start) if traffic.idempotent else -1, first_due)
+
+    def _writer(self, traffic: Traffic) -> Writer:
+        topic = next(topic for topic in TOPICS if topic.name == traffic.topic)
+        rng = self._random(f"{traffic.topic} {traffic.transactional_id}")
+        return Writer(traffic, self._logs_of(topic.name), self._rate * traffic.share, rng, log_append_time=topic.log_append_time())
+
+    def _logs_of(self, topic: str) -> list[PartitionLog]:
+        return [log for (name, _), log in self._logs.items() if name == topic]
+
+    def _write_high_watermarks(self, now: int) -> None:
+        for log_dir in self._dirs:
+            log_dir.write_high_watermarks()
+
+    def _write_checkpoints(self, now: int) -> None:
+        for log_dir in self._dirs:
+            log_dir.write_recovery_points()
+            log_dir.write_log_starts()
+
+    def _check_retention(self, now: int) -> None:
+        for log in self._logs.values():
+            log.delete_old_segments(now)
+            log.unlink_deleted(now)
+
+    def _clean(self, now: int) -> None:
+        self._coordinator.compact(now)
+        for log_dir in self._dirs:
+            log_dir.write_cleaner_offsets()
+
+    def _server_properties(self) -> str:
+        options = {
+            "process.roles": "broker,controller",
+            "node.id": NODE_ID,
+            "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:{_PORT + 1}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{_PORT},CONTROLLER://127.0.0.1:{_PORT + 1}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{_PORT}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": ",".join(str(path) for path in self.log_dirs),
+            "log.retention.check.interval.ms": RETENTION_CHECK_MS,
+            "offsets.topic.num.partitions": CONSUMER_OFFSETS.partitions,
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.num.partitions": TRANSACTION_STATE.partitions,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.max.timeout.ms": 7 * 24 * 3_600_000,
+        }
+        return "".join(f"{name}={value}\n" for name, value in options.items())
+
+    def _random(self, name: str) -> random.Random:
+        return random.Random(f"{self._seed} {name}")
+
+    def _uuid(self) -> UUID:
+        while True:
+            identity = UUID(int=self._rng.getrandbits(128), version=4)
+            # Kafka draws again, because a text beginning with a dash would be taken for an option of its tools.
+            if not uuid_text(identity).startswith("-"):
+                return identity
+
+
+def _every(period: int, start: int, action: Callable[[int], None]) -> Actor:
+    now = yield start + period
+    while True:
+        action(now)
+        now = yield now + period
+
+
+def _advance(actor: Actor, now: int) -> int | None:
+    try:
+        return actor.send(now)
+    except StopIteration:
+        return None

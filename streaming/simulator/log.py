@@ -1,0 +1,291 @@
+"""One partition on disk: appends, rolls, retention, truncation (`UnifiedLog`, `LocalLog`)."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from streaming.simulator.batches import Entry
+from streaming.simulator.facts import Facts, Totals
+from streaming.simulator.files import encode_leader_epochs, encode_partition_metadata, replace_file
+from streaming.simulator.producers import Ended, Producers, encode_snapshot
+from streaming.simulator.retention import count_deletable
+from streaming.simulator.segment import LogConfig, Segment
+
+
+class Appendable(Protocol):
+    """What can be appended: a `Batch`, or old `Messages`."""
+
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+        """The batches it makes at this place of a log, and their bytes."""
+        ...
+
+
+class PartitionLog:
+    """The only writer of one partition directory.
+
+    Args:
+        directory: is created; its name need not be the partition's own (a ``-future`` one is another).
+        topic_id: None for a log from before topics had ids.
+        base_offset: where the log starts.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        topic: str,
+        partition: int,
+        topic_id: UUID | None,
+        config: LogConfig | None = None,
+        *,
+        base_offset: int = 0,
+    ) -> None:
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config or LogConfig()
+        self.log_start_offset = base_offset
+        self.log_end_offset = base_offset
+        self.first_dirty_offset = base_offset
+        self.leader_epochs: list[tuple[int, int]] = []
+        self.segments: list[Segment] = []
+        self._producers = Producers()
+        self._appended = Totals()
+        self._committed = self._aborted = self._empty_markers = 0
+        self._deleted: list[tuple[int, Segment]] = []
+        self._snapshot_offset = base_offset
+        directory.mkdir()
+        (directory / "leader-epoch-checkpoint").touch()
+        self._add_segment(base_offset).open_indexes()
+        if topic_id is not None:
+            replace_file(directory / "partition.metadata", encode_partition_metadata(topic_id))
+
+    @property
+    def active(self) -> Segment:
+        """The segment that appends go to."""
+        return self.segments[-1]
+
+    @property
+    def name(self) -> str:
+        """The partition's own directory name."""
+        return f"{self.topic}-{self.partition}"
+
+    def last_stable_offset(self) -> int:
+        """LSO, with the end of the log as high watermark."""
+        unstable = self._producers.first_unstable_offset()
+        return self.log_end_offset if unstable is None else max(self.log_start_offset, unstable)
+
+    def leader_epoch_at(self, offset: int) -> int:
+        """The leader epoch in which this offset was appended, -1 for old messages."""
+        return max((epoch for epoch, start in self.leader_epochs if start <= offset), default=-1)
+
+    def append(self, *batches: Appendable, leader_epoch: int = 0, base_offset: int | None = None) -> int:
+        """Append batches in one write, rolling before it where they do not fit (one check for all of them).
+
+        Args:
+            leader_epoch: of the leader that appends; a new one is noted before the data is written.
+            base_offset: of the first batch, beyond the end for a follower whose leader has compacted.
+
+        Returns:
+            The base offset of the first batch.
+        """
+        first_offset = self.log_end_offset if base_offset is None else base_offset
+        entries, data = _encode(batches, first_offset, leader_epoch)
+        if entries[0].magic == 2 and (not self.leader_epochs or self.leader_epochs[-1][0] < leader_epoch):
+            self._write_leader_epochs([*self.leader_epochs, (leader_epoch, first_offset)])
+        if self.active.size + len(data) > self.config.segment_bytes:
+            self.roll()
+        self.active.append(entries, data)
+        for entry in entries:
+            self._account(entry)
+        return first_offset
+
+    def write_part(self, *batches: Appendable, size: int, leader_epoch: int = 0) -> None:
+        """Let the first bytes of what an append of the same batches will write be seen, as a reader may see them meanwhile."""
+        self.active.write(_encode(batches, self.log_end_offset, leader_epoch)[1][:size])
+
+    def _account(self, entry: Entry) -> None:
+        self.log_end_offset = entry.last_offset + 1
+        self._appended += _totals(entry)
+        ended = self._producers.append(entry)
+        if ended is not None:
+            self._end(ended)
+        elif entry.marker is not None:
+            self._empty_markers += 1
+
+    def _end(self, ended: Ended) -> None:
+        if ended.committed:
+            self._committed += 1
+        else:
+            self._aborted += 1
+            self.active.append_aborted(ended)
+
+    def roll(self) -> None:
+        """Close the active segment and begin the next at the end of the log; an empty one stays."""
+        if not self.active.entries:
+            return
+        self.active.finish()
+        self._add_segment(self.log_end_offset)
+        self._write_snapshot()
+
+    def delete_records(self, offset: int) -> None:
+        """Move the log start offset forward, as a client's DeleteRecords does; segments go at the next check."""
+        self.log_start_offset = offset
+        before = [item for item in self.leader_epochs if item[1] <= offset]
+        if before:
+            self._write_leader_epochs([(before[-1][0], offset), *self.leader_epochs[len(before) :]])
+
+    def delete_old_segments(self, now: int) -> int:
+        """One retention check.
+
+        The files are renamed to ``.deleted``; `unlink_deleted` removes them after ``file_delete_delay_ms``.
+
+        Returns:
+            How many segments went.
+        """
+        count = count_deletable(self.segments, self.config, self.log_start_offset, now)
+        if count:
+            self._delete_segments(count, now)
+        return count
+
+    def _delete_segments(self, count: int, now: int) -> None:
+        if count == len(self.segments):
+            self.roll()
+        gone, self.segments = self.segments[:count], self.segments[count:]
+        self.delete_records(max(self.log_start_offset, self.segments[0].base_offset))
+        self._set_aside(gone, now)
+
+    def unlink_deleted(self, now: int) -> int:
+        """Remove the ``.deleted`` files whose delay is over.
+
+        Returns:
+            How many segments they were.
+        """
+        due = [segment for since, segment in self._deleted if now - since >= self.config.file_delete_delay_ms]
+        self._deleted = [item for item in self._deleted if item[1] not in due]
+        for segment in due:
+            segment.unlink()
+        return len(due)
+
+    def replace_segment(self, place: int, cleaned: Segment, now: int) -> None:
+        """Put a complete ``.swap`` segment in the place of an inactive one."""
+        gone, self.segments[place] = self.segments[place], cleaned
+        gone.rename(".deleted", snapshot=False)
+        self._deleted.append((now, gone))
+        cleaned.rename("")
+
+    def truncate(self, offset: int, now: int = 0) -> int:
+        """Cut the log at the start of the batch that holds ``offset``, in place, as a follower does that was ahead of its leader.
+
+        Returns:
+            The bytes cut off.
+        """
+        keep = max(1, sum(segment.base_offset <= offset for segment in self.segments))
+        gone, self.segments = self.segments[keep:], self.segments[:keep]
+        cut = sum(segment.size for segment in gone) + self.active.truncate(offset)
+        self.log_end_offset = self.active.entries[-1].last_offset + 1 if self.active.entries else self.active.base_offset
+        self._drop_snapshots()
+        self._set_aside(reversed(gone), now)
+        self._write_leader_epochs([item for item in self.leader_epochs if item[1] < offset])
+        self._producers = Producers(self.active.producers)
+        for entry in self.active.entries:
+            self._producers.append(entry)
+        self._write_snapshot()
+        return cut
+
+    def truncate_fully(self, offset: int, now: int = 0) -> None:
+        """Drop everything and begin again at ``offset``, as a follower does whose leader no longer has what it would need."""
+        gone, self.segments = self.segments, []
+        self._set_aside(gone, now)
+        self.log_start_offset = self.log_end_offset = self._snapshot_offset = offset
+        self._write_leader_epochs([])
+        self._producers = Producers()
+        self._add_segment(offset).open_indexes()
+
+    def _set_aside(self, segments: Iterable[Segment], now: int) -> None:
+        for segment in segments:
+            segment.rename(".deleted")
+            self._deleted.append((now, segment))
+
+    def _drop_snapshots(self) -> None:
+        self._snapshot_offset = self.segments[0].base_offset
+        for path in self.directory.glob("*.snapshot"):
+            if int(path.stem) > self.log_end_offset:
+                path.unlink()
+            else:
+                self._snapshot_offset = max(self._snapshot_offset, int(path.stem))
+
+    def rename(self, name: str) -> None:
+        """Rename the directory: to ``<name>.<32 hex>-delete`` when the topic is deleted, from ``-future`` to its own name after a move."""
+        self.directory = self.directory.rename(self.directory.with_name(name))
+        for segment in (*self.segments, *(segment for _, segment in self._deleted)):
+            segment.moved(self.directory)
+
+    def remove(self) -> None:
+        """Remove the directory and all in it, as a broker does with a ``-delete`` one after the delay."""
+        self.close()
+        shutil.rmtree(self.directory)
+
+    def shut_down(self) -> None:
+        """A clean close: indexes trimmed, a snapshot at the end of the log."""
+        self.active.finish()
+        self._write_snapshot()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files as they are, as a killed broker does."""
+        for segment in (*self.segments, *(segment for _, segment in self._deleted)):
+            segment.close()
+
+    def facts(self) -> Facts:
+        """What is true of this log now."""
+        entries = [entry for segment in self.segments for entry in segment.entries]
+        return Facts(
+            directory=self.directory,
+            topic=self.topic,
+            partition=self.partition,
+            topic_id=self.topic_id,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            last_stable_offset=self.last_stable_offset(),
+            max_timestamp=max((segment.max_timestamp for segment in self.segments), default=-1),
+            segments=len(self.segments),
+            appended=self._appended,
+            held=sum(map(_totals, entries), Totals()),
+            committed=self._committed,
+            aborted=self._aborted,
+            empty_markers=self._empty_markers,
+            open_transactions=self._producers.open_transactions(),
+        )
+
+    def _add_segment(self, base_offset: int) -> Segment:
+        self.segments.append(Segment(self.directory, base_offset, self.config, self._producers.values()))
+        return self.active
+
+    def _write_snapshot(self) -> None:
+        if self.log_end_offset <= self._snapshot_offset:
+            return  # there is one already, or nothing to remember
+        self._snapshot_offset = self.log_end_offset
+        path = self.directory / f"{self.log_end_offset:020d}.snapshot"
+        path.write_bytes(encode_snapshot(self._producers.values()))
+
+    def _write_leader_epochs(self, epochs: Sequence[tuple[int, int]]) -> None:
+        self.leader_epochs = list(epochs)
+        replace_file(self.directory / "leader-epoch-checkpoint", encode_leader_epochs(epochs))
+
+
+def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) -> tuple[list[Entry], bytes]:
+    entries: list[Entry] = []
+    data = bytearray()
+    for batch in batches:
+        for entry, part in batch.entries(base_offset, leader_epoch):
+            entries.append(entry)
+            data += part
+            base_offset = entry.last_offset + 1
+    return entries, bytes(data)
+
+
+def _totals(entry: Entry) -> Totals:
+    return Totals(entry.size, 0 if entry.control else 1, entry.records)

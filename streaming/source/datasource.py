@@ -1,0 +1,39 @@
+"""``spark.readStream.format("segtail")`` and ``spark.read.format("segtail")``."""
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from streaming.errors import UsageError
+from streaming.source import batch, stream
+from streaming.source.options import parse_options
+
+FORMAT = "segtail"
+
+
+class SegtailDataSource(DataSource):
+    """Register with ``spark.dataSource.register(SegtailDataSource)``; options: `streaming.source.options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Of the relation that is asked for."""
+        return batch.SCHEMA if parse_options(self.options).relation == "batches" else stream.SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """For the events."""
+        del schema
+        options = parse_options(self.options)
+        if options.relation != "events":
+            raise UsageError("the relation batches is read with spark.read: it is a look at the disk, not a stream")
+        return stream.EventStreamReader(options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For the batches."""
+        del schema
+        options = parse_options(self.options)
+        if options.relation != "batches":
+            raise UsageError('the relation events is read with spark.readStream; for batches one by one set option("relation", "batches")')
+        return batch.BatchReader(options)

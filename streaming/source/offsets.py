@@ -1,0 +1,66 @@
+"""The stream's offset: for each agent how far its journal has been planned. All arithmetic on offsets is here, without Spark or network.
+
+An offset is JSON, compared by Spark as text, so its keys are always in the same order. ``seq`` is the last event planned and ``total`` the log bytes up to it
+since the journal began; ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from streaming.agent.messages import Plan, Range
+
+OWN_BEGINNING = -1
+"""``after`` of a range that begins where the agent has begun to publish for this consumer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOffset:
+    """How far one agent's journal has been planned."""
+
+    journal: str
+    seq: int
+    total: int
+    turn: int
+
+
+Offset = dict[str, Any]
+"""What Spark keeps: ``{agent: {journal, seq, total, turn}}``."""
+
+
+def parse(offset: Mapping[str, Any]) -> dict[str, AgentOffset]:
+    """The offset's agents."""
+    return {agent: AgentOffset(**fields) for agent, fields in offset.items()}
+
+
+def advance(start: Offset, plans: Iterable[Plan]) -> Offset:
+    """The offset after ``plans``; ``start`` itself if nothing is new. An agent without a plan stays where it is."""
+    agents = parse(start)
+    for plan in plans:
+        before = agents.get(plan.agent)
+        turn = 0 if before is None or before.journal != plan.journal else before.turn + plan.again
+        agents[plan.agent] = AgentOffset(plan.journal, plan.seq, plan.total, turn)
+    following = {agent: asdict(agents[agent]) for agent in sorted(agents)}
+    return start if following == start else following
+
+
+def ranges(start: Mapping[str, Any], end: Mapping[str, Any], consumer: str) -> dict[str, Range]:
+    """What each agent has to deliver between two offsets."""
+    before, found = parse(start), {}
+    for agent, to in parse(end).items():
+        since = before.get(agent)
+        if since == to:
+            continue
+        if since is not None and since.journal == to.journal and since.seq <= to.seq:
+            found[agent] = Range(consumer, to.journal, since.seq, since.total, to.seq)
+        else:
+            found[agent] = Range(consumer, to.journal, OWN_BEGINNING, 0, to.seq)
+    return found
+
+
+def reached(offset: Mapping[str, Any], targets: Mapping[str, AgentOffset]) -> bool:
+    """Whether every agent has been planned up to its target."""
+    agents = parse(offset)
+    return all(
+        (at := agents.get(agent)) is not None and at.journal == target.journal and at.seq >= target.seq for agent, target in targets.items()
+    )

@@ -1,0 +1,73 @@
+"""The options of the data source, parsed once. No secret is among them: they are visible in plans."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.errors import UsageError
+
+KNOWN = ("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Where the agents are, and how much a micro-batch takes.
+
+    ``agents``: addresses host:port; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id, "" for a reader that
+    holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in one micro-batch; ``wait_ms``: how
+    long an agent may wait for something new before it answers.
+    """
+
+    agents: tuple[str, ...]
+    address_file: Path | None
+    consumer: str
+    start_from: str
+    resumed: bool
+    shards: int
+    max_bytes: int
+    wait_ms: int
+    relation: str
+
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses as of now; those of a file that is not there yet are missing."""
+        if self.address_file is None:
+            return self.agents
+        try:
+            return (*self.agents, self.address_file.read_text().strip())
+        except FileNotFoundError:
+            return self.agents
+
+
+def parse_options(options: Mapping[str, str]) -> SourceOptions:
+    """Read the options that Spark passes.
+
+    Raises:
+        UsageError: one is unknown or not valid.
+    """
+    unknown = [name for name in options if name.lower() not in KNOWN and name.lower() != "path"]
+    if unknown:
+        raise UsageError(f"the data source segtail has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
+    given = {name.lower(): value for name, value in options.items()}
+    parsed = SourceOptions(
+        agents=tuple(address.strip() for address in given.get("agents", "").split(",") if address.strip()),
+        address_file=Path(given["address_file"]) if "address_file" in given else None,
+        consumer=given.get("consumer", ""),
+        start_from=given.get("start_from", "active"),
+        resumed=given.get("resumed", "false") == "true",
+        shards=_number(given, "shards", 64),
+        max_bytes=_number(given, "max_bytes", 128 << 20),
+        wait_ms=_number(given, "wait_ms", 0),
+        relation=given.get("relation", "events"),
+    )
+    if not parsed.agents and parsed.address_file is None:
+        raise UsageError("the data source segtail needs the option agents: addresses host:port, separated by commas")
+    if parsed.relation not in ("events", "batches"):
+        raise UsageError(f"option relation: {parsed.relation!r} is neither events nor batches")
+    return parsed
+
+
+def _number(given: Mapping[str, str], name: str, default: int) -> int:
+    value = given.get(name, str(default))
+    if not value.isdigit():
+        raise UsageError(f"option {name}: {value!r} is not a whole number")
+    return int(value)

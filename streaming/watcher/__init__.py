@@ -1,0 +1,1 @@
+"""What changed on disk, and the journal that keeps it."""

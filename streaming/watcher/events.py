@@ -1,0 +1,138 @@
+"""The events of the journal: one value for all kinds, with exactly the columns that travel (`streaming.rows.EVENTS`)."""
+
+from dataclasses import dataclass, fields, replace
+
+from streaming.kafka.sums import Sums
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, Kind
+
+Blob = bytes  # inside Event the name is a column's
+
+MERGED_BYTES_MAX = 16 << 20
+"""Neighbouring appends are merged up to this size: a byte budget is kept to within one event."""
+
+_NO_CODECS = (0,) * len(CODECS)
+_NO_BYTES_BUCKETS = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
+_NO_RECORDS_BUCKETS = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogId:
+    """One replica of one partition, for as long as its topic lives. It may move between the log dirs of its broker."""
+
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened to one log (or, for the two kinds of beat, to none). Columns and units: `streaming.rows.EVENTS`."""
+
+    kind: Kind
+    broker: int = -1
+    log_dir: str = ""
+    topic: str = ""
+    partition: int = -1
+    topic_id: str = ""
+    segment: int = -1
+    start_position: int = -1
+    end_position: int = -1
+    base_offset: int = -1
+    next_offset: int = -1
+    log_epoch: int = -1
+    leads: int = -1
+    settled: bool = False
+    seen_at: int = -1
+    max_timestamp: int = -1
+    bytes: int = 0
+    batches: int = 0
+    records: int = 0
+    old_format_batches: int = 0
+    codec_bytes: tuple[int, ...] = _NO_CODECS
+    batch_bytes_buckets: tuple[int, ...] = _NO_BYTES_BUCKETS
+    batch_records_buckets: tuple[int, ...] = _NO_RECORDS_BUCKETS
+    detail: Blob | None = None
+    log_start_offset: int = -1
+    leader: int = -2
+    leader_epoch: int = -1
+    reason: str = ""
+
+    @property
+    def log(self) -> LogId:
+        """Whose event it is."""
+        return LogId(self.broker, self.topic, self.partition, self.topic_id)
+
+    def with_sums(self, sums: Sums) -> "Event":
+        """The event with what a scan found."""
+        return replace(
+            self,
+            base_offset=sums.base_offset,
+            next_offset=sums.next_offset,
+            log_epoch=sums.leader_epoch,
+            max_timestamp=sums.max_timestamp,
+            **{name: getattr(sums, name) for name in _SUMMED},
+        )
+
+    def merged(self, later: "Event") -> "Event | None":
+        """This append and the one right behind it as one event, or None where they must stay apart."""
+        fits = (
+            self.kind is Kind.APPENDED
+            and later.kind is Kind.APPENDED
+            and self.log == later.log
+            and self.log_dir == later.log_dir
+            and self.segment == later.segment
+            and self.end_position == later.start_position
+            and self.log_epoch == later.log_epoch
+            and self.leads == later.leads
+            and self.detail is None
+            and later.detail is None
+            and self.bytes + later.bytes <= MERGED_BYTES_MAX
+        )
+        if not fits:
+            return None
+        return replace(later, start_position=self.start_position).with_sums(self._sums().merge(later._sums()))
+
+    def _sums(self) -> Sums:
+        return Sums(
+            base_offset=self.base_offset,
+            next_offset=self.next_offset,
+            leader_epoch=self.log_epoch,
+            max_timestamp=self.max_timestamp,
+            **{name: getattr(self, name) for name in _SUMMED},
+        )
+
+
+_SUMMED = tuple(field.name for field in fields(Sums) if field.name not in ("base_offset", "next_offset", "leader_epoch", "max_timestamp"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first offset that is not.
+
+    ``anchor`` is the header of the last batch read, at ``anchor_position`` of the same segment ("" at its beginning). ``frontier`` is the largest
+    next offset ever published: what lies before it has been told already. ``stopped`` says why the log is not read on, "" while it is.
+    ``settled_at`` is the (segment, position) up to which the log's first backlog reaches.
+    """
+
+    log: LogId
+    segment: int
+    device: int
+    inode: int
+    position: int
+    next_offset: int
+    log_epoch: int
+    anchor: bytes
+    anchor_position: int
+    frontier: int
+    stopped: str
+    settled_segment: int
+    settled_position: int
+
+    @property
+    def settled(self) -> bool:
+        """Whether the log's first backlog has been read."""
+        return bool(self.stopped) or (self.segment, self.position) >= (self.settled_segment, self.settled_position)

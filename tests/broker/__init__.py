@@ -1,0 +1,1 @@
+"""Tests against a real Kafka broker, and what starts it, feeds it and asks its own tools."""

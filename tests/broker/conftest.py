@@ -1,0 +1,50 @@
+"""The brokers of these tests: one for the whole run, or three for the module that asks for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.install import UnavailableError, class_path
+from tests.broker.kafka import Kafka
+from tests.tools import missing
+
+_HERE = Path(__file__).parent
+_SECONDS = 1200  # the first test of a machine fetches the jars
+
+
+@pytest.hookimpl(tryfirst=True)  # the marks must be there when the other conftest groups by them
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker("broker")
+            item.add_marker(pytest.mark.timeout(_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def kafka_jars() -> None:
+    """Kafka's jars, fetched where they are not there yet."""
+    try:
+        class_path()
+    except UnavailableError as reason:
+        missing(str(reason))
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """One broker for the whole run: a test uses topics of its own and leaves the broker up."""
+    yield from _running(Kafka(tmp_path_factory.mktemp("kafka")))
+
+
+@pytest.fixture(scope="module")
+def kafka_cluster(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Three brokers, every topic replicated on all: for the tests of one module, which may kill them."""
+    yield from _running(Kafka(tmp_path_factory.mktemp("kafka-cluster"), nodes=3))
+
+
+def _running(kafka: Kafka) -> Iterator[Kafka]:
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.kill()

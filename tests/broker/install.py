@@ -1,0 +1,115 @@
+"""Gets the jars of a real Kafka with the Ivy that PySpark brings along: no Maven, no JDK, only a Java runtime."""
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from streaming.errors import JavaError
+from streaming.java import find
+
+KAFKA_VERSION = "4.3.1"
+_DOWNLOAD_SECONDS = 900
+
+FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+"""For a JVM that starts often and computes little. Not for one whose speed is measured."""
+
+# What a broker and its tools need: Kafka Connect and its web server come along with kafka-tools and are left out.
+_IVY_MODULE = f"""\
+<ivy-module version="2.0">
+  <info organisation="tests" module="kafka"/>
+  <configurations><conf name="run"/></configurations>
+  <dependencies>
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}" conf="run->default"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{KAFKA_VERSION}" conf="run->default"/>
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="run->default"/>
+    <exclude module="connect-.*" matcher="regexp"/>
+    <exclude org="org\\.glassfish\\..*|org\\.eclipse\\.jetty.*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+_LOG4J = """\
+status = error
+rootLogger.level = WARN
+rootLogger.appenderRef.stderr.ref = STDERR
+appender.console.type = Console
+appender.console.name = STDERR
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d] %p %m (%c)%n
+"""
+
+
+class UnavailableError(Exception):
+    """A tool that these tests need is not on this machine and cannot be had."""
+
+
+def cache_dir() -> Path:
+    """Where the tests keep what is costly to make, outside the repository."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "segtail-tests"
+
+
+@cache
+def java() -> str:
+    """The `java` that segtail itself would take."""
+    try:
+        return str(find(os.environ, cache_dir() / "java") / "bin" / "java")
+    except JavaError as error:
+        raise UnavailableError(str(error)) from error
+
+
+@cache
+def class_path() -> str:
+    """Kafka's class path, fetched once a machine."""
+    home = cache_dir() / f"kafka-{KAFKA_VERSION}"
+    libs = home / "libs"
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes side by side fetch once
+        if not libs.is_dir():
+            _fetch(libs)
+    return os.pathsep.join(str(jar) for jar in sorted(libs.glob("*.jar")))
+
+
+def java_command(
+    main_class: str, *arguments: str, options: tuple[str, ...] = FAST_START, heap_mb: int = 256, classes: Path | None = None
+) -> list[str]:
+    """A command line that runs a class of Kafka, or one of `classes` that uses Kafka's, in a small JVM."""
+    log4j = cache_dir() / "log4j2.properties"
+    if not log4j.exists():
+        log4j.parent.mkdir(parents=True, exist_ok=True)
+        log4j.write_text(_LOG4J)
+    jvm = [f"-Xmx{heap_mb}m", *options, f"-Dlog4j2.configurationFile={log4j}"]
+    path = f"{classes}{os.pathsep}{class_path()}" if classes else class_path()
+    return [java(), *jvm, "-cp", path, main_class, *arguments]
+
+
+def _fetch(libs: Path) -> None:
+    """Lets Ivy resolve and download into a folder beside `libs`, which appears only when it is whole."""
+    ivy = next(_pyspark_dir().glob("jars/ivy-*.jar"), None)
+    if ivy is None:
+        raise UnavailableError("PySpark brings no Ivy jar")
+    with tempfile.TemporaryDirectory(dir=libs.parent) as scratch:
+        staged = Path(scratch, "libs")
+        module = Path(scratch, "ivy.xml")
+        module.write_text(_IVY_MODULE)
+        pattern = f"{staged}/[artifact]-[revision](-[classifier]).[ext]"
+        options = f"-error -cache {scratch}/cache -ivy {module} -confs run -retrieve {pattern}".split()
+        command = [java(), "-jar", str(ivy), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)
+        if done.returncode:
+            raise UnavailableError(
+                f"the jars of Kafka {KAFKA_VERSION} could not be fetched: ...{(done.stdout + done.stderr).strip()[-300:]}"
+            )
+        staged.rename(libs)
+
+
+def _pyspark_dir() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise UnavailableError("PySpark is not installed")
+    return Path(spec.origin).parent

@@ -1,0 +1,196 @@
+"""Starts, kills and stops real Kafka brokers on free loopback ports, in folders of the test's own."""
+
+import base64
+import random
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.broker.install import FAST_START, java_command
+
+HEAP_MB = 512
+_READY_TRIES = 2400
+_READY_PAUSE = 0.05
+_STOP_SECONDS = 60
+
+# One small node: few threads and buffers, internal topics with few partitions; nothing that a test waits for takes long.
+_SMALL = {
+    "num.network.threads": 1,
+    "num.io.threads": 2,
+    "num.replica.fetchers": 1,
+    "background.threads": 2,
+    "num.recovery.threads.per.data.dir": 1,
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "broker.session.timeout.ms": 3000,  # a killed node is fenced after this time
+    "broker.heartbeat.interval.ms": 500,
+    "log.retention.check.interval.ms": 2000,
+    "log.cleaner.backoff.ms": 1000,
+    "log.cleaner.dedupe.buffer.size": 4194304,
+    "log.cleaner.io.buffer.size": 131072,
+}
+
+# A broker must not outlive a test run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.
+_DIES_WITH_PARENT = (
+    (sys.executable, "-S", "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])")
+    if sys.platform == "linux"
+    else ()
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One combined broker and controller with two log dirs."""
+
+    node_id: int
+    directory: Path
+    port: int
+    controller_port: int
+
+    @property
+    def log_dirs(self) -> tuple[Path, Path]:
+        return self.directory / "d0", self.directory / "d1"
+
+    @property
+    def properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    @property
+    def log(self) -> Path:
+        """What the broker printed: the first place to look when a test against it fails."""
+        return self.directory / "server.log"
+
+
+class Kafka:
+    """A formatted cluster below `directory`; its nodes are started and ended one by one or together.
+
+    Args:
+        directory: an empty folder of the caller's.
+        nodes: 1, or 3 with every topic replicated three times.
+        settings: lines of `server.properties` over the defaults of this module.
+    """
+
+    def __init__(self, directory: Path, nodes: int = 1, settings: Mapping[str, object] | None = None) -> None:
+        ports = _free_ports(2 * nodes)
+        self.nodes = tuple(Node(i + 1, directory / f"n{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes))
+        self.cluster_id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # a leading dash would be taken for an option
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        for node in self.nodes:
+            node.directory.mkdir(parents=True)
+            node.properties.write_text("".join(f"{key}={value}\n" for key, value in {**self._properties(node), **(settings or {})}.items()))
+        self._format()
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses for clients."""
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    @property
+    def log_dirs(self) -> tuple[Path, ...]:
+        """The log dirs of all nodes."""
+        return tuple(log_dir for node in self.nodes for log_dir in node.log_dirs)
+
+    def start(self, *node_ids: int) -> None:
+        """Starts these nodes, or all, and returns when they serve clients."""
+        nodes = self._select(node_ids)
+        for node in nodes:
+            options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
+            command = java_command("kafka.Kafka", str(node.properties), heap_mb=HEAP_MB, options=options)
+            with node.log.open("ab") as log:
+                self._running[node.node_id] = subprocess.Popen(
+                    [*_DIES_WITH_PARENT, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                )
+        for node in nodes:
+            self._wait_ready(node)
+
+    def stop(self) -> None:
+        """Ends all nodes cleanly and together: a combined quorum cannot finish a controlled shutdown one by one."""
+        self._end(self._select(()), signal.SIGTERM)
+
+    def kill(self, *node_ids: int) -> None:
+        """Ends these nodes, or all, as a crash does."""
+        self._end(self._select(node_ids), signal.SIGKILL)
+
+    def _format(self) -> None:
+        """Kafka's own tool writes `meta.properties`; a JVM a node, side by side."""
+        formatting = []
+        for node in self.nodes:
+            command = java_command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(node.properties))
+            formatting.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        said = [process.communicate()[0] for process in formatting]
+        assert not any(process.returncode for process in formatting), said
+
+    def _select(self, node_ids: Iterable[int]) -> list[Node]:
+        wanted = set(node_ids) or {node.node_id for node in self.nodes}
+        return [node for node in self.nodes if node.node_id in wanted]
+
+    def _end(self, nodes: list[Node], how: signal.Signals) -> None:
+        ending = [process for node in nodes if (process := self._running.pop(node.node_id, None))]
+        for process in ending:
+            process.send_signal(how)
+        for process in ending:
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _wait_ready(self, node: Node) -> None:
+        """A broker opens its port to clients only when it is ready to serve them."""
+        process = self._running[node.node_id]
+        for _ in range(_READY_TRIES):
+            try:
+                socket.create_connection(("127.0.0.1", node.port), timeout=1).close()
+                return
+            except OSError:
+                try:
+                    process.wait(_READY_PAUSE)
+                except subprocess.TimeoutExpired:
+                    continue
+                break
+        raise AssertionError(f"node {node.node_id} did not start:\n{node.log.read_text()[-4000:]}")
+
+    def _properties(self, node: Node) -> dict[str, object]:
+        copies = len(self.nodes)
+        return {
+            **_SMALL,
+            "process.roles": "broker,controller",
+            "node.id": node.node_id,
+            "controller.quorum.voters": ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in self.nodes),
+            "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": ",".join(str(log_dir) for log_dir in node.log_dirs),
+            "default.replication.factor": copies,
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": 1,
+            "share.coordinator.state.topic.replication.factor": copies,
+            "share.coordinator.state.topic.min.isr": 1,
+        }
+
+
+def _free_ports(count: int) -> list[int]:
+    """Free ports below the ephemeral range, from which an outgoing connection might take one before the broker does."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
+    return ports

@@ -1,0 +1,119 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streaming import __version__
+from streaming.cli.app import COMMANDS, segtail
+from streaming.configuration import render_yaml
+from streaming.errors import SettingsError
+from streaming.settings import OPTIONS, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _segtail(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs the command as a process of its own, in an environment without options."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
+    command = [sys.executable, "-m", "streaming.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=clean | (environ or {}), check=False)
+
+
+def test_config_prints_the_defaults() -> None:
+    done = _segtail("config")
+    assert (done.returncode, done.stdout, done.stderr) == (0, render_yaml(Settings()), "")
+
+
+def test_the_file_for_people_to_copy_is_what_config_prints() -> None:
+    assert (ROOT / "conf" / "segtail.yaml").read_text(encoding="utf-8") == render_yaml(Settings()), "run `make conf`"
+
+
+def test_config_prints_what_file_environment_and_command_line_say(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_text("late_limit: 7\ntrigger: 2s\nbeat: 2s\n")
+    arguments = ["--config", str(tmp_path / "f.yaml"), "--beat", "3s", "--set", "replicas=all", "--set", "spark.executor.cores=4"]
+    done = _segtail("config", *arguments, environ={"SEGTAIL_TRIGGER": "1m"})
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.split(":")[0] in ("late_limit", "trigger", "beat", "replicas", "  spark.executor.cores")] == [
+        "replicas: all",
+        "trigger: 1m",
+        "beat: 3s",
+        "late_limit: 7",
+        "  spark.executor.cores: '4'",
+    ]
+
+
+def test_an_option_of_its_own_stands_against_set() -> None:
+    done = _segtail("config", "--late-limit", "1", "--set", "late_limit=2")
+    assert "\nlate_limit: 1\n" in done.stdout
+
+
+def test_every_setting_is_an_option_of_config() -> None:
+    text = CliRunner().invoke(segtail, ["config", "--help"]).output
+    assert [name for name in OPTIONS if f"--{name.replace('_', '-')} " not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "late_limits=1"], 'unknown option "late_limits" on the command line, did you mean "late_limit"?'),
+        (["--late-limit", "many"], 'late_limit takes a whole number, 0 or more, not "many" on the command line'),
+        (["--config", "/nowhere/f.yaml"], "cannot read the configuration /nowhere/f.yaml: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_line_on_stderr_and_status_2(arguments: list[str], message: str) -> None:
+    done = _segtail("config", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"segtail: error: {message}\n")
+
+
+def test_an_assignment_without_a_value_is_explained() -> None:
+    done = _segtail("config", "--set", "late_limit")
+    assert done.returncode == 2
+    assert "late_limit is not NAME=VALUE" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_failure_worth_a_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "streaming.cli", "config"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writer)
+    assert done.stderr == ""
+
+
+def test_help_lists_every_command_and_the_exit_statuses() -> None:
+    text = _segtail("--help").stdout
+    assert [command for command in COMMANDS if f"\n  {command} " not in text] == []
+    assert "Exit status: 0 done" in text
+
+
+def test_version_is_the_packages_own() -> None:
+    assert _segtail("--version").stdout == f"segtail {__version__}\n"
+
+
+def test_an_unknown_command_is_refused() -> None:
+    done = _segtail("rum")
+    assert done.returncode == 2
+    assert "No such command 'rum'" in done.stderr
+
+
+def test_errors_are_not_hidden_from_a_test_that_calls_a_command_itself() -> None:
+    result = CliRunner().invoke(segtail, ["config", "--set", "x=1"])
+    assert isinstance(result.exception, SettingsError)
+
+
+def test_ctrl_c_ends_with_status_130() -> None:
+    code = (
+        "import streaming.cli.config as config\n"
+        "from streaming.cli.app import main\n"
+        "def interrupt(settings): raise KeyboardInterrupt\n"
+        "config.render_yaml = interrupt\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "config"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, "")

@@ -1,0 +1,45 @@
+"""What all tests share: how thorough property tests are, which tests share a process, and the Java they use."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from streaming import java
+from streaming.errors import JavaError
+from tests.tools import missing
+
+# No deadline: a test that can fail because the machine is busy tells nothing.
+settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True, database=None)
+settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+_JVM_MARKS = ("broker", "spark")
+_JVM_TIMEOUT_SECONDS = 300  # a JVM alone may take a minute to start on a busy machine
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keeps the Spark tests in one process, which they share a session in, and the broker tests in one; starts with these long ones."""
+    for item in items:
+        for mark in _JVM_MARKS:
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.xdist_group(mark))
+                if not item.get_closest_marker("timeout"):
+                    item.add_marker(pytest.mark.timeout(_JVM_TIMEOUT_SECONDS))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in _JVM_MARKS))
+
+
+@pytest.fixture(scope="session")
+def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The Java home that segtail itself would choose, set as ``JAVA_HOME`` for what the tests start."""
+    try:
+        home = java.find(os.environ, tmp_path_factory.mktemp("java"))
+    except JavaError as error:
+        missing(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(home))
+        yield home

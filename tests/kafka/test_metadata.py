@@ -1,0 +1,206 @@
+"""The cluster as its metadata log tells it, against what Kafka's tools said of the same clusters."""
+
+import csv
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.errors import FormatError
+from streaming.kafka.metadata import BrokerState, ClusterImage, PartitionState, Topic
+from streaming.kafka.names import parse_metadata_snapshot
+from streaming.simulator.batches import Batch, Record, encode
+from tests.kafka.vectors import METADATA_RECORDS, TOPIC_ID
+
+DATA = Path(__file__).parents[1] / "data" / "metadata"
+CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
+SNAPSHOTS = ["00000000000000000035-0000000001.checkpoint", "00000000000000000103-0000000001.checkpoint"]
+
+TOPIC, PARTITION, CHANGE, NO_OP = (METADATA_RECORDS[name] for name in ("topic", "partition", "partition change", "no-op"))
+REMOVE_TOPIC = bytes.fromhex("010900000102030405060708090a0b0c0d0e0f00")
+BEGIN, END, ABORT = (bytes([1, key, 0, 0]) for key in (23, 24, 25))
+CREATED = PartitionState(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=5)
+
+Row = tuple[str, str, int, int, int, str, str]
+
+
+def log_of(cluster: str) -> memoryview:
+    return memoryview((DATA / cluster / "log.bin").read_bytes())
+
+
+def snapshot_of(name: str) -> ClusterImage:
+    snapshot = parse_metadata_snapshot(name)
+    assert snapshot is not None
+    return ClusterImage.from_snapshot(memoryview((DATA / "with_snapshots" / name).read_bytes()), snapshot.end_offset)
+
+
+def applied(*batches: list[bytes], base_offset: int = 0, epoch: int = 1) -> ClusterImage:
+    image = ClusterImage()
+    image.apply(memoryview(log(*batches, base_offset=base_offset, epoch=epoch)))
+    return image
+
+
+def log(*batches: list[bytes], base_offset: int = 0, epoch: int = 1) -> bytes:
+    out = b""
+    for values in batches:
+        out += encode(Batch(records=tuple(Record(value=value, timestamp=1) for value in values)), base_offset, epoch)
+        base_offset += len(values)
+    return out
+
+
+def rows(image: ClusterImage) -> list[Row]:
+    found = []
+    for topic in image.topics():
+        for number in image.partition_numbers(topic.topic_id):
+            state = image.partition(topic.topic_id, number)
+            assert state is not None
+            nodes = (",".join(map(str, state.replicas)), ",".join(map(str, state.isr)))
+            found.append((topic.name, topic.topic_id, number, state.leader, state.leader_epoch, *nodes))
+    return sorted(found)
+
+
+def expected(cluster: str) -> list[Row]:
+    with (DATA / cluster / "expected.tsv").open(newline="") as file:
+        return sorted(
+            (r["topic"], r["topic_id"], int(r["partition"]), int(r["leader"]), int(r["leader_epoch"]), r["replicas"], r["isr"])
+            for r in csv.DictReader(file, delimiter="\t")
+        )
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_topics_leaders_epochs_and_in_sync_replicas_are_what_kafka_says(cluster: str) -> None:
+    image, data = ClusterImage(), log_of(cluster)
+    assert image.apply(data) == len(data)
+    assert rows(image) == expected(cluster)
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_a_snapshot_and_the_log_from_there_say_the_same_as_the_whole_log(name: str) -> None:
+    image, whole = snapshot_of(name), ClusterImage()
+    for each in (image, whole):
+        each.apply(log_of("with_snapshots"))
+    assert rows(image) == rows(whole) == expected("with_snapshots")
+    assert image.brokers() == whole.brokers()
+    assert (image.next_offset, image.last_epoch) == (whole.next_offset, whole.last_epoch)
+
+
+@given(st.lists(st.integers(0, 400), max_size=200))
+def test_a_log_that_arrives_in_pieces_says_the_same(steps: list[int]) -> None:
+    data, image, position, end = log_of("unclean_election"), ClusterImage(), 0, 0
+    for step in [*steps, 1 << 20]:
+        end = min(end + step, len(data))
+        position += image.apply(data[position:end])
+    assert position == len(data)
+    assert rows(image) == expected("unclean_election")
+
+
+def test_brokers_and_features() -> None:
+    image = applied([METADATA_RECORDS["feature"]])
+    assert (image.feature_level("transaction.version"), image.feature_level("kraft.version")) == (2, 0)
+    image = ClusterImage()
+    image.apply(log_of("node_down"))
+    assert [(broker.broker_id, broker.fenced, len(broker.log_dirs)) for broker in sorted(image.brokers(), key=lambda b: b.broker_id)] == [
+        (1, False, 2),
+        (2, False, 2),
+        (3, True, 2),
+    ]
+    assert image.feature_level("metadata.version") == 30
+
+
+def test_a_broker_that_unregisters_is_gone() -> None:
+    register = bytes.fromhex("01000000000003" + "00" * 16 + "0000000000000007" + "01" + "01" + "00" + "01" + "00")
+    unregister = bytes.fromhex("01010000000003" + "0000000000000007" + "00")
+    assert applied([register]).brokers() == (BrokerState(broker_id=3, fenced=True, log_dirs=()),)
+    assert applied([register, unregister]).brokers() == ()
+
+
+def test_the_leader_epoch_rises_with_every_leader_that_is_given() -> None:
+    isr_only = bytes.fromhex("01050000000000000102030405060708090a0b0c0d0e0f01000502" + "00000001")
+    image = applied([TOPIC, PARTITION])
+    assert image.partition(TOPIC_ID, 0) == CREATED
+    image.apply(memoryview(log([CHANGE], [CHANGE], base_offset=2)))
+    assert image.partition(TOPIC_ID, 0) == PartitionState(replicas=(1, 2), isr=(1, 2), leader=2, leader_epoch=7)
+    image.apply(memoryview(log([isr_only], base_offset=4)))
+    assert image.partition(TOPIC_ID, 0) == PartitionState(replicas=(1, 2), isr=(1,), leader=2, leader_epoch=7)
+
+
+def test_a_deleted_topic_leaves_nothing() -> None:
+    image = applied([TOPIC, PARTITION, REMOVE_TOPIC])
+    assert (image.topics(), image.topic_id("foo"), image.topic_name(TOPIC_ID)) == ((), None, None)
+    assert (image.partition(TOPIC_ID, 0), image.partition_numbers(TOPIC_ID)) == (None, ())
+
+
+def test_a_topic_made_again_has_another_id() -> None:
+    again = bytes.fromhex("01020004666f6f" + "ff" * 16 + "00")
+    image = applied([TOPIC, PARTITION, REMOVE_TOPIC, again])
+    assert image.topics() == (Topic("foo", "_____________________w"),)
+    assert image.topic_id("foo") == "_____________________w"
+    assert image.topic_name("_____________________w") == "foo"
+
+
+def test_a_metadata_transaction_is_seen_when_it_ends() -> None:
+    image = applied([BEGIN, TOPIC], [PARTITION])
+    assert image.topics() == ()
+    image.apply(memoryview(log([END], base_offset=3)))
+    assert image.partition(TOPIC_ID, 0) == CREATED
+
+
+def test_an_aborted_metadata_transaction_never_was() -> None:
+    image = applied([BEGIN, TOPIC, PARTITION], [ABORT], [NO_OP])
+    assert (image.topics(), image.next_offset) == ((), 5)
+
+
+@pytest.mark.parametrize("values", [[END], [ABORT], [BEGIN, BEGIN]])
+def test_a_metadata_transaction_that_makes_no_sense_is_refused(values: list[bytes]) -> None:
+    with pytest.raises(FormatError, match="metadata transaction"):
+        applied(values)
+
+
+def test_batches_that_it_has_already_are_passed_over() -> None:
+    image, data = ClusterImage(), memoryview(log([TOPIC, PARTITION], [CHANGE]))
+    assert image.apply(data) == len(data)
+    assert image.apply(data) == len(data)
+    state = image.partition(TOPIC_ID, 0)
+    assert state is not None
+    assert (state.leader_epoch, image.next_offset) == (6, 3)
+
+
+def test_a_log_that_goes_on_too_far_is_refused() -> None:
+    with pytest.raises(FormatError, match="goes on at offset 10, 0 is missing at position 0"):
+        applied([TOPIC], base_offset=10)
+
+
+def test_the_epoch_of_the_last_batch_is_told() -> None:
+    assert ClusterImage().last_epoch == -1
+    assert applied([NO_OP], epoch=4).last_epoch == 4
+
+
+@pytest.mark.parametrize("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC]])
+def test_a_change_of_what_is_not_there_is_refused_by_its_offset(values: list[bytes]) -> None:
+    with pytest.raises(FormatError, match=f"metadata record at offset {len(values) - 1}: .* is not known"):
+        applied(values)
+
+
+def test_a_record_without_a_value_is_refused() -> None:
+    data = encode(Batch(records=(Record(key=b"k"),)), 0)
+    with pytest.raises(FormatError, match="offset 0: no value"):
+        ClusterImage().apply(memoryview(data))
+
+
+def test_a_snapshot_that_is_not_whole_is_refused() -> None:
+    data = memoryview((DATA / "with_snapshots" / SNAPSHOTS[0]).read_bytes())
+    for length in range(0, len(data), 7):
+        with pytest.raises(FormatError, match="not whole"):
+            ClusterImage.from_snapshot(data[:length], 35)
+    with pytest.raises(FormatError, match="not whole"):
+        ClusterImage.from_snapshot(memoryview(bytes(data) + b"\0"), 35)
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_refused_and_nothing_else(garbage: bytes) -> None:
+    with suppress(FormatError):
+        assert ClusterImage().apply(memoryview(garbage)) <= len(garbage)
+    with pytest.raises(FormatError):
+        ClusterImage.from_snapshot(memoryview(garbage), 0)

@@ -1,0 +1,105 @@
+"""The records inside a batch."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.errors import FormatError
+from streaming.kafka.batches import RecordBatch, read_batch
+from streaming.kafka.records import Header, Record, read_records
+from streaming.simulator import batches as written
+from streaming.simulator.compression import Codec
+from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+
+FIELDS = st.none() | st.binary(max_size=40)
+RECORDS = st.lists(
+    st.builds(
+        written.Record,
+        key=FIELDS,
+        value=FIELDS,
+        timestamp=st.integers(0, 2**42),
+        headers=st.lists(st.tuples(st.text(max_size=5), FIELDS), max_size=3).map(tuple),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+def batch_of(data: bytes) -> RecordBatch:
+    batch = read_batch(memoryview(data))
+    assert batch is not None
+    return batch
+
+
+def test_keys_values_headers_offsets_and_times() -> None:
+    assert read_records(batch_of(DATA_BATCH)) == (
+        Record(100, TIME, b"k1", b"v1", ()),
+        Record(101, TIME + 7, None, b"v2", (Header(b"h", b"x"),)),
+    )
+
+
+def test_a_control_record_is_a_record_too() -> None:
+    assert read_records(batch_of(COMMIT_MARKER)) == (Record(102, TIME + 50, b"\0\0\0\1", b"\0\0\0\0\0\x09", ()),)
+
+
+def test_an_empty_batch_holds_none() -> None:
+    assert read_records(batch_of(EMPTY_BATCH)) == ()
+
+
+@given(RECORDS, st.sampled_from(Codec), st.integers(0, 2**40))
+def test_records_read_back_from_every_codec(records: list[written.Record], codec: Codec, base_offset: int) -> None:
+    data = written.encode(written.Batch(records=tuple(records), codec=codec), base_offset)
+    assert read_records(batch_of(data)) == tuple(
+        Record(base_offset + place, r.timestamp, r.key, r.value, tuple(Header(name.encode(), value) for name, value in r.headers))
+        for place, r in enumerate(records)
+    )
+
+
+def test_with_log_append_time_every_record_has_the_time_of_the_batch() -> None:
+    records = (written.Record(value=b"a", timestamp=5), written.Record(value=b"b", timestamp=9))
+    batch = batch_of(written.encode(written.Batch(records=records, log_append_time=TIME), 0))
+    assert [record.timestamp for record in read_records(batch)] == [TIME, TIME]
+
+
+def test_gaps_that_compaction_left_are_kept() -> None:
+    records = (written.Record(value=b"a", offset_delta=3), written.Record(value=b"b", offset_delta=8))
+    batch = batch_of(written.encode(written.Batch(records=records, last_offset_delta=9), 50))
+    assert [record.offset for record in read_records(batch)] == [53, 58]
+
+
+def test_records_are_not_opened_beyond_the_limit() -> None:
+    batch = batch_of(written.encode(written.Batch(records=(written.Record(value=bytes(5000)),), codec=Codec.ZSTD), 0))
+    with pytest.raises(FormatError, match="grow beyond 4000"):
+        read_records(batch, limit=4000)
+
+
+@pytest.mark.parametrize(
+    ("payload", "count", "what"),
+    [
+        ("14000000046b31047631", 1, "record longer than its batch"),
+        ("01", 1, "record longer than its batch"),
+        ("14000000046b310476310000", 1, "bytes behind the last record"),
+        ("14000000046b3104763100", 2, "varint without an end"),
+        ("12000000046b3104763100", 1, "varint without an end"),
+        ("16000000046b310476310000", 1, "does not end"),
+        ("14000000046b3104763101", 1, "does not end"),
+        ("14000000046b3104763102", 1, "varint without an end"),
+        ("14000000206b3104763100", 1, "field longer than its record"),
+        ("14000000036b3104763100", 1, "negative length"),
+        ("100000000101020101", 1, "header without a name"),
+    ],
+)
+def test_damaged_records_are_refused(payload: str, count: int, what: str) -> None:
+    batch = replace(batch_of(DATA_BATCH), payload=memoryview(bytes.fromhex(payload)), records_count=count)
+    with pytest.raises(FormatError, match=what):
+        read_records(batch)
+
+
+@given(st.binary(max_size=60), st.integers(0, 30), st.integers(0, 7))
+def test_garbage_is_refused_and_nothing_else(garbage: bytes, count: int, codec: int) -> None:
+    batch = replace(batch_of(DATA_BATCH), payload=memoryview(garbage), records_count=count, attributes=codec)
+    with suppress(FormatError):
+        assert len(read_records(batch)) == count

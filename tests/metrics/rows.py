@@ -1,0 +1,84 @@
+"""Rows of the fold, as small as a test wants them."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.table import Table
+from streaming.rows import STATES
+
+Row = dict[str, Any]
+
+_VALUES: Row = {
+    "settled": True,
+    "log_start_offset": 0,
+    "log_end_offset": 0,
+    "log_epoch": -1,
+    "leader": -2,
+    "leader_epoch": -1,
+    "last_append_ms": -1,
+    "max_timestamp_ms": -1,
+    "appended_bytes": 0,
+    "appended_batches": 0,
+    "appended_records": 0,
+    "old_format_batches": 0,
+    "corrupt_batches": 0,
+    "truncations": 0,
+    "truncated_bytes": 0,
+    "skipped_bytes": [0] * 5,
+    "share_codec_bytes": [0] * 5,
+    "share_batch_bytes_buckets": [0] * 9,
+    "share_batch_records_buckets": [0] * 9,
+    "share_records": 0,
+}
+
+
+def place(
+    change: str, topic: str = "orders", partition: int = 0, *, broker: int = 1, topic_id: str = "", agent: str = "a1", **values: object
+) -> Row:
+    return {
+        "change": change,
+        "agent": agent,
+        "broker": broker,
+        "topic": topic,
+        "partition": partition,
+        "topic_id": topic_id,
+        "log_dir": "/data",
+        "shard": 0,
+    } | values
+
+
+def log(topic: str = "orders", partition: int = 0, **values: Any) -> Row:
+    return _VALUES | place("log", topic, partition, **values)
+
+
+def departed(topic: str = "orders", partition: int = 0, **values: Any) -> Row:
+    return _VALUES | place("departed", topic, partition, **values)
+
+
+def removed(topic: str = "orders", partition: int = 0, **where: Any) -> Row:
+    return place("removed", topic, partition, **where)
+
+
+def residue(shard: int, skipped_bytes: list[int], *, broker: int = 1) -> Row:
+    return place("residue", "", shard, broker=broker, skipped_bytes=skipped_bytes, shard=shard)
+
+
+def picture(agent: str, shard: int) -> Row:
+    return {"change": "picture", "agent": agent, "shard": shard}
+
+
+def states(*rows: Row) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=STATES)
+
+
+def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000) -> Table:
+    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit)
+    if rows:
+        table.apply(states(*rows))
+    return table
+
+
+def new_observer() -> Observer:
+    return Observer(query="segtail", versions=Versions(segtail="0.1.0", spark="4.3.0", python="3.11.7"), thresholds=[])

@@ -1,0 +1,116 @@
+"""Which series a page has when there would be too many."""
+
+import re
+
+from streaming.metrics.series import choose
+from streaming.metrics.view import view
+from tests.metrics.reading import named, page, samples
+from tests.metrics.rows import Row, departed, log, new_observer, new_table
+
+TOTALS = (
+    "segtail_partition_appended_bytes_total",
+    "segtail_partition_appended_batches_total",
+    "segtail_partition_appended_records_total",
+    "segtail_partition_last_append_timestamp_seconds",
+    "segtail_partition_max_record_timestamp_seconds",
+    "segtail_partition_truncations_total",
+    "segtail_partition_truncated_bytes_total",
+    "segtail_partition_corrupt_batches_total",
+)
+DROPPED = "segtail_series_dropped_total"
+
+
+def share(records: int) -> Row:
+    """Values of a log to which `records` records were appended while it led, each in a batch of 100 bytes."""
+    return {
+        "appended_bytes": 1000 + 100 * records,
+        "share_codec_bytes": [60 * records, 40 * records, 0, 0, 0],
+        "share_batch_bytes_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
+        "share_batch_records_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
+        "share_records": records,
+    }
+
+
+ROWS = [
+    log("a", 0, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=5000, max_timestamp_ms=-1, **share(3)),
+    log("a", 0, broker=2, topic_id="a", leader=1, leader_epoch=0, last_append_ms=9000, max_timestamp_ms=7000, truncations=1, **share(1)),
+    log(
+        "a", 1, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=6000, max_timestamp_ms=4000, corrupt_batches=2, **share(0)
+    ),
+    departed("a", 2, broker=1, topic_id="a", **share(10)),
+    log("waiting", 0, settled=False, log_end_offset=4, **share(100)),
+]
+SERIES_OF_A_TOPIC = 5 + 11 + 11
+
+
+def total(limit: int, name: str) -> dict[tuple[str, ...], float]:
+    found = named(new_table(*ROWS, series_limit=limit), name)
+    return {tuple(value for _, value in sorted(labels)): value for labels, value in found.items()}
+
+
+def of_the_table(text: str) -> int:
+    return sum(bool(re.match("segtail_(partition|topic)_", name)) for name, _ in samples(text))
+
+
+def test_at_the_limit_all_series_of_partitions_are_there_and_one_below_none() -> None:
+    whole = page(new_table(*ROWS))
+    assert 'partition="0"' in whole
+    count = of_the_table(whole)
+    assert page(new_table(*ROWS, series_limit=count)) == whole
+    assert 'partition="' not in page(new_table(*ROWS, series_limit=count - 1))
+
+
+def test_totals_keep_the_names_and_drop_the_label_partition() -> None:
+    text = page(new_table(*ROWS, series_limit=80))
+    families = set(re.findall(r"^# TYPE (segtail_partition_\S+)", text, re.MULTILINE))
+    assert families == set(TOTALS)
+    assert all({label for label, _ in labels} == {"broker", "topic"} for name, labels in samples(text) if name in TOTALS)
+
+
+def test_totals_of_what_was_appended_count_every_broker_s_share_so_that_elections_move_none() -> None:
+    assert total(80, TOTALS[0]) == {("1", "a"): 1300, ("2", "a"): 100}
+    assert total(80, TOTALS[1]) == {("1", "a"): 13, ("2", "a"): 1}
+    assert total(80, TOTALS[2]) == {("1", "a"): 13, ("2", "a"): 1}
+
+
+def test_totals_of_times_are_the_largest_of_the_exported_partitions() -> None:
+    assert total(80, TOTALS[3]) == {("1", "a"): 6.0}
+    assert total(80, TOTALS[4]) == {("1", "a"): 4.0}
+
+
+def test_totals_of_what_befell_logs_count_followers_too() -> None:
+    assert total(80, TOTALS[5]) == {("1", "a"): 0, ("2", "a"): 1}
+    assert total(80, TOTALS[7]) == {("1", "a"): 2, ("2", "a"): 0}
+
+
+def test_below_the_totals_too_whole_families_go_the_largest_first() -> None:
+    table = new_table(*ROWS)
+    shown = view(table.snapshot(0.0))
+    totals = 2 * 6 + 2  # six for each of the two brokers that have the topic, the times for one
+    everything = choose(shown, totals + 2 * SERIES_OF_A_TOPIC)
+    assert everything.topic_series_dropped == 0
+    assert sum(family.series for family in everything.families) == totals + 2 * SERIES_OF_A_TOPIC
+    for limit in range(totals + 2 * SERIES_OF_A_TOPIC):
+        chosen = choose(shown, limit)
+        kept = sum(family.series for family in chosen.families)
+        assert kept <= limit
+        assert kept + chosen.topic_series_dropped == totals + 2 * SERIES_OF_A_TOPIC
+        assert chosen.partition_series_dropped == everything.partition_series_dropped
+    names = [family.metric.name for family in choose(shown, totals + 10).families]
+    assert names == [*TOTALS, "segtail_topic_codec_bytes_total"]
+
+
+def test_what_is_left_out_is_counted_at_every_page_and_the_observer_s_own_series_stay() -> None:
+    table, observer = new_table(*ROWS, series_limit=0), new_observer()
+    whole = of_the_table(page(new_table(*ROWS)))
+    partitions = whole - 2 * SERIES_OF_A_TOPIC
+    for pages in (1, 2):
+        text = page(table, observer)
+        assert of_the_table(text) == 0
+        found = {dict(labels)["reason"]: value for (name, labels), value in samples(text).items() if name == DROPPED}
+        assert found == {"partition_series": pages * partitions, "topic_series": pages * (14 + 2 * SERIES_OF_A_TOPIC)}
+    assert "segtail_build_info" in page(table, observer)
+
+
+def test_nothing_dropped_is_told_as_0() -> None:
+    assert set(named(new_table(*ROWS), DROPPED).values()) == {0.0}

@@ -1,0 +1,57 @@
+"""What the controller writes tells an observer about the cluster."""
+
+from pathlib import Path
+from uuid import UUID
+
+from streaming.kafka.metadata import BrokerState, ClusterImage, PartitionState
+from streaming.simulator.controller import Controller
+from streaming.simulator.files import uuid_text
+from tests.builders import NOW, log_dir
+
+TOPIC_ID = UUID(int=77)
+FIRST, SECOND = UUID(int=101), UUID(int=102)
+
+
+def controller_in(path: Path) -> Controller:
+    return Controller(log_dir(path), 1, UUID(int=9), [FIRST, SECOND], 9092, NOW)
+
+
+def image(controller: Controller) -> ClusterImage:
+    found = ClusterImage()
+    found.apply(memoryview((controller.log.directory / f"{0:020d}.log").read_bytes()))
+    return found
+
+
+def test_one_broker_with_its_log_dirs_is_registered_and_serves(tmp_path: Path) -> None:
+    found = image(controller_in(tmp_path))
+    assert found.brokers() == (BrokerState(broker_id=1, fenced=False, log_dirs=(uuid_text(FIRST), uuid_text(SECOND))),)
+    assert found.feature_level("transaction.version") == 2
+
+
+def test_created_topic_is_led_by_it(tmp_path: Path) -> None:
+    controller = controller_in(tmp_path)
+    controller.create_topic("orders", TOPIC_ID, [("retention.ms", "60000")], [FIRST, SECOND], NOW)
+    found = image(controller)
+    assert found.topic_id("orders") == uuid_text(TOPIC_ID)
+    alone = PartitionState(replicas=(1,), isr=(1,), leader=1, leader_epoch=0)
+    assert [found.partition(uuid_text(TOPIC_ID), number) for number in range(2)] == [alone, alone]
+
+
+def test_bootstrap_file_is_a_whole_snapshot(tmp_path: Path) -> None:
+    controller_in(tmp_path)
+    data = (tmp_path / "d0" / "bootstrap.checkpoint").read_bytes()
+    assert ClusterImage.from_snapshot(memoryview(data), 0).feature_level("metadata.version") == 30
+
+
+def test_producer_ids_come_in_blocks_that_are_recorded_first(tmp_path: Path) -> None:
+    controller = controller_in(tmp_path)
+    before = controller.log.log_end_offset
+    assert [controller.new_producer_id(NOW) for _ in range(1001)] == list(range(1001))
+    assert controller.log.log_end_offset == before + 2
+
+
+def test_heartbeat_is_one_small_batch(tmp_path: Path) -> None:
+    controller = controller_in(tmp_path)
+    size = controller.log.active.size
+    controller.heartbeat(NOW)
+    assert controller.log.active.size == size + 72

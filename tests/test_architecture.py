@@ -1,0 +1,86 @@
+"""What import-linter cannot say: what a command imports when it runs, who may import a part of a foreign package, what is pinned."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import streaming
+
+PACKAGE = Path(streaming.__file__).parent
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Every module, and every name that may be one, that a file imports, at whatever depth of the code."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _rooms_that_import(module: str) -> set[str]:
+    files = PACKAGE.rglob("*.py")
+    return {_room(path) for path in files if any(f"{name}.".startswith(f"{module}.") for name in _imports(path))}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["config"]])
+def test_a_command_without_a_job_starts_without_spark(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from streaming.cli.app import segtail\n"
+        "segtail.main(sys.argv[1:], standalone_mode=False)\n"
+        "heavy = {'pyspark', 'py4j', 'pandas', 'pyarrow', 'numpy'} & {name.partition('.')[0] for name in sys.modules}\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_flight_appears_in_the_agent_alone() -> None:
+    assert _rooms_that_import("pyarrow.flight") <= {"agent"}
+
+
+def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
+    """They get bytes and rows; a file or a clock there would make what they say depend on the moment."""
+    foreign = {"os", "pathlib", "io", "mmap", "time", "socket", "subprocess", "threading"}
+    found = {
+        str(path.relative_to(PACKAGE)): sorted(taken)
+        for room in ("kafka", "rules")
+        for path in (PACKAGE / room).rglob("*.py")
+        if (taken := foreign & {name.partition(".")[0] for name in _imports(path)})
+    }
+    assert found == {}
+
+
+def test_every_module_says_in_its_first_line_what_it_is_about() -> None:
+    docstrings = {path: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in PACKAGE.rglob("*.py")}
+    assert [str(path) for path, text in docstrings.items() if not text.partition("\n")[0].endswith((".", ":"))] == []
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-java.txt"])
+def test_the_lock_pins_what_the_project_asks_for_and_names_no_host(lock: str) -> None:
+    content = (ROOT / lock).read_text(encoding="utf-8")
+    pins = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ]+) \\$", content, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    if lock == "requirements.txt":
+        asked = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    else:
+        asked = project["project"]["optional-dependencies"]["java"]
+    requirements = [Requirement(line) for line in asked]
+    pinned = [pins.get(canonicalize_name(each.name)) for each in requirements]
+    assert [str(each) for each, pin in zip(requirements, pinned, strict=True) if pin is None or pin not in each.specifier] == []
+    assert re.findall(r".*(?:://|index-url|find-links|trusted-host).*", content) == []

@@ -1,0 +1,88 @@
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+from streaming import logs
+
+
+@pytest.fixture(autouse=True)
+def _root_logger() -> Iterator[None]:
+    """`configure` changes the process; pytest's own handlers come back afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []
+    yield
+    logging.captureWarnings(False)
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+def test_text_is_key_value_with_quotes_where_a_value_is_not_one_word(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "text")
+    logging.getLogger("streaming.watcher").warning(
+        "log %s", "stopped", extra={"topic": "a.b", "position": 7, "reason": 'no "magic"', "empty": ""}
+    )
+    time, rest = capsys.readouterr().err.split(" ", 1)
+    assert time.startswith("time=20")
+    assert time.endswith("Z")
+    assert rest == 'level=warning logger=streaming.watcher message="log stopped" topic=a.b position=7 reason="no \\"magic\\"" empty=""\n'
+
+
+def test_a_message_with_line_breaks_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "text")
+    logging.getLogger("x").error("one\ntwo")
+    assert capsys.readouterr().err.splitlines()[0].endswith('message="one\\ntwo"')
+
+
+def test_json_is_one_object_a_line_with_the_fields_of_extra(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+    logging.getLogger("x").info("é", extra={"partition": 3, "level": "other", "path": ValueError})
+    (line,) = capsys.readouterr().err.splitlines()
+    content = json.loads(line)
+    assert content.pop("time").endswith("Z")
+    assert content == {"level": "info", "logger": "x", "message": "é", "partition": 3, "path": "<class 'ValueError'>"}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_is_never_lost(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    logs.configure("info", form)
+    try:
+        raise ValueError("deep down")
+    except ValueError:
+        logging.getLogger("x").exception("failed")
+    lines = capsys.readouterr().err.splitlines()
+    assert ("ValueError: deep down" in json.loads(lines[0])["exception"]) if form == "json" else (lines[-1] == "ValueError: deep down")
+
+
+def test_what_is_below_the_level_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("warning", "text")
+    logging.getLogger("x").info("quiet")
+    logging.getLogger("py4j.clientserver").info("quiet too")
+    assert capsys.readouterr().err == ""
+
+
+def test_every_call_into_the_jvm_is_not_worth_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("debug", "text")
+    logging.getLogger("py4j.clientserver").info("Command to send")
+    assert capsys.readouterr().err == ""
+
+
+def test_pythons_warnings_become_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        warnings.warn("old spelling", DeprecationWarning, stacklevel=1)
+    content = json.loads(capsys.readouterr().err)
+    assert (content["level"], content["logger"]) == ("warning", "py.warnings")
+    assert "old spelling" in content["message"]
+
+
+def test_configuring_twice_does_not_log_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "text")
+    logs.configure("info", "json")
+    logging.getLogger("x").info("once")
+    assert len(capsys.readouterr().err.splitlines()) == 1
