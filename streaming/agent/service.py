@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -11,12 +11,16 @@ from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import Committed, Hello, Plan, PlanRequest, Range, Status
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
+from streaming.errors import AgentError
 from streaming.rows import EVENTS, Kind
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.locate import StartFrom
 from streaming.watcher.watcher import Beginning, Watcher
+
+BEGINNING_SECONDS = 2.0
+"""How long a hello waits for its answer: less than a client waits."""
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 
@@ -35,6 +39,8 @@ class Service:
     watcher: Watcher
     cluster: ClusterView
     wake: threading.Event
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # protects _begun
+    _begun: dict[str, threading.Event] = field(default_factory=dict)  # of consumers whose beginning is being published
 
     def status(self) -> Status:
         """What this agent is and how far it has come."""
@@ -54,12 +60,25 @@ class Service:
         )
 
     def hello(self, hello: Hello) -> Status:
-        """A consumer starts: one that this journal has never heard of gets the logs published from where it wants them."""
+        """A consumer starts: one that this journal has never heard of gets the logs published from where it wants them.
+
+        Raises:
+            AgentError: that is not done yet; the consumer may say hello again.
+        """
         if self.consumers.hello(hello.consumer):
-            self.watcher.begin(Beginning(_STARTS[hello.start_from], hello.resumed))
-        else:
             self.watcher.greet()
+            self.wake.set()
+            return self.status()
+        with self._lock:
+            begun = self._begun.get(hello.consumer)
+            if begun is None:
+                beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
+                begun = self._begun[hello.consumer] = self.watcher.begin(beginning, lambda: self.consumers.enrol(hello.consumer))
         self.wake.set()
+        if not begun.wait(BEGINNING_SECONDS):
+            raise AgentError("the beginning of the logs is being looked for: this consumer has to wait")
+        with self._lock:
+            self._begun.pop(hello.consumer, None)
         return self.status()
 
     def plan(self, request: PlanRequest) -> Plan:

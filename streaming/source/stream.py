@@ -60,16 +60,20 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             AgentError: an agent cannot be reached.
         """
-        addresses = self._options.addresses()
-        self._greet(addresses)
+        answered_at = time.monotonic()
         while True:
+            addresses = self._options.addresses()
+            self._greet(addresses)
             answers = agents.ask_all(addresses, lambda client: client.status())
-            missing = [address for address in addresses if address not in answers or address not in self._greeted]
+            missing = [address for address in addresses if address not in answers]
             if missing or not addresses:
-                raise AgentError(f"agent at {', '.join(missing) or 'no address'} does not answer: is it running?")
-            if all(answer.caught_up for answer in answers.values()):
+                if time.monotonic() - answered_at > agents.PATIENCE_SECONDS:
+                    raise AgentError(f"agent at {', '.join(missing) or 'no address'} does not answer: is it running?")
+            elif self._greeted.keys() == set(addresses) and all(answer.caught_up for answer in answers.values()):
                 self._targets = {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
                 return
+            else:
+                answered_at = time.monotonic()
             time.sleep(_POLL_SECONDS)
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802

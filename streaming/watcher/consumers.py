@@ -30,14 +30,15 @@ class Consumers:
         self._clock_ms = clock_ms
 
     def hello(self, consumer: str) -> bool:
-        """Note that a consumer is there; returns whether this journal has never heard of it."""
+        """Note that a consumer is there; returns whether this journal knows it."""
         with self._journal.database.transaction() as run:
-            known = run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer)).rowcount
-            if not known:
-                # a new one starts behind everything: its own beginning is published for it next
-                seq = self._journal.end().seq
-                run.execute("INSERT INTO consumers VALUES (?, ?, ?, ?)", (consumer, seq, seq, self._clock_ms()))
-        return not known
+            return run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer)).rowcount > 0
+
+    def enrol(self, consumer: str) -> None:
+        """Take in a new consumer. It has its place behind everything: its own beginning is published for it next."""
+        with self._journal.database.transaction() as run:
+            seq = self._journal.end().seq
+            run.execute("INSERT OR IGNORE INTO consumers VALUES (?, ?, ?, ?)", (consumer, seq, seq, self._clock_ms()))
 
     def streamed(self, consumer: str) -> int | None:
         """How far it has been sent everything, None for one that is not known."""

@@ -5,6 +5,7 @@ Events of the file system are hints, ``stat`` is the truth, and the loop runs at
 
 import logging
 import queue
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,10 +56,21 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A new consumer wants the log from ``start_from`` on. ``resumed``: it knows these logs already, by another journal."""
+    """A new consumer wants the logs from ``start_from`` on. ``resumed``: it knows these logs already, by another journal."""
 
     start_from: StartFrom
     resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    beginning: Beginning
+    enrol: Callable[[], None]
+    published: threading.Event
+
+
+def _nobody() -> None:
+    """No consumer to enrol."""
 
 
 class Watcher:
@@ -83,7 +95,7 @@ class Watcher:
         self._attached = attached
         self._unreadable: set[Path] = set()
         self._reading = Reading(self._leads, clock_ms)
-        self._beginnings: queue.SimpleQueue[Beginning] = queue.SimpleQueue()
+        self._beginnings: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
         self._heat: dict[LogId, int] = {}
         self._looks = 0
         self._next_rescan = 0
@@ -91,10 +103,19 @@ class Watcher:
 
     # --- asked from other threads
 
-    def begin(self, beginning: Beginning) -> None:
-        """Publish again from where a new consumer wants to begin; done in the next turn."""
-        self._beginnings.put(beginning)
+    def begin(self, beginning: Beginning, enrol: Callable[[], None] = _nobody) -> threading.Event:
+        """Publish again from where a new consumer wants to begin; done in the next turn.
+
+        Args:
+            enrol: called right before that: only what is published from then on is this consumer's, and nothing older can come between.
+
+        Returns:
+            An event that is set once the beginning of every log is published.
+        """
+        published = threading.Event()
+        self._beginnings.put(_Waiting(beginning, enrol, published))
         self.caught_up = False
+        return published
 
     def greet(self) -> None:
         """A known consumer starts: bring a beat as soon as everything that is there has been read."""
@@ -110,9 +131,13 @@ class Watcher:
         """Look around once, read what has grown, publish it. Returns whether there is more to do at once."""
         now = self._clock_ms()
         self._cluster.refresh()
-        beginnings = self._take_beginnings()
-        if beginnings or (self._attached and now >= self._next_rescan):
-            self._rescan(beginnings)
+        waiting = self._take_waiting()
+        if waiting or (self._attached and now >= self._next_rescan):
+            for each in waiting:
+                each.enrol()
+            self._rescan([each.beginning for each in waiting])
+            for each in waiting:
+                each.published.set()
             self._next_rescan = now + RESCAN_MS
         elif self._attached:
             self._heed(hints)
@@ -124,7 +149,7 @@ class Watcher:
     def _suspects(self) -> bool:
         return any(tail.suspect >= 0 for tail in self._tails.values())
 
-    def _take_beginnings(self) -> list[Beginning]:
+    def _take_waiting(self) -> list[_Waiting]:
         found = []
         while not self._beginnings.empty():
             found.append(self._beginnings.get())
@@ -197,10 +222,11 @@ class Watcher:
         else:
             tail, tail.segments = known, segments
             events = self._reading.retry(tail) if tail.place.stopped else []
+        new = fresh
         for beginning in beginnings:
             fresh = self._go_back(tail, beginning, fresh)
         tail.log_start = log_start_offset(partition.path, segments)
-        if beginnings or key not in self._tails:
+        if beginnings or new:
             events.append(tail.event(Kind.APPEARED, next_offset=tail.place.next_offset, log_epoch=tail.place.log_epoch))
         self._tails[key] = tail
         self._heat[key] = HOT_LOOKS
