@@ -11,8 +11,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""Names of the codec ids 0 to 4 (attributes bits 0-2, `CompressionType`)."""
+from streaming.codecs import CODECS as CODECS
 
 BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))
 """Upper bounds (inclusive) of the batch size histogram: 256 B to 4 MiB; one more bucket takes the rest."""

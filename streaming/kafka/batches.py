@@ -1,18 +1,19 @@
-"""Record batches of magic 2 one by one, their CRC checked: for the small logs whose records are read (`DefaultRecordBatch`).
+"""Record batches of magic 2 one by one: for logs whose records are read (`DefaultRecordBatch`).
 
-The logs of user topics are walked and summed many batches at once elsewhere; this is the plain way.
+The layout is in `layout`; all numbers are big-endian. The logs of user topics are walked and summed many batches at once elsewhere; this
+is the plain way.
 """
 
 import struct
 from dataclasses import dataclass
 
-import google_crc32c
-
 from streaming.errors import FormatError
+from streaming.kafka.crc import CHECKED_FROM, crc32c
 from streaming.kafka.layout import (
     CODEC_MASK,
     CONTROL_BIT,
     CURRENT_MAGIC,
+    DELETE_HORIZON_BIT,
     HEADER_BYTES,
     MAGIC_AT,
     PREFIX_BYTES,
@@ -22,17 +23,22 @@ from streaming.kafka.layout import (
 
 _PREFIX = struct.Struct(">qi")
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_CRC_FROM = 21
+_MOST_SEQUENCE = 0x7FFFFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordBatch:
-    """One batch: the fields of its header, and its records section as it stands in the log. Times are Unix milliseconds."""
+    """One batch: the fields of its header, and its records section as it stands in the log.
+
+    Times are Unix milliseconds; leader epoch, producer fields and sequence are -1 where there are none. `base_timestamp` is the time of the
+    first record only in a batch that is not empty and has no delete horizon.
+    """
 
     size: int
     base_offset: int
     last_offset: int
     partition_leader_epoch: int
+    crc: int
     attributes: int
     base_timestamp: int
     max_timestamp: int
@@ -67,12 +73,26 @@ class RecordBatch:
         """Whether `max_timestamp` is the time of every record in it."""
         return bool(self.attributes & TIMESTAMP_TYPE_BIT)
 
+    @property
+    def delete_horizon(self) -> int | None:
+        """The time from which compaction may drop the tombstones and markers in it; None where it has set none."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
-def read_batch(data: memoryview, position: int = 0) -> RecordBatch | None:
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the record at `last_offset`, -1 where there is none."""
+        return self.sequence_at(self.last_offset - self.base_offset)
+
+    def sequence_at(self, offset_delta: int) -> int:
+        """Sequence of the record at `base_offset + offset_delta`, -1 where there is none; sequences go on at 0 behind 2^31 - 1."""
+        return -1 if self.base_sequence < 0 else (self.base_sequence + offset_delta) & _MOST_SEQUENCE
+
+
+def read_batch(data: memoryview, position: int = 0, *, check_crc: bool = True) -> RecordBatch | None:
     """The batch that starts at `position`, or None where it is not all there yet (or where zeros of a preallocated file begin).
 
     Raises:
-        FormatError: these bytes are no batch of magic 2, or its CRC is wrong; with the position.
+        FormatError: these bytes are no batch of magic 2, or its CRC is wrong and `check_crc` asks for it; with the position.
     """
     if len(data) - position < PREFIX_BYTES:
         return None
@@ -86,7 +106,7 @@ def read_batch(data: memoryview, position: int = 0) -> RecordBatch | None:
         raise FormatError(f"magic {data[position + MAGIC_AT]} where {CURRENT_MAGIC} is expected", position)
     if len(data) - position < size:
         return None
-    return _batch(data[position : position + size], position)
+    return _batch(data[position : position + size], position, check_crc)
 
 
 def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
@@ -99,11 +119,11 @@ def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
     return tuple(batches), position
 
 
-def _batch(data: memoryview, position: int) -> RecordBatch:
+def _batch(data: memoryview, position: int, check_crc: bool) -> RecordBatch:
     (base_offset, _, leader_epoch, _, crc, attributes, last_delta, base_timestamp, max_timestamp, *producer, count) = _HEADER.unpack_from(
         data
     )
-    if google_crc32c.value(bytes(data[_CRC_FROM:])) != crc:
+    if check_crc and crc32c(data[CHECKED_FROM:]) != crc:
         raise FormatError("wrong CRC", position)
     if base_offset < 0 or last_delta < 0 or count < 0:
         raise FormatError("negative offset or count in a batch", position)
@@ -112,6 +132,7 @@ def _batch(data: memoryview, position: int) -> RecordBatch:
         base_offset=base_offset,
         last_offset=base_offset + last_delta,
         partition_leader_epoch=leader_epoch,
+        crc=crc,
         attributes=attributes,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,

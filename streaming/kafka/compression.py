@@ -1,10 +1,16 @@
-"""Opens the compressed records section of a batch, never to more bytes than the caller allows (`CompressionType`)."""
+"""Opens the compressed records section of a batch, never to more bytes than the caller allows (`CompressionType`).
+
+gzip: one RFC 1952 member. snappy: xerial's stream (16 bytes of head, then blocks led by an int32) or one raw block. lz4: one LZ4 frame.
+zstd: one frame. Wrapper messages of magic 0 and 1 hold the same streams, without zstd, and in magic 0 an lz4 frame whose header checksum
+is wrong.
+"""
 
 import struct
 import zlib
 from collections.abc import Callable
 
 import cramjam
+import lz4.block
 import lz4.frame
 import zstandard
 
@@ -15,7 +21,10 @@ _GZIP = zlib.MAX_WBITS | 16
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16  # magic, version, lowest compatible version
 _BLOCK_LENGTH = struct.Struct(">i")
-_ZSTD_SLICE = 64  # zstandard has no bound of its own: a slice of input this small grows to 2 MB at the most
+_ZSTD_GROWTH = 1 << 15  # a block of zstd grows from 4 bytes to 128 KiB at the most
+_ZSTD_LEAST_SLICE = 64
+_LZ4_CODEC, _LAST_OLD_CODEC = 3, 3  # zstd came with magic 2
+_LZ4_HEAD_BYTES = 7  # magic number, FLG, BD and the header's checksum
 
 
 def decompress(codec: int, payload: Bytes, limit: int) -> bytes:
@@ -39,6 +48,15 @@ def decompress(codec: int, payload: Bytes, limit: int) -> bytes:
     if len(data) > limit:
         raise FormatError(f"compressed records grow beyond {limit} bytes")
     return data
+
+
+def decompress_old(magic: int, codec: int, payload: Bytes, limit: int) -> bytes:
+    """The inner messages of a wrapper of magic 0 or 1, as `decompress`."""
+    if codec > _LAST_OLD_CODEC:
+        raise FormatError(f"codec {codec} does not exist in messages of magic {magic}")
+    if magic == 0 and codec == _LZ4_CODEC:
+        return _lz4_blocks(bytes(payload), limit)
+    return decompress(codec, payload, limit)
 
 
 def _gzip(payload: Bytes, limit: int) -> bytes:
@@ -76,13 +94,44 @@ def _lz4(payload: Bytes, limit: int) -> bytes:
     return _whole(data, stream.eof, limit)
 
 
+def _lz4_blocks(payload: bytes, limit: int) -> bytes:
+    """An LZ4 frame block by block, which are independent: clients of magic 0 wrote a wrong checksum into its header (KAFKA-3160)."""
+    if len(payload) < _LZ4_HEAD_BYTES:
+        raise FormatError("compressed records are cut short")
+    flags, largest = payload[4], 1 << (8 + 2 * (payload[5] >> 4 & 7))
+    position = _LZ4_HEAD_BYTES + (8 if flags & 0x08 else 0)  # the content's size
+    made = bytearray()
+    while length := int.from_bytes(payload[position : position + 4], "little"):
+        stored, length = length >> 31, length & 0x7FFFFFFF
+        block = payload[position + 4 : position + 4 + length]
+        if len(block) < length:
+            raise FormatError("lz4 block longer than its message", position)
+        made += block if stored else _lz4_block(block, largest)
+        if len(made) > limit:
+            raise FormatError(f"compressed records grow beyond {limit} bytes")
+        position += 4 + length + (4 if flags & 0x10 else 0)  # the block's checksum
+    if position + 4 > len(payload):  # without the end mark
+        raise FormatError("compressed records are cut short")
+    return bytes(made)
+
+
+def _lz4_block(block: bytes, largest: int) -> bytes:
+    try:
+        data: bytes = lz4.block.decompress(block, uncompressed_size=largest)
+    except (lz4.block.LZ4BlockError, ValueError) as error:
+        raise FormatError(f"damaged compressed records: {error}") from error
+    return data
+
+
 def _zstd(payload: Bytes, limit: int) -> bytes:
+    """Opened in slices small enough that none grows far beyond the limit: the library has no bound of its own."""
     stream = zstandard.ZstdDecompressor().decompressobj()
     made = bytearray()
-    for start in range(0, len(payload), _ZSTD_SLICE):
-        made += stream.decompress(payload[start : start + _ZSTD_SLICE])
-        if stream.eof or len(made) > limit:
-            break
+    position = 0
+    while position < len(payload) and not stream.eof and len(made) <= limit:
+        length = max((limit - len(made)) // _ZSTD_GROWTH, _ZSTD_LEAST_SLICE)
+        made += stream.decompress(payload[position : position + length])
+        position += length
     return _whole(bytes(made), stream.eof, limit)
 
 

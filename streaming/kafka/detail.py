@@ -1,10 +1,14 @@
 """The batches of a range one by one, packed: what a reader needs to cut a range that is published again at exactly the offset it knows.
 
-Layout, version 1: a byte 1, then numpy records of (base_offset i64, last_offset i64, size i64, records i64, max_timestamp i64, leader_epoch i32, attributes i16,
-magic i8), little-endian, without gaps. It travels from the watcher to the fold and is never kept longer than the journal.
+Layout, version 1: a byte 1, then numpy records of (base_offset i64, last_offset i64, size i64, records i64, max_timestamp i64,
+leader_epoch i32, attributes i16, magic i8), little-endian, without gaps. It travels from the watcher to the fold and is never kept longer
+than the journal.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.errors import FormatError
 from streaming.kafka.headers import Batches
@@ -30,9 +34,7 @@ def sums_from(detail: bytes, offset: int) -> Sums | None:
     Raises:
         FormatError: the bytes are not of this version.
     """
-    if detail[:1] != _VERSION:
-        raise FormatError(f"batches packed as version {detail[:1]!r}, known is {_VERSION!r}")
-    records = np.frombuffer(detail, _RECORD, offset=1)
+    records = _unpack(detail)
     records = records[np.searchsorted(records["base_offset"], offset) :]
     if not len(records):
         return None
@@ -45,3 +47,23 @@ def sums_from(detail: bytes, offset: int) -> Sums | None:
         **columns,
     )
     return sum_ranges(batches, np.zeros(1, np.intp))[0]
+
+
+def first_offset_above(detail: bytes, leader_epoch: int) -> int | None:
+    """The base offset of the first packed batch of a later leader epoch; None if there is none.
+
+    A reader that has counted offsets behind it in an earlier epoch has counted what was cut off since: the log parts there.
+
+    Raises:
+        FormatError: the bytes are not of this version.
+    """
+    records = _unpack(detail)
+    later = np.flatnonzero(records["leader_epoch"] > leader_epoch)
+    return int(records["base_offset"][later[0]]) if len(later) else None
+
+
+def _unpack(detail: bytes) -> NDArray[Any]:
+    if detail[:1] != _VERSION or (len(detail) - 1) % _RECORD.itemsize:
+        raise FormatError(f"packed batches of version {detail[:1]!r} and {len(detail)} bytes, known is {_VERSION!r}")
+    records: NDArray[Any] = np.frombuffer(detail, _RECORD, offset=1)
+    return records

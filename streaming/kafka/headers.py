@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.codecs import CODECS
 from streaming.errors import FormatError
 from streaming.kafka.layout import (
     CODEC_MASK,
@@ -20,7 +21,6 @@ from streaming.kafka.layout import (
 )
 from streaming.kafka.legacy import read_entry
 from streaming.kafka.walk import Bytes, Positions
-from streaming.rows import CODECS
 
 Longs = NDArray[np.int64]
 
@@ -29,8 +29,8 @@ Longs = NDArray[np.int64]
 class Batches:
     """Columns of equal length, one item a batch (a message of magic 0 or 1 counts as one), in the order of the log.
 
-    ``positions`` are bytes in the buffer they were read from; timestamps are Unix milliseconds, -1 none. ``headers`` are the raw 61 bytes, whose
-    fields after ``magic`` mean nothing where ``magic`` is below 2.
+    ``positions`` are bytes in the buffer they were read from; timestamps are Unix milliseconds, -1 none. ``headers`` are the raw 61 bytes,
+    whose fields after ``magic`` mean nothing where ``magic`` is below 2.
     """
 
     positions: Positions
@@ -57,6 +57,10 @@ class Batches:
     def codec(self) -> NDArray[np.int16]:
         """Codec ids, 0 to 7 (5 to 7 do not exist)."""
         return self.attributes & CODEC_MASK
+
+    def anchor(self, item: int) -> bytes:
+        """The bytes of a header, by which a batch is known again; fewer than 61 of an old message that is shorter."""
+        return bytes(self.headers[item].tobytes()[: int(self.size[item])])
 
     def take(self, items: slice | NDArray[np.bool_]) -> "Batches":
         """Some of them, in order."""
@@ -106,7 +110,7 @@ def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
     try:
         entry = read_entry(buffer.data[position : position + int(batches.size[item])])
     except FormatError:
-        batches.records[item] = -1
+        batches.last_offset[item], batches.records[item], batches.attributes[item] = batches.base_offset[item], -1, 0
         return
     batches.base_offset[item], batches.last_offset[item] = entry.base_offset, entry.last_offset
     batches.records[item], batches.max_timestamp[item] = entry.records, entry.timestamp
@@ -139,6 +143,7 @@ def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Lon
     checks = (
         ((batches.magic < 0) | (batches.magic > CURRENT_MAGIC), "magic byte"),
         ((batches.magic == CURRENT_MAGIC) & (batches.size < MIN_BATCH_BYTES), "batch length"),
+        ((batches.magic < CURRENT_MAGIC) & (batches.records < 0), "old message, it cannot be opened"),
         (batches.codec >= len(CODECS), "codec"),
         ((batches.records < 0) | (batches.records > batches.last_offset - batches.base_offset + 1), "records count"),
         (batches.base_offset < following, "base offset"),
@@ -146,11 +151,15 @@ def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Lon
     )
     flawed = np.flatnonzero(np.logical_or.reduce([bad for bad, _ in checks]))
     heads = np.unique(np.searchsorted(firsts, flawed, side="right"), return_index=True)[1]
-    return [Flaw(item, _describe(batches, item, next(name for bad, name in checks if bad[item]), int(following[item]))) for item in flawed[heads].tolist()]
+    return [
+        Flaw(item, _describe(batches, item, next(name for bad, name in checks if bad[item]), int(following[item])))
+        for item in flawed[heads].tolist()
+    ]
 
 
 def _describe(batches: Batches, item: int, name: str, expected: int) -> str:
     return (
-        f"bad {name}: magic {batches.magic[item]}, size {batches.size[item]}, offsets {batches.base_offset[item]} to {batches.last_offset[item]}, "
-        f"records {batches.records[item]}, attributes {batches.attributes[item] & 0xFFFF:#06x}, expected offset {expected} or above"
+        f"bad {name}: magic {batches.magic[item]}, size {batches.size[item]}, "
+        f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}, "
+        f"records {batches.records[item]}, attributes {int(batches.attributes[item]) & 0xFFFF:#06x}, expected offset {expected} or above"
     )

@@ -1,7 +1,8 @@
 """The sparse offset index ``.index`` (`OffsetIndex`): entries of ``relative_offset i32, position i32``.
 
-Since Kafka 2.0 an entry ``(o, p)`` says that the entry of the ``.log`` at ``p`` ends at offset ``base + o`` or before; the first one of a segment is never indexed,
-so position 0 means "end of the entries". The index of an active segment is preallocated and may hold stale entries behind the valid ones.
+Since Kafka 2.0 an entry ``(o, p)`` says that the entry of the ``.log`` at ``p`` ends at offset ``base + o`` or before; the first one of a
+segment is never indexed, so position 0 means "end of the entries". The index of an active segment is preallocated and may hold stale
+entries behind the valid ones.
 """
 
 from dataclasses import dataclass

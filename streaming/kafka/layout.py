@@ -6,8 +6,8 @@ Record batch, magic 2 (`DefaultRecordBatch`), 61 bytes, big-endian::
     21 attributes i16 | 23 last_offset_delta i32 | 27 base_timestamp i64 | 35 max_timestamp i64 | 43 producer_id i64
     51 producer_epoch i16 | 53 base_sequence i32 | 57 records_count i32
 
-Message, magic 0 and 1 (`LegacyRecord`): offset, size, crc, magic at the same position 16, attributes i8 at 17, timestamp i64 at 18 (magic 1 only).
-The offset and the length stand in the same place in all three, so one walk serves them.
+Message, magic 0 and 1 (`LegacyRecord`): offset, size, crc, magic at the same position 16, attributes i8 at 17, timestamp i64 at 18 (magic 1
+only). The offset and the length stand in the same place in all three, so one walk serves them.
 """
 
 import numpy as np

@@ -1,26 +1,42 @@
-"""The cluster as its metadata log tells it: topics, who leads each partition, brokers, features (`MetadataImage`).
+"""The cluster as its metadata log tells it: topics, who leads each partition, brokers, configurations, features (`MetadataImage`).
 
 Every node of a KRaft cluster holds that log, `__cluster_metadata-0`, and snapshots of it. Its end may not be committed yet and may be cut
 off again on a node that does not lead it; whoever follows the file then starts a new image.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from streaming.errors import FormatError
 from streaming.kafka.batches import RecordBatch, read_batch, read_batches
-from streaming.kafka.metadata_records import (
-    Boundary,
+from streaming.kafka.configs import Config, ResourceType
+from streaming.kafka.control import SnapshotFooter, read_control
+from streaming.kafka.metadata_brokers import (
     BrokerChangeRecord,
-    FeatureLevelRecord,
-    MetadataRecord,
+    BrokerState,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+    changed,
+    registered,
+)
+from streaming.kafka.metadata_partitions import (
+    ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
-    RegisterBrokerRecord,
+    PartitionState,
+    created,
+    merged,
+    without_elr,
+)
+from streaming.kafka.metadata_records import (
+    Boundary,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
-    UnregisterBrokerRecord,
     read_metadata_record,
 )
 from streaming.kafka.records import read_records
@@ -28,7 +44,7 @@ from streaming.kafka.records import read_records
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
-_SNAPSHOT_FOOTER = b"\x00\x00\x00\x04"  # key of the control record: version 0, type 4 (ControlRecordType)
+_RESOURCE_TYPES = frozenset(ResourceType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +53,6 @@ class Topic:
 
     name: str
     topic_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
-    """Where the replicas of a partition are, which of them are in sync, and who leads; `leader` is -1 where nobody does."""
-
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerState:
-    """A registered broker. A fenced one serves nothing. `log_dirs` are directory ids, as in `meta.properties`."""
-
-    broker_id: int
-    fenced: bool
-    log_dirs: tuple[str, ...]
 
 
 class ClusterImage:
@@ -73,6 +70,8 @@ class ClusterImage:
         self._partitions: dict[str, dict[int, PartitionState]] = {}  # by topic id, then number
         self._brokers: dict[int, BrokerState] = {}
         self._features: dict[str, int] = {}
+        self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
+        self._next_producer_id = 0
         self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
 
     @classmethod
@@ -149,9 +148,46 @@ class ClusterImage:
         """All registered brokers."""
         return tuple(self._brokers.values())
 
+    def broker(self, broker_id: int) -> BrokerState | None:
+        """A registered broker, None where there is no such one (any more)."""
+        return self._brokers.get(broker_id)
+
+    def features(self) -> tuple[FeatureLevelRecord, ...]:
+        """The features that are set, with their levels."""
+        return tuple(FeatureLevelRecord(name, level) for name, level in self._features.items())
+
     def feature_level(self, name: str) -> int:
-        """Level of a feature such as `transaction.version`, 0 where it was never set."""
+        """Level of a feature such as `transaction.version`, 0 where it is not set."""
         return self._features.get(name, 0)
+
+    def topic_config(self, topic: str, name: str) -> str | None:
+        """What a topic itself sets, None where it sets nothing; keys as in `TOPIC_KEYS`."""
+        return self._config(ResourceType.TOPIC, topic, name)
+
+    def broker_config(self, broker_id: int, name: str) -> str | None:
+        """What is set dynamically for one broker, None where nothing is; keys as in `READABLE_KEYS`, others are never kept."""
+        return self._config(ResourceType.BROKER, str(broker_id), name)
+
+    def default_broker_config(self, name: str) -> str | None:
+        """What is set dynamically for all brokers, as `broker_config`."""
+        return self._config(ResourceType.BROKER, "", name)
+
+    def configs(self) -> tuple[Config, ...]:
+        """Everything that is set in the metadata log and may be read."""
+        return tuple(
+            Config(ResourceType(resource_type), resource, name, value)
+            for (resource_type, resource), values in self._configs.items()
+            for name, value in values.items()
+        )
+
+    @property
+    def next_producer_id(self) -> int:
+        """No producer id from here on was ever given to a broker."""
+        return self._next_producer_id
+
+    def _config(self, resource_type: ResourceType, resource: str, name: str) -> str | None:
+        values = self._configs.get((resource_type, resource))
+        return None if values is None else values.get(name)
 
     def _apply_records(self, batch: RecordBatch) -> None:
         if batch.is_control:  # the quorum's own records
@@ -186,42 +222,61 @@ class ClusterImage:
 
     def _change(self, record: MetadataRecord) -> None:
         match record:
-            case TopicRecord(name, topic_id):
-                self._topics[topic_id] = Topic(name, topic_id)
-                self._topic_ids[name] = topic_id
-                self._partitions[topic_id] = {}
-            case RemoveTopicRecord(topic_id):
-                topic = _known(self._topics, topic_id, "topic")
-                del self._topics[topic_id], self._topic_ids[topic.name], self._partitions[topic_id]
+            case TopicRecord() | RemoveTopicRecord():
+                self._change_topic(record)
+            case PartitionRecord() | PartitionChangeRecord() | ClearElrRecord():
+                self._change_partitions(record)
+            case RegisterBrokerRecord() | UnregisterBrokerRecord() | BrokerChangeRecord():
+                self._change_broker(record)
+            case ConfigRecord():
+                self._change_config(record)
+            case FeatureLevelRecord(name, level):
+                self._features.pop(name, None)
+                if level:
+                    self._features[name] = level
+            case ProducerIdsRecord(next_producer_id=next_producer_id):
+                self._next_producer_id = next_producer_id
+
+    def _change_topic(self, record: TopicRecord | RemoveTopicRecord) -> None:
+        if isinstance(record, TopicRecord):
+            self._topics[record.topic_id] = Topic(record.name, record.topic_id)
+            self._topic_ids[record.name] = record.topic_id
+            self._partitions[record.topic_id] = {}
+        else:
+            name = _known(self._topics, record.topic_id, "topic").name
+            del self._topics[record.topic_id], self._topic_ids[name], self._partitions[record.topic_id]
+            self._configs.pop((ResourceType.TOPIC, name), None)
+
+    def _change_partitions(self, record: PartitionRecord | PartitionChangeRecord | ClearElrRecord) -> None:
+        match record:
             case PartitionRecord():
-                _known(self._partitions, record.topic_id, "topic")[record.partition] = PartitionState(
-                    replicas=record.replicas, isr=record.isr, leader=record.leader, leader_epoch=record.leader_epoch
-                )
+                _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
             case PartitionChangeRecord():
                 partitions = _known(self._partitions, record.topic_id, "topic")
-                partitions[record.partition] = _merged(_known(partitions, record.partition, "partition"), record)
-            case RegisterBrokerRecord(broker_id=broker_id, fenced=fenced, log_dirs=log_dirs):
-                self._brokers[broker_id] = BrokerState(broker_id=broker_id, fenced=fenced, log_dirs=log_dirs)
+                partitions[record.partition] = merged(_known(partitions, record.partition, "partition"), record)
+            case ClearElrRecord(name):
+                for topic_id in [_known(self._topic_ids, name, "topic")] if name else self._partitions:
+                    cleared = {number: without_elr(state) for number, state in self._partitions[topic_id].items()}
+                    self._partitions[topic_id] = cleared
+
+    def _change_broker(self, record: RegisterBrokerRecord | UnregisterBrokerRecord | BrokerChangeRecord) -> None:
+        match record:
+            case RegisterBrokerRecord():
+                self._brokers[record.broker_id] = registered(record)
             case UnregisterBrokerRecord(broker_id):
                 _known(self._brokers, broker_id, "broker")
                 del self._brokers[broker_id]
             case BrokerChangeRecord():
-                broker = _known(self._brokers, record.broker_id, "broker")
-                fenced = broker.fenced if record.fenced is None else record.fenced
-                log_dirs = broker.log_dirs if record.log_dirs is None else record.log_dirs
-                self._brokers[record.broker_id] = replace(broker, fenced=fenced, log_dirs=log_dirs)
-            case FeatureLevelRecord(name, level):
-                self._features[name] = level
+                self._brokers[record.broker_id] = changed(_known(self._brokers, record.broker_id, "broker"), record)
 
-
-def _merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionState:
-    """The leader epoch is in no change record: it rises by one with every leader that is given (`PartitionRegistration.merge`)."""
-    return PartitionState(
-        replicas=state.replicas if change.replicas is None else change.replicas,
-        isr=state.isr if change.isr is None else change.isr,
-        leader=state.leader if change.leader is None else change.leader,
-        leader_epoch=state.leader_epoch if change.leader is None else state.leader_epoch + 1,
-    )
+    def _change_config(self, record: ConfigRecord) -> None:
+        if record.hidden or record.resource_type not in _RESOURCE_TYPES:
+            return
+        values = self._configs.setdefault((record.resource_type, record.resource), {})
+        if record.value is None:
+            values.pop(record.name, None)
+        else:
+            values[record.name] = record.value
 
 
 def _known(known: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
@@ -231,5 +286,4 @@ def _known(known: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
 
 
 def _is_footer(batch: RecordBatch) -> bool:
-    records: Iterable[bytes | None] = (record.key for record in read_records(batch)) if batch.is_control else ()
-    return _SNAPSHOT_FOOTER in records
+    return batch.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(batch))

@@ -1,17 +1,36 @@
-"""The records of the metadata log that say who leads what: bytes in, values out (`MetadataRecordSerde`, `common/metadata/*.json`).
+"""The records of the metadata log: bytes in, values out (`MetadataRecordSerde`, `common/metadata/*.json`).
 
-Every other kind of record is skipped by its key without being opened: credentials, tokens and configurations are never read.
+The value of a record is `frame_version uvarint (1), kind uvarint, version uvarint` and a flexible message; the key is null. Kinds that are
+not needed are passed over without being opened: credentials and tokens are never read, nor the values of configurations that may hold one.
+Ids of topics and directories are texts of 22 characters.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from streaming.errors import FormatError
+from streaming.kafka.configs import READABLE_KEYS
+from streaming.kafka.metadata_brokers import (
+    BrokerChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+    fencing_reader,
+    read_broker_change,
+    read_register_broker,
+    read_unregister_broker,
+)
+from streaming.kafka.metadata_partitions import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    read_clear_elr,
+    read_partition,
+    read_partition_change,
+)
 from streaming.kafka.wire import Reader
 
 _FRAME_VERSION = 1
-_NO_LEADER_CHANGE = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,57 +43,23 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopicRecord:
-    """A topic was deleted, and its partitions with it."""
+    """A topic was deleted, and its partitions and configurations with it."""
 
     topic_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRecord:
-    """A partition was created. `leader` is -1 where there is none."""
-
-    topic_id: str
-    partition: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionChangeRecord:
-    """A partition changed; None is "as before". A leader that is given raises the leader epoch, even the same one."""
-
-    topic_id: str
-    partition: int
-    replicas: tuple[int, ...] | None
-    isr: tuple[int, ...] | None
-    leader: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisterBrokerRecord:
-    """A broker joined; `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7."""
-
-    broker_id: int
-    fenced: bool
-    log_dirs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UnregisterBrokerRecord:
-    """A broker left for good."""
+class ConfigRecord:
+    """A configuration was set, or removed (`value` None); `resource_type` and `resource` as of `Config`.
 
-    broker_id: int
+    `hidden` is set where the key is not among those that may be read: then `value` is None, whatever the log says.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerChangeRecord:
-    """A broker changed; None is "as before"."""
-
-    broker_id: int
-    fenced: bool | None
-    log_dirs: tuple[str, ...] | None
+    resource_type: int
+    resource: str
+    name: str
+    value: str | None
+    hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +68,14 @@ class FeatureLevelRecord:
 
     name: str
     level: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsRecord:
+    """A broker was given a block of producer ids; all below `next_producer_id` may be in use."""
+
+    broker_id: int
+    next_producer_id: int
 
 
 class Boundary(StrEnum):
@@ -98,12 +91,59 @@ MetadataRecord = (
     | RemoveTopicRecord
     | PartitionRecord
     | PartitionChangeRecord
+    | ClearElrRecord
+    | ConfigRecord
     | RegisterBrokerRecord
     | UnregisterBrokerRecord
     | BrokerChangeRecord
     | FeatureLevelRecord
+    | ProducerIdsRecord
     | Boundary
 )
+
+
+class MetadataKind(IntEnum):
+    """The kinds of records that exist (`MetadataRecordType`)."""
+
+    REGISTER_BROKER = 0
+    UNREGISTER_BROKER = 1
+    TOPIC = 2
+    PARTITION = 3
+    CONFIG = 4
+    PARTITION_CHANGE = 5
+    FENCE_BROKER = 7
+    UNFENCE_BROKER = 8
+    REMOVE_TOPIC = 9
+    DELEGATION_TOKEN = 10
+    USER_SCRAM_CREDENTIAL = 11
+    FEATURE_LEVEL = 12
+    CLIENT_QUOTA = 14
+    PRODUCER_IDS = 15
+    BROKER_REGISTRATION_CHANGE = 17
+    ACCESS_CONTROL_ENTRY = 18
+    REMOVE_ACCESS_CONTROL_ENTRY = 19
+    NO_OP = 20
+    ZK_MIGRATION_STATE = 21
+    REMOVE_USER_SCRAM_CREDENTIAL = 22
+    BEGIN_TRANSACTION = 23
+    END_TRANSACTION = 24
+    ABORT_TRANSACTION = 25
+    REMOVE_DELEGATION_TOKEN = 26
+    REGISTER_CONTROLLER = 27
+    CLEAR_ELR = 28
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFrame:
+    """What stands before the message of a record: its kind, a `MetadataKind` unless that came later, and the message's version."""
+
+    kind: int
+    version: int
+
+
+def read_metadata_frame(value: bytes) -> MetadataFrame:
+    """Kind and version of the record in a value, which is not opened. Raises FormatError for what is no metadata record."""
+    return _frame(Reader(value))
 
 
 def read_metadata_record(value: bytes) -> MetadataRecord | None:
@@ -113,18 +153,22 @@ def read_metadata_record(value: bytes) -> MetadataRecord | None:
         FormatError: damaged, or a kind that is needed in a version that this reader does not know.
     """
     reader = Reader(value)
-    frame = reader.uvarint()
-    if frame != _FRAME_VERSION:
-        raise FormatError(f"metadata frame version {frame} is not known")
-    key, version = reader.uvarint(), reader.uvarint()
-    if key not in _PARSERS:
+    frame = _frame(reader)
+    if frame.kind not in _PARSERS:
         return None
-    parse, newest = _PARSERS[key]
-    if version > newest:
-        raise FormatError(f"version {version} of metadata record {key} is not known")
-    record = parse(reader, version)
+    parse, newest = _PARSERS[frame.kind]
+    if frame.version > newest:
+        raise FormatError(f"version {frame.version} of metadata record {frame.kind} is not known")
+    record = parse(reader, frame.version)
     reader.end()
     return record
+
+
+def _frame(reader: Reader) -> MetadataFrame:
+    version = reader.uvarint()
+    if version != _FRAME_VERSION:
+        raise FormatError(f"metadata frame version {version} is not known")
+    return MetadataFrame(reader.uvarint(), reader.uvarint())
 
 
 def _topic(reader: Reader, _version: int) -> TopicRecord:
@@ -139,108 +183,27 @@ def _remove_topic(reader: Reader, _version: int) -> RemoveTopicRecord:
     return record
 
 
-def _partition(reader: Reader, version: int) -> PartitionRecord:
-    partition, topic_id, replicas, isr = reader.int32(), reader.uuid(), reader.int32s(), reader.int32s()
-    reader.int32s()  # removing replicas
-    reader.int32s()  # adding replicas
-    leader, leader_epoch = reader.int32(), reader.int32()
-    reader.int32()  # partition epoch
-    if version >= 1:
-        reader.uuids()  # directories
+def _config(reader: Reader, _version: int) -> ConfigRecord:
+    resource_type, resource, name = reader.int8(), reader.string(), reader.string()
+    if name not in READABLE_KEYS:
+        reader.skip_string()
+        value, hidden = None, True
+    else:
+        value, hidden = reader.nullable_string(), False
     reader.skip_tagged_fields()
-    return PartitionRecord(topic_id=topic_id, partition=partition, replicas=replicas, isr=isr, leader=leader, leader_epoch=leader_epoch)
-
-
-def _partition_change(reader: Reader, _version: int) -> PartitionChangeRecord:
-    partition, topic_id = reader.int32(), reader.uuid()
-    isr: tuple[int, ...] | None = None
-    replicas: tuple[int, ...] | None = None
-    leader: int | None = None
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            isr = content.int32s()
-        elif tag == 1:
-            leader = content.int32()
-        elif tag == 2:
-            replicas = content.int32s()
-    leader = None if leader == _NO_LEADER_CHANGE else leader
-    return PartitionChangeRecord(topic_id=topic_id, partition=partition, replicas=replicas, isr=isr, leader=leader)
-
-
-def _register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
-    broker_id = reader.int32()
-    if version >= 2:
-        reader.boolean()  # is migrating from ZooKeeper
-    reader.uuid()  # incarnation
-    reader.int64()  # broker epoch
-    _skip_endpoints(reader)
-    _skip_features(reader)
-    reader.nullable_string()  # rack
-    fenced = reader.boolean()
-    if version >= 1:
-        reader.boolean()  # in controlled shutdown
-    log_dirs: tuple[str, ...] = ()
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            log_dirs = content.uuids()
-    return RegisterBrokerRecord(broker_id=broker_id, fenced=fenced, log_dirs=log_dirs)
-
-
-def _skip_endpoints(reader: Reader) -> None:
-    for _ in range(reader.count()):
-        reader.string()  # name
-        reader.string()  # host
-        reader.int16()  # port
-        reader.int16()  # security protocol
-        reader.skip_tagged_fields()
-
-
-def _skip_features(reader: Reader) -> None:
-    for _ in range(reader.count()):
-        reader.string()  # name
-        reader.int16()  # lowest level
-        reader.int16()  # highest level
-        reader.skip_tagged_fields()
-
-
-def _unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRecord:
-    record = UnregisterBrokerRecord(reader.int32())
-    reader.int64()  # broker epoch
-    reader.skip_tagged_fields()
-    return record
-
-
-def _fence_broker(reader: Reader, _version: int) -> BrokerChangeRecord:
-    return _fenced(reader, True)
-
-
-def _unfence_broker(reader: Reader, _version: int) -> BrokerChangeRecord:
-    return _fenced(reader, False)
-
-
-def _fenced(reader: Reader, fenced: bool) -> BrokerChangeRecord:
-    record = BrokerChangeRecord(broker_id=reader.int32(), fenced=fenced, log_dirs=None)
-    reader.int64()  # broker epoch
-    reader.skip_tagged_fields()
-    return record
-
-
-def _broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
-    broker_id = reader.int32()
-    reader.int64()  # broker epoch
-    fenced: bool | None = None
-    log_dirs: tuple[str, ...] | None = None
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            change = content.int8()  # -1 unfenced, 0 no change, 1 fenced (BrokerRegistrationFencingChange)
-            fenced = None if change == 0 else change > 0
-        elif tag == 2:
-            log_dirs = content.uuids()
-    return BrokerChangeRecord(broker_id=broker_id, fenced=fenced, log_dirs=log_dirs)
+    return ConfigRecord(resource_type, resource, name, value, hidden)
 
 
 def _feature_level(reader: Reader, _version: int) -> FeatureLevelRecord:
     record = FeatureLevelRecord(reader.string(), reader.int16())
+    reader.skip_tagged_fields()
+    return record
+
+
+def _producer_ids(reader: Reader, _version: int) -> ProducerIdsRecord:
+    broker_id = reader.int32()
+    reader.int64()  # broker epoch
+    record = ProducerIdsRecord(broker_id, reader.int64())
     reader.skip_tagged_fields()
     return record
 
@@ -254,18 +217,21 @@ def _boundary(kind: Boundary) -> Callable[[Reader, int], Boundary]:
 
 
 _PARSERS: dict[int, tuple[Callable[[Reader, int], MetadataRecord], int]] = {
-    0: (_register_broker, 4),
-    1: (_unregister_broker, 0),
-    2: (_topic, 0),
-    3: (_partition, 2),
-    5: (_partition_change, 2),
-    7: (_fence_broker, 0),
-    8: (_unfence_broker, 0),
-    9: (_remove_topic, 0),
-    12: (_feature_level, 0),
-    17: (_broker_change, 3),
-    23: (_boundary(Boundary.BEGIN), 0),
-    24: (_boundary(Boundary.END), 0),
-    25: (_boundary(Boundary.ABORT), 0),
+    MetadataKind.REGISTER_BROKER: (read_register_broker, 4),
+    MetadataKind.UNREGISTER_BROKER: (read_unregister_broker, 0),
+    MetadataKind.TOPIC: (_topic, 0),
+    MetadataKind.PARTITION: (read_partition, 2),
+    MetadataKind.CONFIG: (_config, 0),
+    MetadataKind.PARTITION_CHANGE: (read_partition_change, 2),
+    MetadataKind.FENCE_BROKER: (fencing_reader(True), 0),
+    MetadataKind.UNFENCE_BROKER: (fencing_reader(False), 0),
+    MetadataKind.REMOVE_TOPIC: (_remove_topic, 0),
+    MetadataKind.FEATURE_LEVEL: (_feature_level, 0),
+    MetadataKind.PRODUCER_IDS: (_producer_ids, 0),
+    MetadataKind.BROKER_REGISTRATION_CHANGE: (read_broker_change, 3),
+    MetadataKind.BEGIN_TRANSACTION: (_boundary(Boundary.BEGIN), 0),
+    MetadataKind.END_TRANSACTION: (_boundary(Boundary.END), 0),
+    MetadataKind.ABORT_TRANSACTION: (_boundary(Boundary.ABORT), 0),
+    MetadataKind.CLEAR_ELR: (read_clear_elr, 0),
 }
-"""By record key: the parser and the newest version it knows."""
+"""By kind: the parser and the newest version it knows."""

@@ -1,4 +1,12 @@
-"""The records inside a batch of magic 2 (`DefaultRecord`)."""
+"""The records inside a batch of magic 2, control batches among them (`DefaultRecord`).
+
+The records section, once decompressed, is records back to back::
+
+    length varint (bytes after it) | attributes i8 (0) | timestamp_delta varlong | offset_delta varint | key | value | headers
+
+key and value are led by their length as a varint, -1 for null (a null value is a tombstone); headers are a varint count, then names (not
+null) and values in the same way. Deltas count from the batch's base offset and base timestamp.
+"""
 
 from dataclasses import dataclass
 
@@ -7,8 +15,8 @@ from streaming.kafka.batches import RecordBatch
 from streaming.kafka.compression import decompress
 from streaming.kafka.varint import read_varint, read_varlong
 
-MAX_RECORDS_BYTES = 64 << 20
-"""Most bytes that a batch is opened to. A broker takes 1 MiB compressed by default; the logs read here hold small records."""
+MAX_RECORDS_BYTES = 256 << 20
+"""Most bytes that a batch is opened to. A broker takes 1 MiB compressed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,63 +29,87 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `timestamp` in Unix milliseconds."""
+    """One record; `timestamp` in Unix milliseconds, `sequence` of its producer, -1 where there is none."""
 
     offset: int
     timestamp: int
+    sequence: int
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...]
 
 
 def read_records(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> tuple[Record, ...]:
-    """All records of a batch, opened to at most `limit` bytes.
+    """All records of a batch, opened to at most `limit` bytes; none of an empty batch, which compaction leaves behind.
+
+    The time of a record is the batch's `max_timestamp` where the topic uses LogAppendTime, else its own; also in a batch with a delete
+    horizon, whose deltas compaction has based on that.
 
     Raises:
-        FormatError: the records section is damaged, or grows beyond `limit`.
+        FormatError: the records section is damaged, or grows beyond `limit`; with the position in the section as it was before compression.
     """
-    if batch.records_count == 0:  # compaction leaves empty batches behind, without a records section
+    if batch.records_count == 0:  # without a records section
         return ()
     data = decompress(batch.codec, batch.payload, limit)
+    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    base_offset, base_timestamp, has_sequence = batch.base_offset, batch.base_timestamp, batch.base_sequence >= 0
     records = []
     position = 0
-    for _ in range(batch.records_count):
-        length, start = read_varint(data, position)
-        position = start + length
-        if length < 0 or position > len(data):
-            raise FormatError("record longer than its batch", start)
-        records.append(_record(batch, data[start:position]))
+    try:
+        for _ in range(batch.records_count):
+            length, start = read_varint(data, position)
+            position = start + length
+            if length < 0 or position > len(data):
+                raise FormatError("record longer than its batch", start)
+            delta, timestamp_delta, key, value, headers = _fields(data, start, position)
+            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            sequence = batch.sequence_at(delta) if has_sequence else -1
+            records.append(Record(base_offset + delta, timestamp, sequence, key, value, headers))
+    except IndexError as error:
+        raise FormatError("record is cut short", position) from error
     if position != len(data):
         raise FormatError("bytes behind the last record", position)
     return tuple(records)
 
 
-def _record(batch: RecordBatch, data: bytes) -> Record:
-    timestamp_delta, position = read_varlong(data, 1)  # behind the attributes, which are not used
+def _fields(data: bytes, start: int, end: int) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
+    """Offset delta, timestamp delta, key, value and headers of the record in `data[start:end]`."""
+    timestamp_delta, position = read_varlong(data, start + 1)  # behind the attributes, which are not used
     offset_delta, position = read_varint(data, position)
-    key, position = _field(data, position)
-    value, position = _field(data, position)
+    key, position = _field(data, position, end)
+    value, position = _field(data, position, end)
+    headers: tuple[Header, ...] = ()
+    if data[position]:
+        headers, position = _headers(data, position, end)
+    else:  # no headers, in one byte
+        position += 1
+    if position != end:
+        raise FormatError("record does not end where its length says", position)
+    return offset_delta, timestamp_delta, key, value, headers
+
+
+def _headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, position = read_varint(data, position)
+    if not 0 <= count <= end - position:  # each takes two bytes or more
+        raise FormatError(f"{count} headers in a record", position)
     headers = []
     for _ in range(count):
-        name, position = _field(data, position)
-        content, position = _field(data, position)
+        name, position = _field(data, position, end)
+        content, position = _field(data, position, end)
         if name is None:
             raise FormatError("header without a name", position)
         headers.append(Header(name, content))
-    if count < 0 or position != len(data):
-        raise FormatError("record does not end where its length says", position)
-    timestamp = batch.max_timestamp if batch.is_log_append_time else batch.base_timestamp + timestamp_delta
-    return Record(batch.base_offset + offset_delta, timestamp, key, value, tuple(headers))
+    return tuple(headers), position
 
 
-def _field(data: bytes, position: int) -> tuple[bytes | None, int]:
+def _field(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     """A field led by its length, -1 for null, and the position behind it."""
     length, start = read_varint(data, position)
     if length < 0:
         if length != -1:
             raise FormatError("negative length in a record", position)
         return None, start
-    if length > len(data) - start:
-        raise FormatError("field longer than its record", position)
-    return data[start : start + length], start + length
+    position = start + length
+    if position > end:
+        raise FormatError("field longer than its record", start)
+    return data[start:position], position

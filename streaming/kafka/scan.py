@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.kafka.headers import Batches, find_flaws, read_headers
-from streaming.kafka.layout import HEADER_BYTES
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES
 from streaming.kafka.sums import Sums, sum_ranges
 from streaming.kafka.walk import Bytes, Positions, Stop, walk, walk_lanes
+
+MAX_SEGMENT_BYTES = 2**31 - 1
+"""A ``.log`` is never larger (`FileRecords`): a batch that would reach beyond has a wrong length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +22,22 @@ class Piece:
     """Bytes ``[start, end)`` of the buffer: a part of one log that begins at a batch.
 
     ``expected_offset`` is the smallest offset its first batch may have; ``seeds`` are positions in the buffer where an index says that
-    batches begin (see `walk`), or None.
+    batches begin (see `walk`), or None. ``limit`` is how far, counted from ``start``, a batch may reach in the file at most.
     """
 
     start: int
     end: int
     expected_offset: int
     seeds: Positions | None = None
+    limit: int = MAX_SEGMENT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
     """What a piece holds.
 
-    ``end`` is the end of its last whole and sound batch in the buffer; ``flaw`` says in words why the batch there is not sound, ``stop`` why the
-    walk went no further otherwise. ``batches`` are those before ``end``; ``sums`` is None where there are none.
+    ``end`` is the end of its last whole and sound batch in the buffer; ``flaw`` says in words why the batch there is not sound, ``stop``
+    why the walk went no further otherwise. ``batches`` are those before ``end``; ``sums`` is None where there are none.
     """
 
     end: int
@@ -44,8 +48,8 @@ class Scanned:
 
     @property
     def anchor(self) -> bytes:
-        """The header of the last batch, 61 bytes: by it a later look knows whether the log was cut off and written anew."""
-        return bytes(self.batches.headers[-1].tobytes())
+        """The header of the last batch: by it a later look knows whether the log was cut off and written anew."""
+        return self.batches.anchor(-1)
 
     @property
     def anchor_position(self) -> int:
@@ -74,10 +78,14 @@ def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
         begins = np.cumsum(counts) - counts
         firsts = begins[counts > 0]
     sums = iter(sum_ranges(batches, firsts))
-    return [
-        Scanned(end, stop, what, batches.take(slice(begin, begin + count)), next(sums) if count else None)
-        for end, stop, what, begin, count in zip(ends, stops, whats, begins.tolist(), counts.tolist(), strict=True)
-    ]
+    found = []
+    for item, (begin, count) in enumerate(zip(begins.tolist(), counts.tolist(), strict=True)):
+        own = next(sums) if count else None
+        if whats[item] is None and stops[item] in (Stop.SHORT, Stop.BAD_LENGTH):
+            following = own.next_offset if own is not None else pieces[item].expected_offset
+            whats[item] = _flaw_at(buffer, ends[item], pieces[item], following)
+        found.append(Scanned(ends[item], stops[item], whats[item], batches.take(slice(begin, begin + count)), own))
+    return found
 
 
 def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int], list[Stop]]:
@@ -89,9 +97,23 @@ def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int],
     return np.concatenate([one.positions for one in walks]), [one.end for one in walks], [one.stop for one in walks]
 
 
+def _flaw_at(buffer: Bytes, position: int, piece: Piece, expected_offset: int) -> str | None:
+    """What is wrong with a batch that is not whole in the piece, as far as what is there tells; None if nothing is."""
+    head = buffer[position : min(position + HEADER_BYTES, piece.end)]
+    if len(head) < PREFIX_BYTES:
+        return None
+    length = batch_size_at(head.tobytes()) - PREFIX_BYTES
+    if length < MIN_LENGTH or position - piece.start + PREFIX_BYTES + length > piece.limit:
+        return f"bad batch length {length}"
+    if len(head) < HEADER_BYTES or head[MAGIC_AT] < CURRENT_MAGIC:  # an old message tells nothing before it is whole
+        return None
+    flaws = find_flaws(read_headers(head, np.zeros(1, np.int64)), np.zeros(1, np.intp), np.array([expected_offset]))
+    return flaws[0].what if flaws else None
+
+
 def batch_size_at(head: bytes) -> int:
     """The size of the batch whose first 12 bytes (or more) these are, whatever it is worth: judged only once it is whole."""
-    return 12 + int.from_bytes(head[8:12], "big", signed=True)
+    return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
 
 
 def scan_header(head: bytes, expected_offset: int) -> Scanned:

@@ -1,6 +1,8 @@
 """What a byte range holds: the sums over its batches, for many ranges in one pass."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,8 @@ from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
 class Sums:
     """Sums over the batches of one range, at least one of them. Data batches are those that are not control batches.
 
-    ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own are; ``codec_bytes`` and the histograms over
-    data batches: by codec id, and by the bounds in `streaming.rows`, not cumulative.
+    ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own are; ``codec_bytes`` and the histograms
+    over data batches: by codec id, and by the bounds in `streaming.rows`, not cumulative.
     """
 
     base_offset: int
@@ -32,23 +34,45 @@ class Sums:
 
     def merge(self, later: "Sums") -> "Sums":
         """The sums over this range and the one right behind it."""
-        return Sums(
-            base_offset=self.base_offset,
-            next_offset=later.next_offset,
-            leader_epoch=later.leader_epoch,
-            bytes=self.bytes + later.bytes,
-            batches=self.batches + later.batches,
-            records=self.records + later.records,
-            old_format_batches=self.old_format_batches + later.old_format_batches,
-            max_timestamp=max(self.max_timestamp, later.max_timestamp),
-            codec_bytes=_add(self.codec_bytes, later.codec_bytes),
-            batch_bytes_buckets=_add(self.batch_bytes_buckets, later.batch_bytes_buckets),
-            batch_records_buckets=_add(self.batch_records_buckets, later.batch_records_buckets),
-        )
+        return replace(later, **together(self, later))
 
 
-def _add(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a + b for a, b in zip(left, right, strict=True))
+class Summed(Protocol):
+    """What carries the sums over a range by their names."""
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def old_format_batches(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def codec_bytes(self) -> tuple[int, ...]: ...
+    @property
+    def batch_bytes_buckets(self) -> tuple[int, ...]: ...
+    @property
+    def batch_records_buckets(self) -> tuple[int, ...]: ...
+
+
+def together(first: Summed, later: Summed) -> dict[str, Any]:
+    """The sums over a range and the one right behind it, by name; what ends a range (offset, epoch) is the later one's."""
+    return {
+        "base_offset": first.base_offset,
+        "bytes": first.bytes + later.bytes,
+        "batches": first.batches + later.batches,
+        "records": first.records + later.records,
+        "old_format_batches": first.old_format_batches + later.old_format_batches,
+        "max_timestamp": max(first.max_timestamp, later.max_timestamp),
+        "codec_bytes": tuple(map(add, first.codec_bytes, later.codec_bytes)),
+        "batch_bytes_buckets": tuple(map(add, first.batch_bytes_buckets, later.batch_bytes_buckets)),
+        "batch_records_buckets": tuple(map(add, first.batch_records_buckets, later.batch_records_buckets)),
+    }
 
 
 def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
@@ -100,10 +124,11 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
 
 
 def _bucket(values: Longs, bounds: tuple[int, ...]) -> NDArray[np.int64]:
-    # the bounds grow by the factor 4, so the bucket is half the number of bits of value - 1: the exponent of a float, 10 times faster than a search
+    # the bounds grow by the factor 4, so the bucket is half the number of bits of value - 1: a float's exponent, faster than a search
     scaled = np.maximum((values + bounds[0] - 1) // bounds[0] - 1, 0)
     exponent = np.frexp(scaled.astype(np.float64))[1]
-    return np.minimum((exponent + 1) // 2, len(bounds)).astype(np.int64)
+    buckets: NDArray[np.int64] = np.minimum((exponent + 1) // 2, len(bounds)).astype(np.int64)
+    return buckets
 
 
 def _tally(ranges: Longs, column: NDArray[np.integer], rows: int, columns: int, weights: NDArray[np.generic]) -> Longs:

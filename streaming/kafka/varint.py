@@ -15,6 +15,8 @@ def read_uvarint(data: Bytes, position: int) -> tuple[int, int]:
 
 def read_varint(data: Bytes, position: int) -> tuple[int, int]:
     """A signed varint of at most 32 bits and the position behind it."""
+    if position < len(data) and (raw := data[position]) < 0x80:  # most are of one byte, and every record has seven of them
+        return (raw >> 1) ^ -(raw & 1), position + 1
     raw, position = _read(data, position, _INT_BYTES, 32)
     return (raw >> 1) ^ -(raw & 1), position
 

@@ -1,8 +1,9 @@
 """Find where every entry of a ``.log`` begins: many lanes walked at once, each proven by where it ends.
 
-An entry says only how long it is, so entries are found one after the other. Kafka's sparse ``.index`` gives positions inside the segment; a walk
-begun at each of them, all stepped together with numpy, finds the same entries many times faster. The index may be stale or absent
-(kafka-on-disk §3.5), so a lane counts only if the lane before it, proven itself, ended exactly where it begins.
+An entry says only how long it is, so entries are found one after the other. Kafka's sparse ``.index`` gives positions inside the segment;
+a walk begun at each of them, all stepped together with numpy, finds the same entries many times faster. The index of an active segment may
+be stale or absent (`AbstractIndex.truncateToEntries` forgets entries without erasing them), so a lane counts only if the lane before it,
+proven itself, ended exactly where it begins.
 """
 
 from dataclasses import dataclass
@@ -88,10 +89,10 @@ def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
 
 
 def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
-    """The plain loop: from ``position`` to ``end``, or to the first position in ``until``."""
+    """The plain loop: from ``position`` to ``end``, or at least one entry on, to the first position in ``until``."""
     view, found, read = buffer.data, [], _LENGTH.unpack_from
     stop = Stop.END
-    while position < end and position not in until:
+    while position < end:
         if position + PREFIX_BYTES > end:
             stop = Stop.SHORT
             break
@@ -101,6 +102,8 @@ def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = fr
             break
         found.append(position)
         position += PREFIX_BYTES + length
+        if position in until:
+            break
     return np.array(found, np.int64), position, stop
 
 

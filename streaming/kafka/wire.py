@@ -1,4 +1,8 @@
-"""Reads the flexible messages of Kafka's protocol: compact strings and arrays, tagged fields (`ByteBufferAccessor`)."""
+"""Reads the messages of Kafka's protocol: the flexible encoding and the plain one before it (`ByteBufferAccessor`, `MessageGenerator`).
+
+Flexible: strings, bytes and arrays are led by an unsigned varint of length + 1, 0 for null, and every structure ends with tagged fields.
+Plain: strings are led by an int16, bytes and arrays by an int32, -1 for null, and there are no tagged fields. Numbers are big-endian.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -7,11 +11,11 @@ from streaming.errors import FormatError
 from streaming.kafka.uuids import UUID_BYTES, uuid_text
 from streaming.kafka.varint import Bytes, read_uvarint
 
-_INT8, _INT16, _INT32, _INT64 = (struct.Struct(f">{code}") for code in "bhiq")
+_INT8, _INT16, _UINT16, _INT32, _INT64 = (struct.Struct(f">{code}") for code in "bhHiq")
 
 
 class Reader:
-    """A position in the bytes of one message. Every method reads one value and moves on; FormatError where the bytes end too soon."""
+    """A position in the bytes of a flexible message. A method reads one value and moves on; FormatError where the bytes end too soon."""
 
     __slots__ = ("_data", "_position")
 
@@ -24,6 +28,9 @@ class Reader:
 
     def int16(self) -> int:
         return self._number(_INT16)
+
+    def uint16(self) -> int:
+        return self._number(_UINT16)
 
     def int32(self) -> int:
         return self._number(_INT32)
@@ -48,17 +55,26 @@ class Reader:
         return text
 
     def nullable_string(self) -> str | None:
-        length = self.uvarint() - 1
+        length = self._string_length()
         if length < 0:
             return None
+        start = self._position
         try:
             return str(self._take(length), "utf-8")
         except UnicodeDecodeError as error:
-            raise FormatError("string is not UTF-8", self._position) from error
+            raise FormatError("string is not UTF-8", start) from error
+
+    def skip_string(self) -> None:
+        """Passes over a string, or null, without looking at it."""
+        self._take(max(self._string_length(), 0))
+
+    def data(self) -> bytes:
+        """A field of bytes; null is read as empty."""
+        return bytes(self._take(max(self._array_length(), 0)))
 
     def count(self) -> int:
         """The length of an array, -1 for null. Each of its items takes a byte or more, so a larger one is refused."""
-        count = self.uvarint() - 1
+        count = self._array_length()
         if count > len(self._data) - self._position:
             raise FormatError("array longer than its message", self._position)
         return count
@@ -86,6 +102,12 @@ class Reader:
         if self._position != len(self._data):
             raise FormatError("bytes behind the end of a message", self._position)
 
+    def _string_length(self) -> int:
+        return self.uvarint() - 1
+
+    def _array_length(self) -> int:
+        return self.uvarint() - 1
+
     def _number(self, form: struct.Struct) -> int:
         (value,) = form.unpack(self._take(form.size))
         return int(value)
@@ -97,3 +119,24 @@ class Reader:
         taken = self._data[self._position : end]
         self._position = end
         return taken
+
+
+class PlainReader(Reader):
+    """The same for a message of a version that is not flexible."""
+
+    __slots__ = ()
+
+    def tagged_fields(self) -> Iterator[tuple[int, Reader]]:
+        """None: they came with the flexible encoding."""
+        return iter(())
+
+    def _string_length(self) -> int:
+        return self._checked(self.int16())
+
+    def _array_length(self) -> int:
+        return self._checked(self.int32())
+
+    def _checked(self, length: int) -> int:
+        if length < -1:
+            raise FormatError(f"length {length} in a message", self._position)
+        return length

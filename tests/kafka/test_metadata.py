@@ -2,6 +2,7 @@
 
 import csv
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.metadata import BrokerState, ClusterImage, PartitionState, Topic
+from streaming.kafka.configs import Config, ResourceType
+from streaming.kafka.metadata import ClusterImage, Topic
+from streaming.kafka.metadata_brokers import BrokerState
+from streaming.kafka.metadata_partitions import PartitionState
+from streaming.kafka.metadata_records import FeatureLevelRecord
 from streaming.kafka.names import parse_metadata_snapshot
 from streaming.simulator.batches import Batch, Record, encode
-from tests.kafka.vectors import METADATA_RECORDS, TOPIC_ID
+from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
@@ -21,7 +26,8 @@ SNAPSHOTS = ["00000000000000000035-0000000001.checkpoint", "00000000000000000103
 TOPIC, PARTITION, CHANGE, NO_OP = (METADATA_RECORDS[name] for name in ("topic", "partition", "partition change", "no-op"))
 REMOVE_TOPIC = bytes.fromhex("010900000102030405060708090a0b0c0d0e0f00")
 BEGIN, END, ABORT = (bytes([1, key, 0, 0]) for key in (23, 24, 25))
-CREATED = PartitionState(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=5)
+DIRECTORY = "AAAAAAAAAAAAAAAAAAAAZQ"
+CREATED = PartitionState(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=5, partition_epoch=6, directories=(DIRECTORY, DIRECTORY))
 
 Row = tuple[str, str, int, int, int, str, str]
 
@@ -83,6 +89,9 @@ def test_a_snapshot_and_the_log_from_there_say_the_same_as_the_whole_log(name: s
         each.apply(log_of("with_snapshots"))
     assert rows(image) == rows(whole) == expected("with_snapshots")
     assert image.brokers() == whole.brokers()
+    assert set(image.configs()) == set(whole.configs())
+    assert set(image.features()) == set(whole.features())
+    assert image.next_producer_id == whole.next_producer_id
     assert (image.next_offset, image.last_epoch) == (whole.next_offset, whole.last_epoch)
 
 
@@ -109,10 +118,108 @@ def test_brokers_and_features() -> None:
     assert image.feature_level("metadata.version") == 30
 
 
+def test_every_configuration_is_what_kafka_says() -> None:
+    image = ClusterImage()
+    image.apply(log_of("with_snapshots"))
+    with (DATA / "with_snapshots" / "configs.tsv").open(newline="") as file:
+        told = {(row["level"], row["resource"], row["key"], row["value"]) for row in csv.DictReader(file, delimiter="\t")}
+    topics = {("topic", one.resource, one.name, one.value) for one in image.configs() if one.resource_type == ResourceType.TOPIC}
+    assert topics == {row for row in told if row[0] == "topic"}
+    for level, resource, key, value in told:
+        match level:
+            case "topic":
+                assert image.topic_config(resource, key) == value
+            case "broker":
+                assert image.broker_config(1, key) == value
+            case _:
+                assert image.default_broker_config(key) == value
+
+
+def test_a_configuration_is_set_changed_and_removed() -> None:
+    def config(value: bytes) -> bytes:
+        return bytes.fromhex("0104000204666f6f0d726574656e74696f6e2e6d73") + value + b"\0"
+
+    image = applied([TOPIC, METADATA_RECORDS["topic config"]])
+    assert image.configs() == (Config(ResourceType.TOPIC, "foo", "retention.ms", "60000"),)
+    image.apply(memoryview(log([config(b"\x027")], base_offset=2)))
+    assert image.topic_config("foo", "retention.ms") == "7"
+    image.apply(memoryview(log([config(b"\0")], base_offset=3)))
+    assert (image.topic_config("foo", "retention.ms"), image.configs()) == (None, ())
+
+
+def test_configurations_go_with_their_topic_alone() -> None:
+    image = applied([TOPIC, METADATA_RECORDS["topic config"], METADATA_RECORDS["broker config"], REMOVE_TOPIC])
+    assert image.configs() == (Config(ResourceType.BROKER, "1", "log.retention.ms", "5"),)
+    assert (image.broker_config(1, "log.retention.ms"), image.broker_config(2, "log.retention.ms")) == ("5", None)
+    assert image.default_broker_config("log.retention.ms") is None
+
+
+def test_nothing_is_kept_of_secrets_and_of_other_resources() -> None:
+    client_metrics = bytes.fromhex("01040010" + "0261" + "0d726574656e74696f6e2e6d73" + "0237" + "00")
+    image = applied([METADATA_RECORDS["secret config"], client_metrics])
+    assert image.configs() == ()
+    assert image.broker_config(1, "listener.name.x.ssl.key.password") is None
+
+
+def test_a_feature_of_level_0_is_removed() -> None:
+    removed = bytes.fromhex("010c00147472616e73616374696f6e2e76657273696f6e000000")
+    assert applied([METADATA_RECORDS["feature"]]).features() == (FeatureLevelRecord("transaction.version", 2),)
+    assert applied([METADATA_RECORDS["feature"], removed]).features() == ()
+
+
+def test_producer_ids_are_given_in_blocks() -> None:
+    assert applied([NO_OP]).next_producer_id == 0
+    assert applied([METADATA_RECORDS["producer ids"]]).next_producer_id == 5000
+
+
+def test_a_partition_that_moves_and_recovers() -> None:
+    image = applied([TOPIC, METADATA_RECORDS["partition with everything"]])
+    before = image.partition(TOPIC_ID, 1)
+    assert before is not None
+    assert (before.recovering, before.eligible_leader_replicas, before.last_known_elr) == (True, (2,), (3,))
+    assert [before.directory(broker) for broker in (1, 2, 4)] == [TOPIC_ID, OTHER_ID, None]
+    image.apply(memoryview(log([METADATA_RECORDS["partition change with everything"]], base_offset=2)))
+    assert image.partition(TOPIC_ID, 1) == PartitionState(
+        replicas=(1, 2), isr=(1, 2), leader=2, leader_epoch=5, partition_epoch=10, directories=(TOPIC_ID, OTHER_ID)
+    )
+
+
+@pytest.mark.parametrize("record", ["clear elr", "clear all elr"])
+def test_cleared_eligible_leader_replicas_are_a_change_where_there_are_any(record: str) -> None:
+    created = [TOPIC, PARTITION, METADATA_RECORDS["partition with everything"]]
+    image = applied([*created, METADATA_RECORDS[record], METADATA_RECORDS[record]])
+    assert image.partition(TOPIC_ID, 0) == CREATED
+    cleared = image.partition(TOPIC_ID, 1)
+    assert cleared is not None
+    assert (cleared.eligible_leader_replicas, cleared.last_known_elr, cleared.partition_epoch) == ((), (), 10)
+
+
+def test_directories_that_do_not_fit_the_replicas_are_refused() -> None:
+    fewer = bytes.fromhex("01050000000000000102030405060708090a0b0c0d0e0f01020502" + "00000001")
+    with pytest.raises(FormatError, match="metadata record at offset 2: 2 directories for 1 replicas"):
+        applied([TOPIC, PARTITION, fewer])
+
+
+def test_a_broker_in_controlled_shutdown_is_so_until_it_registers_again() -> None:
+    serving = bytearray(METADATA_RECORDS["broker"])
+    serving[serving.index(bytes.fromhex("0372310101")) + 4] = 0
+    image = applied([bytes(serving), METADATA_RECORDS["broker change"], bytes.fromhex("01080000000001" + "0000000000000011" + "00")])
+    broker = image.broker(1)
+    assert broker is not None
+    assert (broker.rack, broker.fenced, broker.in_controlled_shutdown) == ("r1", False, True)
+    assert (broker.log_dirs, broker.cordoned_log_dirs) == ((TOPIC_ID,), ())
+    image.apply(memoryview(log([bytes(serving)], base_offset=3)))
+    again = image.broker(1)
+    assert again is not None
+    assert (again.in_controlled_shutdown, again.cordoned_log_dirs) == (False, (OTHER_ID,))
+
+
 def test_a_broker_that_unregisters_is_gone() -> None:
     register = bytes.fromhex("01000000000003" + "00" * 16 + "0000000000000007" + "01" + "01" + "00" + "01" + "00")
     unregister = bytes.fromhex("01010000000003" + "0000000000000007" + "00")
-    assert applied([register]).brokers() == (BrokerState(broker_id=3, fenced=True, log_dirs=()),)
+    alone = BrokerState(broker_id=3, rack=None, endpoints=(), fenced=True, in_controlled_shutdown=False, log_dirs=(), cordoned_log_dirs=())
+    assert applied([register]).brokers() == (alone,)
+    assert applied([register]).broker(3) == alone
     assert applied([register, unregister]).brokers() == ()
 
 
@@ -121,9 +228,9 @@ def test_the_leader_epoch_rises_with_every_leader_that_is_given() -> None:
     image = applied([TOPIC, PARTITION])
     assert image.partition(TOPIC_ID, 0) == CREATED
     image.apply(memoryview(log([CHANGE], [CHANGE], base_offset=2)))
-    assert image.partition(TOPIC_ID, 0) == PartitionState(replicas=(1, 2), isr=(1, 2), leader=2, leader_epoch=7)
+    assert image.partition(TOPIC_ID, 0) == replace(CREATED, isr=(1, 2), leader=2, leader_epoch=7, partition_epoch=8)
     image.apply(memoryview(log([isr_only], base_offset=4)))
-    assert image.partition(TOPIC_ID, 0) == PartitionState(replicas=(1, 2), isr=(1,), leader=2, leader_epoch=7)
+    assert image.partition(TOPIC_ID, 0) == replace(CREATED, isr=(1,), leader=2, leader_epoch=7, partition_epoch=9)
 
 
 def test_a_deleted_topic_leaves_nothing() -> None:
@@ -177,7 +284,7 @@ def test_the_epoch_of_the_last_batch_is_told() -> None:
     assert applied([NO_OP], epoch=4).last_epoch == 4
 
 
-@pytest.mark.parametrize("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC]])
+@pytest.mark.parametrize("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC], [METADATA_RECORDS["clear elr"]]])
 def test_a_change_of_what_is_not_there_is_refused_by_its_offset(values: list[bytes]) -> None:
     with pytest.raises(FormatError, match=f"metadata record at offset {len(values) - 1}: .* is not known"):
         applied(values)

@@ -36,13 +36,13 @@ def batch_of(data: bytes) -> RecordBatch:
 
 def test_keys_values_headers_offsets_and_times() -> None:
     assert read_records(batch_of(DATA_BATCH)) == (
-        Record(100, TIME, b"k1", b"v1", ()),
-        Record(101, TIME + 7, None, b"v2", (Header(b"h", b"x"),)),
+        Record(100, TIME, 0, b"k1", b"v1", ()),
+        Record(101, TIME + 7, 1, None, b"v2", (Header(b"h", b"x"),)),
     )
 
 
 def test_a_control_record_is_a_record_too() -> None:
-    assert read_records(batch_of(COMMIT_MARKER)) == (Record(102, TIME + 50, b"\0\0\0\1", b"\0\0\0\0\0\x09", ()),)
+    assert read_records(batch_of(COMMIT_MARKER)) == (Record(102, TIME + 50, -1, b"\0\0\0\1", b"\0\0\0\0\0\x09", ()),)
 
 
 def test_an_empty_batch_holds_none() -> None:
@@ -53,7 +53,7 @@ def test_an_empty_batch_holds_none() -> None:
 def test_records_read_back_from_every_codec(records: list[written.Record], codec: Codec, base_offset: int) -> None:
     data = written.encode(written.Batch(records=tuple(records), codec=codec), base_offset)
     assert read_records(batch_of(data)) == tuple(
-        Record(base_offset + place, r.timestamp, r.key, r.value, tuple(Header(name.encode(), value) for name, value in r.headers))
+        Record(base_offset + place, r.timestamp, -1, r.key, r.value, tuple(Header(name.encode(), value) for name, value in r.headers))
         for place, r in enumerate(records)
     )
 
@@ -62,6 +62,20 @@ def test_with_log_append_time_every_record_has_the_time_of_the_batch() -> None:
     records = (written.Record(value=b"a", timestamp=5), written.Record(value=b"b", timestamp=9))
     batch = batch_of(written.encode(written.Batch(records=records, log_append_time=TIME), 0))
     assert [record.timestamp for record in read_records(batch)] == [TIME, TIME]
+
+
+def test_with_a_delete_horizon_records_keep_their_own_times() -> None:
+    records = (written.Record(value=None, timestamp=TIME), written.Record(value=b"b", timestamp=TIME + 3))
+    batch = batch_of(written.encode(written.Batch(records=records, delete_horizon=TIME + 10**9), 0))
+    assert batch.delete_horizon == TIME + 10**9
+    assert [record.timestamp for record in read_records(batch)] == [TIME, TIME + 3]
+
+
+def test_sequences_go_on_at_0_behind_the_largest() -> None:
+    records = tuple(written.Record(value=b"v", timestamp=1) for _ in range(3))
+    batch = batch_of(written.encode(written.Batch(records=records, producer_id=7, producer_epoch=0, base_sequence=2**31 - 2), 0))
+    assert [record.sequence for record in read_records(batch)] == [2**31 - 2, 2**31 - 1, 0]
+    assert batch.last_sequence == 0
 
 
 def test_gaps_that_compaction_left_are_kept() -> None:
@@ -83,10 +97,14 @@ def test_records_are_not_opened_beyond_the_limit() -> None:
         ("01", 1, "record longer than its batch"),
         ("14000000046b310476310000", 1, "bytes behind the last record"),
         ("14000000046b3104763100", 2, "varint without an end"),
-        ("12000000046b3104763100", 1, "varint without an end"),
+        ("12000000046b3104763100", 1, "does not end"),
         ("16000000046b310476310000", 1, "does not end"),
-        ("14000000046b3104763101", 1, "does not end"),
-        ("14000000046b3104763102", 1, "varint without an end"),
+        ("14000000046b3104763101", 1, "-1 headers"),
+        ("14000000046b3104763102", 1, "1 headers"),
+        ("02", 1, "longer than its batch"),
+        ("0200", 1, "varint without an end"),
+        ("0800000001", 1, "varint without an end"),
+        ("0a0000000101", 1, "cut short"),
         ("14000000206b3104763100", 1, "field longer than its record"),
         ("14000000036b3104763100", 1, "negative length"),
         ("100000000101020101", 1, "header without a name"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from uuid import UUID
 
-from streaming.kafka.metadata import BrokerState, ClusterImage, PartitionState
+from streaming.kafka.metadata import ClusterImage
 from streaming.simulator.controller import Controller
 from streaming.simulator.files import uuid_text
 from tests.builders import NOW, log_dir
@@ -24,7 +24,9 @@ def image(controller: Controller) -> ClusterImage:
 
 def test_one_broker_with_its_log_dirs_is_registered_and_serves(tmp_path: Path) -> None:
     found = image(controller_in(tmp_path))
-    assert found.brokers() == (BrokerState(broker_id=1, fenced=False, log_dirs=(uuid_text(FIRST), uuid_text(SECOND))),)
+    assert [(broker.broker_id, broker.fenced, broker.log_dirs) for broker in found.brokers()] == [
+        (1, False, (uuid_text(FIRST), uuid_text(SECOND)))
+    ]
     assert found.feature_level("transaction.version") == 2
 
 
@@ -33,8 +35,10 @@ def test_created_topic_is_led_by_it(tmp_path: Path) -> None:
     controller.create_topic("orders", TOPIC_ID, [("retention.ms", "60000")], [FIRST, SECOND], NOW)
     found = image(controller)
     assert found.topic_id("orders") == uuid_text(TOPIC_ID)
-    alone = PartitionState(replicas=(1,), isr=(1,), leader=1, leader_epoch=0)
-    assert [found.partition(uuid_text(TOPIC_ID), number) for number in range(2)] == [alone, alone]
+    states = [found.partition(uuid_text(TOPIC_ID), number) for number in range(2)]
+    assert [(one.replicas, one.isr, one.leader, one.leader_epoch) for one in states if one is not None] == [((1,), (1,), 1, 0)] * 2
+    assert [one.directory(1) for one in states if one is not None] == [uuid_text(FIRST), uuid_text(SECOND)]
+    assert found.topic_config("orders", "retention.ms") == "60000"
 
 
 def test_bootstrap_file_is_a_whole_snapshot(tmp_path: Path) -> None:

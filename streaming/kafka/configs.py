@@ -1,0 +1,120 @@
+"""Configurations that the cluster keeps in its metadata log, and which of them may be read (`ConfigResource.Type`, `LogConfig`).
+
+A broker's configurations may hold passwords, and under KRaft the metadata log holds them as they were given. So a value is looked at only
+where its key is listed here: how logs are kept, rolled and cleaned, and how long transactions may last.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+TOPIC_KEYS = frozenset(
+    {
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "follower.replication.throttled.replicas",
+        "index.interval.bytes",
+        "internal.segment.bytes",
+        "leader.replication.throttled.replicas",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.downconversion.enable",
+        "message.format.version",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.difference.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "preallocate",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)
+"""All configurations of a topic, those of older releases among them; none of them is secret."""
+
+BROKER_KEYS = frozenset(
+    {
+        "log.cleaner.backoff.ms",
+        "log.cleaner.delete.retention.ms",
+        "log.cleaner.enable",
+        "log.cleaner.max.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio",
+        "log.cleaner.min.compaction.lag.ms",
+        "log.cleaner.threads",
+        "log.cleanup.policy",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "log.flush.offset.checkpoint.interval.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.index.interval.bytes",
+        "log.index.size.max.bytes",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.difference.max.ms",
+        "log.message.timestamp.type",
+        "log.preallocate",
+        "log.retention.bytes",
+        "log.retention.check.interval.ms",
+        "log.retention.hours",
+        "log.retention.minutes",
+        "log.retention.ms",
+        "log.roll.hours",
+        "log.roll.jitter.hours",
+        "log.roll.jitter.ms",
+        "log.roll.ms",
+        "log.segment.bytes",
+        "log.segment.delete.delay.ms",
+        "message.max.bytes",
+        "offsets.retention.minutes",
+        "producer.id.expiration.ms",
+        "replica.high.watermark.checkpoint.interval.ms",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        "transaction.max.timeout.ms",
+        "transaction.partition.verification.enable",
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        "transaction.two.phase.commit.enable",
+        "transactional.id.expiration.ms",
+    }
+)
+"""The configurations of a broker that stand in for a topic's where it has none, and those about logs and transactions."""
+
+READABLE_KEYS = TOPIC_KEYS | BROKER_KEYS
+"""Keys whose values are read; of every other key the value is passed over without being opened."""
+
+
+class ResourceType(IntEnum):
+    """What a configuration belongs to; there are others, of which nothing is kept."""
+
+    TOPIC = 2
+    BROKER = 4  # an empty name stands for all brokers: the cluster's default
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One configuration that is set; `resource` is a topic's name, a node's number, or "" for the default of all brokers."""
+
+    resource_type: ResourceType
+    resource: str
+    name: str
+    value: str

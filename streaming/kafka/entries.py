@@ -1,0 +1,27 @@
+"""The records of whatever stands at a place of a `.log`: a batch of magic 2, or a message of magic 0 or 1 (`AbstractRecords`)."""
+
+from streaming.kafka.batches import read_batch
+from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT
+from streaming.kafka.messages import Message, inner_messages, read_message
+from streaming.kafka.records import MAX_RECORDS_BYTES, Record, read_records
+
+
+def read_entry_records(data: memoryview, position: int = 0, limit: int = MAX_RECORDS_BYTES) -> tuple[Record, ...] | None:
+    """The records of the entry at `position`, opened to at most `limit` bytes; None where the entry is not all there yet.
+
+    The CRC is not looked at.
+
+    Raises:
+        FormatError: no entry of any magic, or its records are damaged or grow beyond `limit`.
+    """
+    if len(data) - position <= MAGIC_AT:
+        return None
+    if data[position + MAGIC_AT] < CURRENT_MAGIC:
+        message = read_message(data, position)
+        return None if message is None else tuple(_record(one) for one in inner_messages(message, limit))
+    batch = read_batch(data, position, check_crc=False)
+    return None if batch is None else read_records(batch, limit)
+
+
+def _record(message: Message) -> Record:
+    return Record(message.offset, message.timestamp, -1, message.key, message.value, ())

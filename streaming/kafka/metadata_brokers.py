@@ -1,0 +1,186 @@
+"""The registration of a broker, and the records of the metadata log that make and change it (`BrokerRegistration`).
+
+Messages, flexible; (n) from version n on::
+
+    RegisterBrokerRecord 0-4            broker i32, (2) migrating bool, incarnation uuid, broker_epoch i64, endpoints (name, host, port u16,
+                                        security protocol i16), features (name, lowest i16, highest i16), rack string or null, fenced bool,
+                                        (1) in controlled shutdown bool; tagged (3) 0 log dirs, (4) 1 cordoned log dirs: arrays of uuid
+    UnregisterBrokerRecord 0, FenceBrokerRecord 0, UnfenceBrokerRecord 0                 broker i32, broker_epoch i64
+    BrokerRegistrationChangeRecord 0-3  broker i32, broker_epoch i64; tagged 0 fencing i8, 1 shutdown i8, 2 log dirs, 3 cordoned log dirs
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from streaming.kafka.wire import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a broker listens; `security_protocol` is its number (`SecurityProtocol`)."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerRecord:
+    """A broker joined; `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7."""
+
+    broker_id: int
+    broker_epoch: int
+    rack: str | None
+    endpoints: tuple[Endpoint, ...]
+    fenced: bool
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[str, ...] = ()
+    cordoned_log_dirs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterBrokerRecord:
+    """A broker left for good."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerChangeRecord:
+    """A broker changed; None is "as before". Controlled shutdown only ever begins: it ends with the next registration."""
+
+    broker_id: int
+    fenced: bool | None = None
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[str, ...] | None = None
+    cordoned_log_dirs: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerState:
+    """A registered broker. A fenced one serves nothing; one in controlled shutdown is handing its leaderships over.
+
+    `log_dirs` are directory ids, as in `meta.properties`, empty before Kafka 3.7; `cordoned_log_dirs` take no new replicas (4.3).
+    """
+
+    broker_id: int
+    rack: str | None
+    endpoints: tuple[Endpoint, ...]
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: tuple[str, ...]
+    cordoned_log_dirs: tuple[str, ...]
+
+
+def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
+    """A RegisterBrokerRecord."""
+    broker_id = reader.int32()
+    if version >= 2:
+        reader.boolean()  # is migrating from ZooKeeper
+    reader.uuid()  # incarnation
+    broker_epoch = reader.int64()
+    endpoints = tuple(_endpoint(reader) for _ in range(reader.count()))
+    _skip_features(reader)
+    rack, fenced = reader.nullable_string(), reader.boolean()
+    in_controlled_shutdown = reader.boolean() if version >= 1 else False
+    log_dirs: tuple[str, ...] = ()
+    cordoned_log_dirs: tuple[str, ...] = ()
+    for tag, content in reader.tagged_fields():
+        if tag == 0:
+            log_dirs = content.uuids()
+        elif tag == 1:
+            cordoned_log_dirs = content.uuids()
+    return RegisterBrokerRecord(
+        broker_id=broker_id,
+        broker_epoch=broker_epoch,
+        rack=rack,
+        endpoints=endpoints,
+        fenced=fenced,
+        in_controlled_shutdown=in_controlled_shutdown,
+        log_dirs=log_dirs,
+        cordoned_log_dirs=cordoned_log_dirs,
+    )
+
+
+def _endpoint(reader: Reader) -> Endpoint:
+    endpoint = Endpoint(reader.string(), reader.string(), reader.uint16(), reader.int16())
+    reader.skip_tagged_fields()
+    return endpoint
+
+
+def _skip_features(reader: Reader) -> None:
+    for _ in range(reader.count()):
+        reader.string()  # name
+        reader.int16()  # lowest level
+        reader.int16()  # highest level
+        reader.skip_tagged_fields()
+
+
+def read_unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRecord:
+    """An UnregisterBrokerRecord."""
+    record = UnregisterBrokerRecord(reader.int32())
+    reader.int64()  # broker epoch
+    reader.skip_tagged_fields()
+    return record
+
+
+def fencing_reader(fenced: bool) -> Callable[[Reader, int], BrokerChangeRecord]:
+    """The reader of a record that fences a broker, or unfences it."""
+
+    def parse(reader: Reader, _version: int) -> BrokerChangeRecord:
+        record = BrokerChangeRecord(broker_id=reader.int32(), fenced=fenced)
+        reader.int64()  # broker epoch
+        reader.skip_tagged_fields()
+        return record
+
+    return parse
+
+
+def read_broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
+    """A BrokerRegistrationChangeRecord."""
+    broker_id = reader.int32()
+    reader.int64()  # broker epoch
+    fencing = shutdown = 0
+    log_dirs: tuple[str, ...] | None = None
+    cordoned_log_dirs: tuple[str, ...] | None = None
+    for tag, content in reader.tagged_fields():
+        if tag == 0:
+            fencing = content.int8()  # -1 unfenced, 0 no change, 1 fenced (`BrokerRegistrationFencingChange`)
+        elif tag == 1:
+            shutdown = content.int8()  # 0 no change, 1 begun (`BrokerRegistrationInControlledShutdownChange`)
+        elif tag == 2:
+            log_dirs = content.uuids()
+        elif tag == 3:
+            cordoned_log_dirs = content.uuids()
+    return BrokerChangeRecord(
+        broker_id=broker_id,
+        fenced=None if fencing == 0 else fencing > 0,
+        in_controlled_shutdown=shutdown > 0,
+        log_dirs=log_dirs,
+        cordoned_log_dirs=cordoned_log_dirs,
+    )
+
+
+def registered(record: RegisterBrokerRecord) -> BrokerState:
+    """The state of a broker that has just joined."""
+    return BrokerState(
+        broker_id=record.broker_id,
+        rack=record.rack,
+        endpoints=record.endpoints,
+        fenced=record.fenced,
+        in_controlled_shutdown=record.in_controlled_shutdown,
+        log_dirs=record.log_dirs,
+        cordoned_log_dirs=record.cordoned_log_dirs,
+    )
+
+
+def changed(broker: BrokerState, change: BrokerChangeRecord) -> BrokerState:
+    """The state after a change."""
+    return replace(
+        broker,
+        fenced=broker.fenced if change.fenced is None else change.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown or change.in_controlled_shutdown,
+        log_dirs=broker.log_dirs if change.log_dirs is None else change.log_dirs,
+        cordoned_log_dirs=broker.cordoned_log_dirs if change.cordoned_log_dirs is None else change.cordoned_log_dirs,
+    )

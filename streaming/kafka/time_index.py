@@ -1,0 +1,42 @@
+"""The sparse time index `.timeindex` (`TimeIndex`): entries of `timestamp i64, relative_offset i32`, big-endian, 12 bytes each.
+
+An entry says: the largest timestamp of the segment up to here is `timestamp` (Unix milliseconds), first met in the batch that ends at
+`base_offset + relative_offset` (before Kafka 3.7 possibly the very record). The last entry of an inactive segment is the largest timestamp
+of all of it, which retention goes by. The index of an active segment is preallocated, and may hold stale entries behind the valid ones
+(`AbstractIndex.truncateToEntries` forgets entries without erasing them).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+ENTRY_BYTES = 12
+
+_ENTRY = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+
+
+@dataclass(frozen=True, slots=True)
+class TimeEntries:
+    """The plausible entries of a time index in order; `offsets` are relative to the segment's base."""
+
+    timestamps: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+
+def read_time_entries(data: bytes | memoryview) -> TimeEntries:
+    """The entries up to the first that cannot follow its predecessor: timestamps grow, offsets do not fall.
+
+    Zeros, of a file that is preallocated, are no entry; bytes behind the last whole entry are not looked at. What is returned is plausible,
+    not proven: a stale entry may still look right.
+    """
+    entries = np.frombuffer(data[: len(data) // ENTRY_BYTES * ENTRY_BYTES], _ENTRY)
+    timestamps, offsets = entries["timestamp"].astype(np.int64), entries["offset"].astype(np.int64)
+    following = (timestamps >= 0) & (offsets >= 0)
+    following[:1] &= (timestamps[:1] > 0) | (offsets[:1] > 0)
+    following[1:] &= (timestamps[1:] > timestamps[:-1]) & (offsets[1:] >= offsets[:-1])
+    stop = len(entries) if following.all() else int(np.argmin(following))
+    return TimeEntries(timestamps[:stop], offsets[:stop])

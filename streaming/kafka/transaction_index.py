@@ -1,0 +1,41 @@
+"""The index of aborted transactions `.txnindex` (`TransactionIndex`, `AbortedTxn`), in the segment that holds the ABORT marker.
+
+Layout of an entry, big-endian, 34 bytes: `version i16 (0), producer_id i64, first_offset i64, last_offset i64, last_stable_offset i64`.
+Entries are appended in the order of `last_offset`; there is no checksum and no preallocation.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from streaming.errors import FormatError
+
+_ENTRY = struct.Struct(">hqqqq")
+ENTRY_BYTES = _ENTRY.size
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTransaction:
+    """A transaction of one partition that was aborted and has data there.
+
+    `first_offset` may be in an earlier segment, `last_offset` is the marker's; `last_stable_offset` is what it was behind the marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+def read_aborted_transactions(data: bytes | memoryview) -> tuple[tuple[AbortedTransaction, ...], int]:
+    """The whole entries, and how many bytes they take: the rest is the beginning of an entry that is not all there yet.
+
+    Raises:
+        FormatError: an entry of a version that is not known; with the position.
+    """
+    used = len(data) // ENTRY_BYTES * ENTRY_BYTES
+    found: list[AbortedTransaction] = []
+    for version, *fields in _ENTRY.iter_unpack(data[:used]):
+        if version != 0:
+            raise FormatError(f"aborted transaction of version {version}", len(found) * ENTRY_BYTES)
+        found.append(AbortedTransaction(*fields))
+    return tuple(found), used
