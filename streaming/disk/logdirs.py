@@ -1,6 +1,5 @@
 """Log dirs: whose they are, what lies directly in them, and the small text files at their root."""
 
-import errno
 import logging
 import os
 from collections.abc import Iterable
@@ -48,7 +47,7 @@ def open_log_dirs(paths: Iterable[Path]) -> tuple[LogDir, ...]:
     for path in paths:
         found = _open(path.absolute())
         for other in dirs:
-            if os.path.samefile(found.path, other.path):
+            if found.path.samefile(other.path):
                 raise LogDirError(f"log dir {found.path} is given twice (also as {other.path}): name each one once")
             if found.cluster_id != other.cluster_id:
                 raise LogDirError(
@@ -79,6 +78,18 @@ def _open(path: Path) -> LogDir:
     return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id)
 
 
+def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
+    """Keep our own files out of Kafka's: a broker refuses to load a log dir that holds a directory it does not know.
+
+    Raises:
+        LogDirError: ``path``, given by ``option``, lies in a log dir, whichever way it is spelt.
+    """
+    resolved = path.resolve()
+    for log_dir in log_dirs:
+        if resolved.is_relative_to(log_dir.path.resolve()):
+            raise LogDirError(f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another place")
+
+
 def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
     """All partition directories of a log dir, whatever their state; everything else in it is passed over.
 
@@ -92,24 +103,23 @@ def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
             if name is None or not entry.is_dir():
                 continue
             path = Path(entry.path)
-            topic_id = _topic_id(path) if name.state is DirState.LIVE else ""
+            topic_id = read_topic_id(path) if name.state is DirState.LIVE else ""
             if topic_id is not None:
                 found.append(Partition(log_dir, path, name.topic, name.partition, topic_id, name.state))
     return tuple(found)
 
 
-def _topic_id(path: Path) -> str | None:
-    """The topic id, "" where there is none, or None where the directory is not fit to be read now."""
+def read_topic_id(directory: Path) -> str | None:
+    """The topic id of a partition directory, "" where there is none, or None where the directory is not fit to be read now."""
     try:
-        return parse_partition_metadata((path / names.PARTITION_METADATA).read_bytes())
+        return parse_partition_metadata((directory / names.PARTITION_METADATA).read_bytes())
     except FileNotFoundError:
-        # a directory without it is either older than topic ids or half made: then it has no segment yet, or will be renamed within the minute
+        # without it a directory is either older than topic ids, or half made: a broker writes it before the first data
         return ""
-    except FormatError as error:
-        log.warning("partition.metadata is not valid, the directory is passed over until it is", extra={"path": str(path), "error": str(error)})
-    except OSError as error:
-        if error.errno != errno.ENOTDIR:
-            log.warning("partition.metadata cannot be read", extra={"path": str(path), "error": str(error)})
+    except (FormatError, OSError) as error:
+        log.warning(
+            "partition.metadata cannot be read: the directory is left as it is", extra={"path": str(directory), "error": str(error)}
+        )
     return None
 
 

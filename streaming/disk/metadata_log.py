@@ -8,6 +8,7 @@ from streaming.disk.segments import OpenSegment, list_segments
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.names import METADATA_TOPIC, MetadataSnapshot, parse_metadata_snapshot
 
+_ANCHOR_BYTES = 128  # the header of the last batch is among them, with its CRC, if that batch is one of the usual small ones
 _READ_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
 
 
@@ -18,13 +19,14 @@ class MetadataLog:
         self._places = [log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in log_dirs]
         self._file: OpenSegment | None = None
         self._position = 0
-        self._size = -1
+        self._size = -1  # of the file when it was read to its end
+        self._anchor = b""  # what stands right before the position
 
     def restart(self) -> None:
         """Begin anew at the next look."""
         if self._file is not None:
             self._file.close()
-        self._file, self._position, self._size = None, 0, -1
+        self._go_to(None)
 
     def advance(self, image: ClusterImage | None) -> ClusterImage:
         """The image moved forward over what was appended since the last call; None begins one.
@@ -34,24 +36,27 @@ class MetadataLog:
             OSError: it cannot be read (its snapshots have mode 0400: only the broker's own user reads them).
             FormatError: it is not understood. Call `restart` before the next try, and begin a new image.
         """
-        if image is None or self._file is None:
-            self.restart()
-            image = self._begin()
         while True:
-            size = self._opened.size()
-            if size < self._position:  # cut off: this node followed a leader that lost; the image may hold what never was committed
+            if image is None or self._file is None or self._cut_off(self._file):
                 self.restart()
                 image = self._begin()
-                continue
+            size = self._opened.size()
             if size == self._size:
-                return image
-            data = self._opened.read(self._position, _READ_BYTES)
-            used = image.apply(memoryview(data))
-            self._position += used
-            if not used:
-                self._size = size
                 if not self._roll():
                     return image
+                continue
+            data = self._opened.read(self._position, _READ_BYTES)
+            used = image.apply(memoryview(data))
+            if used:
+                self._position += used
+                self._anchor = data[max(0, used - _ANCHOR_BYTES) : used]
+            else:
+                self._size = size
+
+    def _cut_off(self, file: OpenSegment) -> bool:
+        """Whether what was read is gone: this node followed a leader that lost, and the image may hold what never was committed."""
+        anchored = file.read(self._position - len(self._anchor), len(self._anchor)) == self._anchor
+        return file.size() < self._position or not anchored or file.unlinked()
 
     @property
     def _opened(self) -> OpenSegment:
@@ -73,7 +78,7 @@ class MetadataLog:
             raise FileNotFoundError(f"no segment in {directory}")
         below = [segment for segment in segments if segment.base_offset <= image.next_offset]
         first = (below or segments)[-1 if below else 0]
-        self._file, self._position, self._size = OpenSegment(first.path, first.base_offset), 0, -1
+        self._go_to(OpenSegment(first.path, first.base_offset))
         return image
 
     @staticmethod
@@ -90,5 +95,8 @@ class MetadataLog:
             self._size = -1  # it grew before it was rolled: first to its end
             return True
         self._opened.close()
-        self._file, self._position, self._size = OpenSegment(later[0].path, later[0].base_offset), 0, -1
+        self._go_to(OpenSegment(later[0].path, later[0].base_offset))
         return True
+
+    def _go_to(self, file: OpenSegment | None) -> None:
+        self._file, self._position, self._size, self._anchor = file, 0, -1, b""

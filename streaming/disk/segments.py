@@ -7,20 +7,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from streaming.disk.index import last_entry_below, positions_between
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.checkpoints import EpochEntry, parse_leader_epochs
-from streaming.kafka.index import ENTRY_BYTES, read_offset_entries
 from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT
 from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.walk import Bytes, Positions
 
 log = logging.getLogger(__name__)
-
-_INDEX_CHUNK_ENTRIES = 8192
-_NO_POSITIONS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +28,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A live ``.log`` as it was listed: ``size`` in bytes (the zero tail of a preallocated file included), ``modified_ms`` Unix milliseconds."""
+    """A ``.log`` as it was listed.
+
+    ``size`` in bytes (the zero tail of a preallocated file included), ``modified_ms`` Unix milliseconds.
+    """
 
     base_offset: int
     path: Path
@@ -43,22 +41,26 @@ class Segment:
 
 
 def list_segments(directory: Path) -> tuple[Segment, ...]:
-    """The live segments of a partition directory by base offset; the last one is active. Empty while the directory is half made.
+    """The segments of a partition directory by base offset; the last one is active. Empty while the directory is half made.
+
+    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment is there under its ``.swap`` name alone: it counts as live.
 
     Raises:
         OSError: the directory is gone or cannot be read.
     """
-    found = []
+    found: dict[int, Segment] = {}
     with os.scandir(directory) as entries:
         for entry in entries:
             name = names.parse_segment_file(entry.name)
-            if name is None or name.kind is not FileKind.LOG or name.stage is not FileStage.LIVE:
+            if name is None or name.kind is not FileKind.LOG or name.stage not in (FileStage.LIVE, FileStage.SWAP):
+                continue
+            if name.stage is FileStage.SWAP and name.base_offset in found:
                 continue
             with contextlib.suppress(FileNotFoundError):  # renamed since the listing: a deletion, which the next listing shows
                 stat = entry.stat()
                 identity = Identity(stat.st_dev, stat.st_ino)
-                found.append(Segment(name.base_offset, Path(entry.path), stat.st_size, stat.st_mtime_ns // 1_000_000, identity))
-    return tuple(sorted(found, key=lambda segment: segment.base_offset))
+                found[name.base_offset] = Segment(name.base_offset, Path(entry.path), stat.st_size, stat.st_mtime_ns // 1_000_000, identity)
+    return tuple(found[base_offset] for base_offset in sorted(found))
 
 
 def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
@@ -76,8 +78,8 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
 def log_start_offset(directory: Path, segments: tuple[Segment, ...]) -> int:
     """The first offset that the log still serves, as far as its own directory tells: ``log-start-offset-checkpoint`` may raise it further.
 
-    ``leader-epoch-checkpoint`` is the first file to show DeleteRecords, but its first entry may also lie above the start of a log whose older
-    batches carry no epoch: it counts only if a batch of magic 2 lies below it.
+    ``leader-epoch-checkpoint`` is the first file to show DeleteRecords, but its first entry may also lie above the start of a log whose
+    older batches carry no epoch: it counts only if a batch of magic 2 lies below it.
     """
     first = segments[0]
     epochs = read_leader_epochs(directory)
@@ -133,16 +135,16 @@ class OpenSegment:
         Args:
             spare_cache: give pages back that only this read brought into the page cache (for a backlog, which no one else is reading).
         """
-        target = [buffer.data]
-        if spare_cache and not self._cached(target, position):
-            read = os.preadv(self._fd, target, position)
+        ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
+        read = os.preadv(self._fd, [buffer.data], position)
+        if ours and read:  # a length of 0 would mean the whole file
             os.posix_fadvise(self._fd, position, read, os.POSIX_FADV_DONTNEED)
-            return read
-        return os.preadv(self._fd, target, position)
+        return read
 
-    def _cached(self, target: list[memoryview], position: int) -> bool:
+    def _cached(self, position: int) -> bool:
+        """Whether somebody has the end of a window in the page cache; its beginning is there by the reading ahead of the window before."""
         try:
-            return os.preadv(self._fd, target, position, os.RWF_NOWAIT) > 0
+            return os.preadv(self._fd, [bytearray(1)], max(0, position), os.RWF_NOWAIT) > 0
         except BlockingIOError:
             return False
         except OSError as error:
@@ -152,39 +154,15 @@ class OpenSegment:
 
     def seeds(self, start: int, end: int) -> Positions:
         """Positions in ``[start, end)`` where the segment's ``.index`` says that an entry begins: plausible, never proven."""
-        path = self.path.with_name(segment_file_name(self.base_offset, FileKind.INDEX))
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # absent on a fresh segment, renamed with a deleted one: the walk does without
-            return _NO_POSITIONS
-        try:
-            return _positions(fd, start, end)
-        finally:
-            os.close(fd)
+        return positions_between(self._index(), start, end)
 
+    def indexed(self, offset: int | None) -> tuple[int, int] | None:
+        """The last (offset, position) in the ``.index`` that lies below ``offset`` (None: the last of all); plausible, never proven.
 
-def _positions(index_fd: int, start: int, end: int) -> Positions:
-    entry, last, found = _first_entry_after(index_fd, start), 0, []
-    while True:
-        data = os.pread(index_fd, _INDEX_CHUNK_ENTRIES * ENTRY_BYTES, entry * ENTRY_BYTES)
-        positions = read_offset_entries(data, last).positions
-        found.append(positions)
-        entry += len(positions)
-        if len(positions) < _INDEX_CHUNK_ENTRIES or positions[-1] >= end:
-            break
-        last = int(positions[-1])
-    all_found = np.concatenate(found)
-    return all_found[(all_found >= start) & (all_found < end)]
+        It says that the batch at the position ends with an offset not above the one it names. None where there is no such entry.
+        """
+        found = last_entry_below(self._index(), None if offset is None else offset - self.base_offset)
+        return None if found is None else (self.base_offset + found[0], found[1])
 
-
-def _first_entry_after(index_fd: int, position: int) -> int:
-    """Binary search for an entry at or a little before ``position``; the zero tail counts as "after"."""
-    low, high = 0, os.lseek(index_fd, 0, os.SEEK_END) // ENTRY_BYTES
-    while low < high:
-        middle = (low + high) // 2
-        at = int.from_bytes(os.pread(index_fd, 4, middle * ENTRY_BYTES + 4), "big")
-        if 0 < at < position:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    def _index(self) -> Path:
+        return self.path.with_name(segment_file_name(self.base_offset, FileKind.INDEX))

@@ -21,8 +21,8 @@ class Bounds:
 class Consumers:
     """The consumers of one journal, kept in it.
 
-    A consumer has *streamed* what it was sent to the end, and *committed* what Spark will not ask for again. Until a range is committed it may be asked
-    for once more; until it is streamed it has not arrived.
+    A consumer has *streamed* what it was sent to the end, and *committed* what Spark will not ask for again. Until a range is committed it
+    may be asked for once more; until it is streamed it has not arrived.
     """
 
     def __init__(self, journal: Journal, clock_ms: Callable[[], int]) -> None:
@@ -36,8 +36,8 @@ class Consumers:
 
     def enrol(self, consumer: str) -> None:
         """Take in a new consumer. It has its place behind everything: its own beginning is published for it next."""
+        seq = self._journal.reach(0, None).seq  # nothing may be merged across this place
         with self._journal.database.transaction() as run:
-            seq = self._journal.end().seq
             run.execute("INSERT OR IGNORE INTO consumers VALUES (?, ?, ?, ?)", (consumer, seq, seq, self._clock_ms()))
 
     def streamed(self, consumer: str) -> int | None:
@@ -82,9 +82,7 @@ class Consumers:
         """Forget what nobody needs, and what is beyond the bounds. Returns the log bytes that were lost to some consumer."""
         now = self._clock_ms()
         with self._journal.database.reading() as run:
-            (needed,) = run.execute(
-                "SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)
-            ).fetchone()
+            (needed,) = run.execute("SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)).fetchone()
             beyond = self._beyond(bounds, now)
         if needed is None:  # nobody holds it; one that expired counts its loss by the totals when it returns
             self._journal.trim(beyond)
@@ -99,7 +97,9 @@ class Consumers:
     def _beyond(self, bounds: Bounds, now: int) -> int:
         """The last seq that lies outside the bounds of age and size, 0 if none does."""
         with self._journal.database.reading() as run:
-            (by_age,) = run.execute("SELECT coalesce(max(seq), 0) FROM events WHERE at_ms < ?", (now - bounds.max_age_ms,)).fetchone()
+            young = run.execute("SELECT seq FROM events WHERE at_ms >= ? ORDER BY seq LIMIT 1", (now - bounds.max_age_ms,)).fetchone()
+            old = "SELECT coalesce(max(seq), 0) FROM events WHERE seq < ?"
+            (by_age,) = run.execute(old, (young[0] if young else self._journal.end().seq + 1,)).fetchone()
             excess, by_size = self._journal.size() - bounds.max_bytes, 0
             if excess > 0:
                 for seq, size in run.execute("SELECT seq, size FROM events ORDER BY seq"):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streaming.errors import JournalError
+from streaming.errors import JournalBusyError, JournalError
 
 log = logging.getLogger(__name__)
 
@@ -18,14 +18,14 @@ _VERSION = 1
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, total INTEGER NOT NULL, size INTEGER NOT NULL, kind TEXT NOT NULL,
-  broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, total INTEGER, size INTEGER NOT NULL,
+  kind TEXT NOT NULL, broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   base_offset INTEGER NOT NULL, next_offset INTEGER NOT NULL, body TEXT NOT NULL, detail BLOB);
 CREATE TABLE places (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
   log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
-  settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
+  skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL) WITHOUT ROWID;
@@ -40,22 +40,32 @@ class Database:
         """Open the journal in ``directory``, or make it.
 
         Raises:
-            JournalError: another agent holds it, it belongs to another cluster, or the file is damaged.
+            JournalBusyError: another agent holds it.
+            JournalError: it belongs to another cluster, its file is damaged, or it cannot be written.
         """
-        directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / "journal.db"
-        self._lock_fd = self._hold(directory / "journal.lock")
         self._mutex = threading.RLock()
         try:
-            self._connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self.id = self._open(cluster_id)
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock_fd = self._hold(directory / "journal.lock")
+        except OSError as error:
+            raise JournalError(f"the journal in {directory} cannot be written ({error}): name another directory") from error
+        try:
+            self._connection = self._connect()
+            try:
+                self.id = self._open(cluster_id)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.DatabaseError as error:
             os.close(self._lock_fd)
             raise JournalError(
-                f"the journal {self._path} is damaged ({error}): delete {directory} and start again; what the job has counted already stays counted once"
+                f"the journal {self._path} is damaged ({error}): delete {directory} and start again; "
+                "what the job has counted already stays counted once"
             ) from error
+        except BaseException:
+            os.close(self._lock_fd)
+            raise
 
     @staticmethod
     def _hold(path: Path) -> int:
@@ -64,27 +74,43 @@ class Database:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
-            raise JournalError(f"the journal in {path.parent} is held by another agent: stop it, or name another directory") from error
+            raise JournalBusyError(f"the journal in {path.parent} is held by another agent: stop it, or name another directory") from error
         return fd
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _open(self, cluster_id: str) -> str:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            journal_id = str(uuid.uuid4())
-            with self.transaction() as run:
-                for statement in _SCHEMA.split(";"):
-                    run.execute(statement)
-                run.execute("INSERT INTO journal VALUES (?, ?)", (journal_id, cluster_id))
-                run.execute("INSERT INTO totals VALUES (0, 0, 0)")
-                run.execute(f"PRAGMA user_version={_VERSION}")
-            log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
-            return journal_id
+            return self._make(cluster_id)
         if version != _VERSION:
-            raise JournalError(f"the journal {self._path} is of version {version}, this segtail reads {_VERSION}: delete it to start a new one")
+            raise JournalError(
+                f"the journal {self._path} is of version {version}, this segtail reads {_VERSION}: delete it to start a new one"
+            )
         found, owner = self._connection.execute("SELECT id, cluster_id FROM journal").fetchone()
         if owner != cluster_id:
             raise JournalError(f"the journal {self._path} belongs to cluster {owner}, the log dirs to {cluster_id}: name another directory")
         return str(found)
+
+    def _make(self, cluster_id: str) -> str:
+        journal_id = str(uuid.uuid4())
+        self._connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA.split(";"):
+            self._connection.execute(statement)
+        self._connection.execute("INSERT INTO journal VALUES (?, ?)", (journal_id, cluster_id))
+        self._connection.execute("INSERT INTO totals VALUES (0, 0, 0)")
+        self._connection.execute(f"PRAGMA user_version={_VERSION}")
+        self._connection.execute("COMMIT")
+        log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
+        return journal_id
 
     def renew(self) -> str:
         """Give the journal another id, under which nobody has read it yet. Returns it."""
@@ -97,21 +123,32 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything inside happens or nothing does; on disk when it returns."""
-        with self._mutex:
+        """Everything inside happens or nothing does; on disk when it returns.
+
+        Raises:
+            JournalError: the file cannot be written.
+        """
+        with self._mutex, self._telling():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:  # a full disk may have ended it already
+                    self._connection.execute("ROLLBACK")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Look without changing; nobody else writes meanwhile."""
-        with self._mutex:
+        """Look without changing; nobody else writes meanwhile. Raises JournalError."""
+        with self._mutex, self._telling():
             yield self._connection
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JournalError(f"the journal {self._path} cannot be used ({error}): is its disk full or damaged?") from error
 
     def close(self) -> None:
         """Close the file and let another agent have it."""

@@ -1,8 +1,9 @@
 """The events of the journal: one value for all kinds, with exactly the columns that travel (`streaming.rows.EVENTS`)."""
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from streaming.kafka.sums import Sums
+from streaming.kafka.sums import Sums, together
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, Kind
 
 Blob = bytes  # inside Event the name is a column's
@@ -66,56 +67,42 @@ class Event:
         """Whose event it is."""
         return LogId(self.broker, self.topic, self.partition, self.topic_id)
 
-    def with_sums(self, sums: Sums) -> "Event":
-        """The event with what a scan found."""
-        return replace(
-            self,
-            base_offset=sums.base_offset,
-            next_offset=sums.next_offset,
-            log_epoch=sums.leader_epoch,
-            max_timestamp=sums.max_timestamp,
-            **{name: getattr(sums, name) for name in _SUMMED},
-        )
-
     def merged(self, later: "Event") -> "Event | None":
         """This append and the one right behind it as one event, or None where they must stay apart."""
         fits = (
             self.kind is Kind.APPENDED
             and later.kind is Kind.APPENDED
-            and self.log == later.log
-            and self.log_dir == later.log_dir
-            and self.segment == later.segment
             and self.end_position == later.start_position
+            and self.segment == later.segment
             and self.log_epoch == later.log_epoch
             and self.leads == later.leads
             and self.detail is None
             and later.detail is None
             and self.bytes + later.bytes <= MERGED_BYTES_MAX
+            and self.log == later.log
+            and self.log_dir == later.log_dir
         )
-        if not fits:
-            return None
-        return replace(later, start_position=self.start_position).with_sums(self._sums().merge(later._sums()))
-
-    def _sums(self) -> Sums:
-        return Sums(
-            base_offset=self.base_offset,
-            next_offset=self.next_offset,
-            leader_epoch=self.log_epoch,
-            max_timestamp=self.max_timestamp,
-            **{name: getattr(self, name) for name in _SUMMED},
-        )
+        return replace(later, start_position=self.start_position, **together(self, later)) if fits else None
 
 
-_SUMMED = tuple(field.name for field in fields(Sums) if field.name not in ("base_offset", "next_offset", "leader_epoch", "max_timestamp"))
+def values_of(sums: Sums) -> dict[str, Any]:
+    """What a scan found, by the names of an event's columns."""
+    values = {name: getattr(sums, name) for name in _SUMMED}
+    values["log_epoch"] = sums.leader_epoch
+    return values
+
+
+_SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first offset that is not.
+    """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first that is not.
 
-    ``anchor`` is the header of the last batch read, at ``anchor_position`` of the same segment ("" at its beginning). ``frontier`` is the largest
-    next offset ever published: what lies before it has been told already. ``stopped`` says why the log is not read on, "" while it is.
-    ``settled_at`` is the (segment, position) up to which the log's first backlog reaches.
+    ``log_epoch`` is the latest leader epoch that was heeded. ``anchor`` is the header of the last batch read, at ``anchor_position`` of the
+    same segment (b"" at its beginning). ``frontier`` is the largest next offset ever published: what lies before it has been told already.
+    ``stopped`` says why the log is not read on, "" while it is, and ``skipped`` how many bytes behind ``position`` are counted as skipped
+    for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches.
     """
 
     log: LogId
@@ -129,6 +116,7 @@ class Place:
     anchor_position: int
     frontier: int
     stopped: str
+    skipped: int
     settled_segment: int
     settled_position: int
 

@@ -1,25 +1,32 @@
 """Find a place in a log: its beginning, the position of an offset, its end."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from streaming.disk.segments import OpenSegment, Segment
-from streaming.kafka.layout import HEADER_BYTES
-from streaming.kafka.scan import Piece, Scanned, batch_size_at, scan, scan_header
+from streaming.errors import FormatError
+from streaming.kafka.batches import read_batch
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
+from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
 from streaming.kafka.walk import Bytes, Stop
+from streaming.watcher.preallocated import without_half_written
 
 WINDOW_BYTES = 8 << 20
 """How much of a segment is read at once: what stays in the processor's cache is walked twice as fast as what does not."""
+
+SEEDED_BYTES = 1 << 20
+"""Below this the plain walk is as fast as looking into the index."""
 
 StartFrom = Literal["earliest", "active", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A batch boundary: ``next_offset`` is the first offset behind it. ``anchor`` is the header of the batch before it in the segment, or empty."""
+    """A batch boundary: ``next_offset`` is the first offset behind it. ``anchor`` is the header of the batch before it in the segment, or
+    empty. ``last``: no whole batch of the log lies behind it."""
 
     segment: Segment
     position: int
@@ -27,6 +34,7 @@ class Spot:
     log_epoch: int
     anchor: bytes
     anchor_position: int
+    last: bool = False
 
 
 def window() -> Bytes:
@@ -42,29 +50,28 @@ def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *
     """
     size = file.read_into(buffer, position, spare_cache=spare_cache)
     seeds = file.seeds(position, position + size) - position if size >= SEEDED_BYTES else None
-    scanned = scan(buffer, [Piece(0, size, next_offset, seeds)])[0]
+    scanned = scan(buffer, [Piece(0, size, next_offset, seeds, MAX_SEGMENT_BYTES - position)])[0]
     if scanned.sums is None and scanned.stop is Stop.SHORT and scanned.flaw is None and size == len(buffer):
         return _scan_large(file, position, next_offset, buffer)
     return scanned
 
 
-SEEDED_BYTES = 1 << 20
-"""Below this the plain walk is as fast as looking into the index."""
-
-
 def _scan_large(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Scanned:
     """One batch that is larger than the buffer: its header tells all that is counted, as soon as the file reaches to its end."""
     head = buffer[:HEADER_BYTES].tobytes()
-    nothing = scan(buffer[:0], [Piece(0, 0, next_offset)])[0]
-    if position + batch_size_at(head) > file.size():
-        return Scanned(0, Stop.SHORT, None, nothing.batches, None)
-    return scan_header(head, next_offset)
+    size = batch_size_at(head)
+    if position + size > file.size():
+        return Scanned(0, Stop.SHORT, None, scan(buffer[:0], [Piece(0, 0, next_offset)])[0].batches, None)
+    if head[MAGIC_AT] == CURRENT_MAGIC:
+        return scan_header(head, next_offset)
+    whole = np.frombuffer(file.read(position, size), np.uint8)  # what an old message counts for stands inside it
+    return scan(whole, [Piece(0, len(whole), next_offset)])[0]
 
 
 def walk_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Iterator[tuple[int, Scanned]]:
     """Scan a segment window by window to its last whole and sound batch; yields (position of the window in the file, what it holds)."""
     while True:
-        scanned = scan_on(file, position, next_offset, buffer)
+        scanned = without_half_written(file, position, buffer, 0, scan_on(file, position, next_offset, buffer), plain=False)
         if scanned.sums is None:
             return
         yield position, scanned
@@ -74,9 +81,8 @@ def walk_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -
 def start_spot(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Spot:
     """Where a new reader begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
     if start_from == "latest":
-        return end_spot(segments, buffer)
-    segment = segments[0 if start_from == "earliest" else -1]
-    return beginning(segment)
+        return find_offset(segments, None, buffer)
+    return beginning(segments[0 if start_from == "earliest" else -1])
 
 
 def beginning(segment: Segment) -> Spot:
@@ -84,31 +90,50 @@ def beginning(segment: Segment) -> Spot:
     return Spot(segment, 0, segment.base_offset, -1, b"", 0)
 
 
-def end_spot(segments: Sequence[Segment], buffer: Bytes) -> Spot:
-    """The end of the last whole batch of the log."""
-    return find_offset(segments, None, buffer)
-
-
 def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Spot:
     """Behind the last batch that ends at or before ``offset`` (None: the last one of the log).
 
     An offset before the first segment finds its beginning.
+
+    Raises:
+        OSError: a segment cannot be read.
     """
     held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
     segment = held[-1] if held else segments[0]
-    spot = beginning(segment)
+    spot, passed = beginning(segment), False
     file = OpenSegment(segment.path, segment.base_offset)
     try:
-        for position, scanned in walk_on(file, 0, segment.base_offset, buffer):
+        start = _start_near(file, offset)
+        for position, scanned in walk_on(file, *start, buffer):
             ends = scanned.batches.last_offset
             count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
             if count:
                 spot = _behind(segment, position, scanned, count - 1)
-            if count < len(ends):
+            passed = count < len(ends)
+            if passed:
                 break
     finally:
         file.close()
-    return spot
+    return replace(spot, last=segment is segments[-1] and not passed)
+
+
+def _start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
+    """A (position, base offset) to walk from, by the index if it leads to a batch that ends before ``offset``, else the beginning.
+
+    The index alone is never believed: where it leads there must be a whole batch with a right CRC and the offsets that it names.
+    """
+    found = file.indexed(offset)
+    if found is not None:
+        last_offset, position = found
+        head = file.read(position, HEADER_BYTES)
+        if len(head) == HEADER_BYTES and HEADER_BYTES <= (size := batch_size_at(head)) <= WINDOW_BYTES:
+            try:
+                batch = read_batch(memoryview(file.read(position, size)))
+            except FormatError:
+                batch = None
+            if batch is not None and file.base_offset <= batch.base_offset and batch.last_offset <= last_offset:
+                return position, batch.base_offset
+    return 0, file.base_offset
 
 
 def _behind(segment: Segment, position: int, scanned: Scanned, item: int) -> Spot:
@@ -118,6 +143,6 @@ def _behind(segment: Segment, position: int, scanned: Scanned, item: int) -> Spo
         position + int(batches.positions[item] + batches.size[item]),
         int(batches.last_offset[item]) + 1,
         int(batches.leader_epoch[item]),
-        batches.headers[item].tobytes(),
+        batches.anchor(item),
         position + int(batches.positions[item]),
     )

@@ -16,6 +16,7 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
 
 from streaming.disk.logdirs import LogDir
 from streaming.kafka.names import parse_partition_dir
@@ -41,23 +42,28 @@ class Structure(FileSystemEventHandler):
         self._wake = wake
         self._lock = threading.Lock()
         self._hints: set[Path] = set()
-        self._observer = Observer()
+        self._observer: BaseObserver | None = None
 
     def start(self) -> None:
-        """Begin to watch. Where the system has no watches left, the paced rescans go on alone, and the log says so."""
+        """Begin to watch. What cannot be watched is found by the paced surveys alone, and the log says so."""
+        try:
+            self._observer = Observer()
+            self._observer.start()
+        except OSError as error:
+            log.warning("changes are found once a minute only: is fs.inotify.max_user_instances too low?", extra={"error": str(error)})
+            return
         for path in self._roots:
             try:
                 self._observer.schedule(self, path, recursive=True, event_filter=_STRUCTURAL)
             except OSError as error:
-                log.warning("changes are found by rescans only: raise fs.inotify.max_user_watches", extra={"path": path, "error": str(error)})
-        try:
-            self._observer.start()
-        except OSError as error:
-            log.warning("changes are found by rescans only: raise fs.inotify.max_user_watches", extra={"error": str(error)})
+                log.warning(
+                    "changes here are found once a minute only: is fs.inotify.max_user_watches too low?",
+                    extra={"path": path, "error": str(error)},
+                )
 
     def stop(self) -> None:
         """Stop watching."""
-        if self._observer.is_alive():
+        if self._observer is not None:
             self._observer.stop()
             self._observer.join()
 

@@ -1,17 +1,15 @@
 """One log under watch: the file that is open, the segments that are known, and the place up to which it is read."""
 
-import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment
+from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.locate import Spot
-
-log = logging.getLogger(__name__)
 
 EVERYTHING = 2**63 - 1
 """A frontier that says: any offset may have been told before."""
@@ -36,6 +34,7 @@ def place_at(log: LogId, spot: Spot, segments: Sequence[Segment], frontier: int)
         anchor_position=spot.anchor_position,
         frontier=max(frontier, spot.next_offset),
         stopped="",
+        skipped=0,
         settled_segment=segments[-1].base_offset,
         settled_position=segments[-1].size,
     )
@@ -53,7 +52,17 @@ def moved(place: Place, spot: Spot) -> Place:
         log_epoch=spot.log_epoch if spot.anchor else place.log_epoch,
         anchor=spot.anchor,
         anchor_position=spot.anchor_position,
+        stopped="",
+        skipped=0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Bytes at ``position`` that are not a batch, seen first at ``since_ms``."""
+
+    position: int
+    since_ms: int
 
 
 class Tail:
@@ -62,27 +71,43 @@ class Tail:
     def __init__(self, partition: Partition, place: Place, segments: Sequence[Segment]) -> None:
         self.partition = partition
         self.place = place
+        self.kept: Place | None = None  # the place as the journal has it
         self.segments = tuple(segments)
+        self.sizes: dict[int, int] = {}  # of segments by base offset, those included that have vanished since the place was settled
+        self.settle(segments)
         self.log_start = segments[0].base_offset
+        self.resumed = True  # the place was found in the files that are there
+        self.live = False  # what is read now is growing under our eyes, no backlog
+        self.calm = False  # nothing but another size of the open file can mean that there is something to do
+        self.trouble = ""  # why it could not be read at the last try
+        self.doubtful = True  # something happened in the directory: the anchor has to be looked at, the size tells nothing
         self.file: OpenSegment | None = None
         self.size = -1  # of the open file when it was last looked at
         self.zero_tail = False  # preallocated: the size does not tell growth
-        self.suspect = -1  # position of a flaw that the next look must find again
-        self.live = False  # whether what is read now is growing under our eyes, not a backlog
-        self.skipped_to = -1  # of a stopped log: the size up to which its bytes are counted as skipped
+        self.plain = False  # was seen to end with a whole batch, or inside one: the size tells growth
+        self.suspect: Suspect | None = None
+        self.lost_since_ms = -1  # since when the open file is not among the segments
 
     @property
     def path(self) -> str:
         """The directory, as text for logs."""
         return str(self.partition.path)
 
+    @property
+    def behind(self) -> bool:
+        """Whether the log goes on in another file than the one the place stands in."""
+        return not self.is_at(self.segments[-1])
+
     def open(self) -> OpenSegment:
-        """The open file at the place, opened if need be. Raises OSError."""
+        """The open file at the place, opened if need be. Raises OSError, FileNotFoundError where another file has its name."""
         if self.file is None:
             listed = next((segment for segment in self.segments if segment.base_offset == self.place.segment), None)
-            path = listed.path if listed else self.partition.path / f"{self.place.segment:020}.log"
-            self.file = OpenSegment(path, self.place.segment)
-            self.size = -1
+            path = listed.path if listed else self.partition.path / segment_file_name(self.place.segment, FileKind.LOG)
+            file = OpenSegment(path, self.place.segment)
+            if file.identity != Identity(self.place.device, self.place.inode):
+                file.close()
+                raise FileNotFoundError(f"{path} is another file than the one that was read")
+            self.file = file
         return self.file
 
     def close(self) -> None:
@@ -90,13 +115,32 @@ class Tail:
         if self.file is not None:
             self.file.close()
             self.file = None
+        self.calm = False
         self.size = -1
         self.zero_tail = False
-        self.suspect = -1
+        self.plain = False
+        self.suspect = None
+        self.lost_since_ms = -1
+
+    def settle(self, segments: Sequence[Segment]) -> None:
+        """The place stands in one of these segments."""
+        self.segments = tuple(segments)
+        self.sizes = {segment.base_offset: segment.size for segment in segments}
+
+    def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
+        """Take in another listing of the directory; where the place is in it, is not known yet."""
+        self.segments = tuple(segments)
+        self.sizes.update((segment.base_offset, segment.size) for segment in segments if segment.base_offset >= self.place.segment)
+        self.doubtful, self.calm = True, False
+        if self.file is None or any(self.is_at(segment) for segment in segments):
+            self.lost_since_ms = -1
+        elif self.lost_since_ms < 0:
+            self.lost_since_ms = now_ms
 
     def is_at(self, segment: Segment) -> bool:
         """Whether a listed file is the one that the place stands in."""
-        return segment.identity == Identity(self.place.device, self.place.inode) and segment.base_offset == self.place.segment
+        place, identity = self.place, segment.identity
+        return identity.inode == place.inode and identity.device == place.device and segment.base_offset == place.segment
 
     def event(self, kind: Kind, **values: Any) -> Event:
         """An event of this log at its place."""

@@ -1,18 +1,19 @@
 """A log that was cut off: find how far back, also when it has already grown past the place again.
 
-A follower truncates when the leader changes (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and what follows carries a later leader
-epoch. The size alone cannot show it, so the header of the last batch read (the anchor) is looked at again before anything behind it is believed.
+A follower truncates when the leader changes (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and what follows
+carries a later leader epoch. The size alone cannot show it, so the header of the last batch read (the anchor) is looked at again before
+anything behind it is believed.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.disk.segments import OpenSegment, Segment, list_segments, read_leader_epochs
+from streaming.disk.segments import OpenSegment, Segment, read_leader_epochs
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.events import Event, Place
-from streaming.watcher.locate import Spot, find_offset
+from streaming.watcher.locate import Spot, beginning, find_offset
 from streaming.watcher.tail import Tail, moved
 
 log = logging.getLogger(__name__)
@@ -23,51 +24,69 @@ def holds_anchor(file: OpenSegment, place: Place) -> bool:
     return not place.anchor or file.read(place.anchor_position, len(place.anchor)) == place.anchor
 
 
-def rewind(tail: Tail, buffer: Bytes) -> Event:
+def epoch_below(tail: Tail) -> int | None:
+    """Where a leader epoch begins that is later than what was read, although it begins before the place; None if there is none."""
+    place = tail.place
+    if place.log_epoch < 0:
+        return None
+    later = [entry.start_offset for entry in read_leader_epochs(tail.partition.path) if entry.epoch > place.log_epoch]
+    return later[0] if later and later[0] < place.next_offset else None
+
+
+def epoch_before(tail: Tail, spot: Spot) -> int:
+    """The leader epoch of what lies before a spot of the tail's log, -1 if nobody knows."""
+    if spot.anchor:
+        return spot.log_epoch
+    return max((entry.epoch for entry in read_leader_epochs(tail.partition.path) if entry.start_offset < spot.next_offset), default=-1)
+
+
+def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     """Set the tail back to the last batch that the log still shares with what was read, and tell what was cut off.
 
+    Args:
+        segments: a listing of now.
+
     Raises:
-        OSError: the directory cannot be read.
+        OSError: a segment cannot be read.
     """
-    before, listed = tail.place, tail.segments
-    segments = list_segments(tail.partition.path)
-    if not segments:
-        raise FileNotFoundError(f"no segment in {tail.path}")
+    before = tail.place
     spot = _shared(tail, segments, buffer)
-    cut = _bytes_between(spot, before, listed)
+    cut = _bytes_between(spot, tail)
     tail.close()
-    tail.segments = segments
-    tail.place = replace(moved(before, spot), frontier=min(before.frontier, spot.next_offset))
+    tail.settle(segments)
+    # all epochs that are told by now have been heeded: none of them sets the log back once more
+    epoch = max((entry.epoch for entry in read_leader_epochs(tail.partition.path)), default=epoch_before(tail, spot))
+    tail.place = replace(moved(before, spot), log_epoch=epoch, frontier=min(before.frontier, spot.next_offset))
     log.warning(
         "log truncated",
-        extra={"log": str(before.log), "path": str(spot.segment.path), "position": spot.position, "offset": spot.next_offset,
-               "was_offset": before.next_offset, "bytes": cut},
-    )  # fmt: skip
-    return tail.event(Kind.TRUNCATED, segment=spot.segment.base_offset, end_position=spot.position, next_offset=spot.next_offset, bytes=cut)
+        extra={
+            "log": str(before.log),
+            "path": str(spot.segment.path),
+            "position": spot.position,
+            "offset": spot.next_offset,
+            "was_offset": before.next_offset,
+            "bytes": cut,
+        },
+    )
+    return tail.event(
+        Kind.TRUNCATED, end_position=spot.position, next_offset=spot.next_offset, log_epoch=epoch_before(tail, spot), bytes=cut
+    )
 
 
 def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Spot:
     """The end of what the log still has of what was read."""
-    place = tail.place
-    later = [entry.start_offset for entry in read_leader_epochs(tail.partition.path) if entry.epoch > place.log_epoch]
-    limit = min([place.next_offset, *later[:1]])
-    spot = find_offset(segments, limit, buffer)
-    if later or spot.next_offset < place.next_offset or _anchored(spot, place):
+    if not tail.place.log.topic_id and not any(tail.is_at(segment) for segment in segments):
+        return beginning(segments[0])  # without topic ids nothing else tells that the topic was deleted and made anew
+    place, parted = tail.place, epoch_below(tail)
+    spot = find_offset(segments, place.next_offset if parted is None else parted, buffer)
+    if parted is not None or spot.next_offset < place.next_offset or not place.anchor or spot.anchor == place.anchor:
         return spot
     # cut off and grown again without a new epoch to tell where: the batch that was read last is certainly gone
-    return find_offset(segments, _first_offset(place), buffer)
+    return find_offset(segments, int.from_bytes(place.anchor[:8], "big"), buffer)
 
 
-def _anchored(spot: Spot, place: Place) -> bool:
-    return not place.anchor or spot.anchor == place.anchor
-
-
-def _first_offset(place: Place) -> int:
-    return int.from_bytes(place.anchor[:8], "big") if place.anchor else place.next_offset
-
-
-def _bytes_between(spot: Spot, place: Place, listed: Sequence[Segment]) -> int:
-    if spot.segment.base_offset == place.segment:
+def _bytes_between(spot: Spot, tail: Tail) -> int:
+    place, first = tail.place, spot.segment.base_offset
+    if first >= place.segment:
         return max(0, place.position - spot.position)
-    lost = [segment for segment in listed if spot.segment.base_offset <= segment.base_offset < place.segment]
-    return max(0, sum(segment.size for segment in lost) - spot.position) + place.position
+    return max(0, sum(size for base, size in tail.sizes.items() if first <= base < place.segment) - spot.position) + place.position

@@ -1,0 +1,262 @@
+"""Which logs there are: takes them up, follows them when they move between log dirs, lets them go."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
+from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
+from streaming.kafka.names import DirState, parse_partition_dir
+from streaming.kafka.walk import Bytes
+from streaming.rows import Kind
+from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.locate import StartFrom, beginning, start_spot
+from streaming.watcher.relocate import relocate, resume
+from streaming.watcher.stopping import retry, tell_stopped
+from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
+from streaming.watcher.truncation import epoch_before
+
+log = logging.getLogger(__name__)
+
+HOT_LOOKS = 50
+"""A log counts as quiet after this many looks without growth."""
+
+HALF_MADE_MS = 60_000
+"""An empty directory without ``partition.metadata`` may still be getting it for so long; then it is from before topics had ids."""
+
+HOLD_MS = 55_000
+"""The file of a deleted segment is read to its end, but held no longer than this once it is unlinked too: it pins disk space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A new consumer wants the logs from ``start_from`` on. ``resumed``: it knows these logs already, by another journal."""
+
+    start_from: StartFrom
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at the directories led to: events in order, and the logs that are no more."""
+
+    events: list[Event]
+    gone: list[LogId]
+
+
+class Roster:
+    """The logs under watch. Only the watcher's thread changes it.
+
+    Args:
+        places: where an earlier process left each log.
+        has_topic: whether a topic still exists by the metadata log, None if nobody knows.
+    """
+
+    def __init__(
+        self,
+        log_dirs: Sequence[LogDir],
+        places: Iterable[Place],
+        has_topic: Callable[[LogId], bool | None],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+    ) -> None:
+        self.tails: dict[LogId, Tail] = {}
+        self.hot: dict[Tail, int] = {}  # logs in which something happened lately, and for how many more looks they count as such
+        self._log_dirs = log_dirs
+        self._kept = {place.log: place for place in places}
+        self._has_topic = has_topic
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+        self._unreadable: dict[Path, str] = {}
+
+    # --- looking around
+
+    def survey(self, wanted: Beginning | None = None, *, thorough: bool = True) -> Found:
+        """List the log dirs.
+
+        Args:
+            wanted: a new consumer begins here.
+            thorough: also look again at the logs that are known.
+        """
+        found = self._list()
+        if self._missing(found):
+            found = self._list()  # a move between log dirs shows a log nowhere for a moment
+        gone = self._missing(found)
+        events = [self._drop(missing) for missing in gone]
+        self._keep_hidden(found)
+        for key, partition in found.items():
+            known = self.tails.get(key)
+            if not thorough and known is not None and known.resumed and known.partition.path == partition.path:
+                continue
+            try:
+                events.extend(self._take_up(key, partition, wanted))
+            except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
+                self._leave_out(key, partition, error)
+        return Found(events, gone)
+
+    def heed(self, hints: set[Path]) -> bool:
+        """Look at the directories in which something happened; returns whether the log dirs have to be listed too."""
+        roots = {log_dir.path for log_dir in self._log_dirs}
+        watched = {tail.partition.path: tail for tail in self.tails.values()} if hints else {}
+        stirred = bool(hints & roots)
+        for hint in hints - roots:
+            tail, name = watched.get(hint), parse_partition_dir(hint.name)
+            if tail is not None:
+                stirred = not self._look_again(tail) or stirred
+            elif name is not None and name.state is DirState.LIVE:  # in those being deleted or moved things happen all the time
+                stirred = True
+        return stirred
+
+    def _look_again(self, tail: Tail) -> bool:
+        """List a log's directory; False if it does not hold this log (any more)."""
+        try:
+            segments = list_segments(tail.partition.path)
+            if not segments or read_topic_id(tail.partition.path) not in (tail.place.log.topic_id, None):
+                return False
+            tail.log_start = log_start_offset(tail.partition.path, segments)
+        except OSError:
+            return False
+        if not tail.place.stopped:  # a stopped log's growth is counted from one survey to the next
+            tail.relist(segments, self._clock_ms())
+        self.hot[tail] = HOT_LOOKS
+        return True
+
+    def release(self) -> list[Event]:
+        """Let go of unlinked files that were held for long enough; what was not read of them is skipped."""
+        now, events = self._clock_ms(), []
+        for tail in self.tails.values():
+            if tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS and tail.file is not None and tail.file.unlinked():
+                try:
+                    events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))
+                except OSError as error:  # its directory is gone too: the next survey drops it
+                    log.info("deleted file let go", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
+                    tail.close()
+        return events
+
+    # --- which are there
+
+    def _list(self) -> dict[LogId, Partition]:
+        found: dict[LogId, Partition] = {}
+        before, self._unreadable = self._unreadable, {}
+        for log_dir in self._log_dirs:
+            try:
+                partitions = list_partitions(log_dir)
+            except OSError as error:
+                self._unreadable[log_dir.path] = str(error)
+                if before.get(log_dir.path) != str(error):
+                    log.error("log dir cannot be read", extra={"log_dir": str(log_dir.path), "error": str(error)})
+                continue
+            if log_dir.path in before:
+                log.warning("log dir can be read again", extra={"log_dir": str(log_dir.path)})
+            for partition in partitions:
+                if partition.state is DirState.LIVE:
+                    key, watched = log_id(partition), self.tails.get(log_id(partition))
+                    # while a move between log dirs ends, both may be there: stay with the one that is watched
+                    if key not in found or (watched is not None and watched.partition.path == partition.path):
+                        found[key] = partition
+        return found
+
+    def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
+        return [key for key in (*self.tails, *self._kept) if key not in found and self._hidden_in(key) is None]
+
+    def _hidden_in(self, key: LogId) -> LogDir | None:
+        """Where a log that was not found may lie all the same: where nothing can be read now."""
+        tail = self.tails.get(key)
+        for log_dir in self._log_dirs if tail is None else (tail.partition.log_dir,):
+            unreadable = log_dir.path in self._unreadable or read_topic_id(log_dir.path / str(key)) is None
+            if log_dir.broker == key.broker and unreadable:
+                return log_dir
+        return None
+
+    def _keep_hidden(self, found: dict[LogId, Partition]) -> None:
+        """What an earlier process read is there, only not to be read: nobody may take it for gone."""
+        for key in [key for key in self._kept if key not in found]:
+            log_dir = self._hidden_in(key)
+            if log_dir is not None:
+                partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
+                self.tails[key] = _as_left(partition, self._kept.pop(key))
+
+    def _drop(self, gone: LogId) -> Event:
+        tail = self.tails.pop(gone, None)
+        self._kept.pop(gone, None)
+        if tail is not None:
+            self.hot.pop(tail, None)
+            tail.close()
+        reason = "moved" if self._has_topic(gone) else "deleted"
+        log.info("log left", extra={"log": str(gone), "reason": reason})
+        return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
+
+    def _leave_out(self, key: LogId, partition: Partition, error: OSError) -> None:
+        level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
+        log.log(level, "log cannot be taken up now", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
+        if key in self._kept:
+            self.tails[key] = _as_left(partition, self._kept.pop(key))
+
+    # --- taking up
+
+    def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None) -> list[Event]:
+        """Watch a log that is new, moved or known, from further back if a new consumer wants it so."""
+        segments = list_segments(partition.path)
+        if not segments or self._half_made(key, segments):
+            return []  # its first segment, or its topic's id, is a hint of its own
+        known, fresh = self.tails.get(key), False
+        events: list[Event] = []
+        if known is None or not known.resumed or known.partition.path != partition.path:
+            tail, fresh, events = self._tail(key, partition, segments)
+            self.hot[tail] = HOT_LOOKS
+        else:
+            tail = known
+        if tail.place.stopped:
+            events.extend(retry(tail, segments, self._buffer))
+        else:
+            tail.relist(segments, self._clock_ms())
+        tail.log_start = log_start_offset(partition.path, segments)
+        if wanted is not None:
+            self._go_back(tail, wanted, fresh)
+        self.tails[key] = tail
+        if fresh or wanted is not None:
+            events.append(tail.event(Kind.APPEARED, next_offset=tail.place.next_offset, log_epoch=tail.place.log_epoch))
+        if wanted is not None and tail.place.stopped:
+            events.append(tell_stopped(tail))
+        return events
+
+    def _half_made(self, key: LogId, segments: Sequence[Segment]) -> bool:
+        if key.topic_id or key in self._kept or key in self.tails or any(segment.size for segment in segments):
+            return False
+        return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
+
+    def _tail(self, key: LogId, partition: Partition, segments: Sequence[Segment]) -> tuple[Tail, bool, list[Event]]:
+        """A tail for a directory that is new to this process, whether nothing at all is known of its log, and what must be told."""
+        watched = self.tails.get(key)
+        place = watched.place if watched is not None else self._kept.get(key)
+        if place is None:
+            # a log that appears is read whole, unless a new consumer asks for less
+            return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments), True, []
+        tail, events = resume(partition, segments, place, self._buffer)
+        if watched is not None:
+            self.hot.pop(watched, None)
+            watched.close()
+        self._kept.pop(key, None)
+        return tail, False, events
+
+    def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> None:
+        """Set the tail to where a new consumer wants to begin, never ahead of where others are."""
+        start_from: StartFrom = "earliest" if wanted.resumed else wanted.start_from
+        spot = start_spot(tail.segments, start_from, self._buffer)
+        if fresh or spot.next_offset < tail.place.next_offset:
+            tail.close()
+            tail.live = False
+            at = place_at(tail.place.log, spot, tail.segments, 0 if fresh else tail.place.frontier)
+            tail.place = replace(at, log_epoch=epoch_before(tail, spot))
+        if wanted.resumed:
+            tail.live = False
+            tail.place = replace(tail.place, frontier=EVERYTHING)
+
+
+def _as_left(partition: Partition, place: Place) -> Tail:
+    """A tail of which only is known what an earlier process kept."""
+    identity = Identity(place.device, place.inode)
+    tail = Tail(partition, place, [Segment(place.segment, partition.path, place.position, 0, identity)])
+    tail.resumed = False
+    return tail

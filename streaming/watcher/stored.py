@@ -1,0 +1,53 @@
+"""An event as a row of the journal's table, and back."""
+
+import json
+import sqlite3
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from streaming.rows import Kind
+from streaming.watcher.events import Event
+
+COUNTED = (Kind.APPENDED, Kind.SKIPPED)
+"""Events whose bytes are bytes of logs that were published."""
+
+COLUMNS = "seq, kind, broker, topic, partition, topic_id, base_offset, next_offset, detail, body"
+"""What `event_of` takes, in its order."""
+
+_KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset", "detail")
+_BODY = tuple(field.name for field in fields(Event) if field.name not in _KEYED)
+_TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
+_values = attrgetter(*_BODY)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_OVERHEAD_BYTES = 200  # what SQLite needs for an event besides its body, about
+
+
+def counted_bytes(event: Event) -> int:
+    """The bytes of logs that an event publishes."""
+    return event.bytes if event.kind in COUNTED else 0
+
+
+def insert(run: sqlite3.Connection, event: Event, at_ms: int, *, seq: int | None = None, total: int | None = None) -> tuple[int, int]:
+    """Write an event; returns its seq and about how many bytes it takes.
+
+    Args:
+        seq: None for the next one.
+        total: bytes of logs up to and with it, None while that may still change.
+    """
+    body = _ENCODER.encode(_values(event))
+    size = _OVERHEAD_BYTES + len(body) + (len(event.detail) if event.detail is not None else 0)
+    keys = (event.kind, event.broker, event.topic, event.partition, event.topic_id, event.base_offset, event.next_offset)
+    cursor = run.execute(
+        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (seq, at_ms, counted_bytes(event), total, size, *keys, body, event.detail),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid, size
+
+
+def event_of(row: tuple[Any, ...]) -> Event:
+    """The event in a row of `COLUMNS`."""
+    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[9]), strict=True)}
+    keys = zip(_KEYED, row[1:9], strict=True)
+    return Event(**{**dict(keys), "kind": Kind(row[1]), **body})

@@ -1,0 +1,24 @@
+"""A station on one log dir."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.simulator.log_dir import LogDir
+from tests.builders import log_dir
+from tests.watcher.station import Station
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> LogDir:
+    return log_dir(tmp_path)
+
+
+@pytest.fixture
+def station(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
+    """A station whose first reader wants everything."""
+    made = Station(disk.path, journal=tmp_path / "journal")
+    made.begin("earliest")
+    yield made
+    made.close()

@@ -1,0 +1,223 @@
+"""A watcher with all that it needs, turned by hand: a clock that stands still, leaders that are set, a journal, a reader that folds."""
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.kafka.detail import first_offset_above, sums_from
+from streaming.rows import Kind
+from streaming.watcher.consumers import Consumers
+from streaming.watcher.events import Event, LogId, values_of
+from streaming.watcher.journal import Journal
+from streaming.watcher.roster import Beginning
+from streaming.watcher.watcher import SURVEY_MS, Watcher
+from tests.builders import CLUSTER_ID, NOW
+
+BEAT_MS = 30_000
+MOST_TURNS = 200
+"""A watcher that still has more to do after so many turns never rests."""
+
+
+@dataclass
+class Clock:
+    """Milliseconds that pass only when told to."""
+
+    now: int = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Leaders:
+    """What the metadata log would say."""
+
+    leaders: dict[LogId, tuple[int, int]] = field(default_factory=dict)
+    topics: dict[str, bool] = field(default_factory=dict)
+
+    def refresh(self) -> None:
+        """Nothing is read."""
+
+    def leader(self, log: LogId) -> tuple[int, int]:
+        return self.leaders.get(log, (-2, -1))
+
+    def has_topic(self, log: LogId) -> bool | None:
+        return self.topics.get(log.topic)
+
+
+@dataclass
+class Counted:
+    """What a reader has counted of one log."""
+
+    next_offset: int
+    log_epoch: int = -1
+    bytes: int = 0
+    batches: int = 0
+    records: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    corrupt_at: list[int] = field(default_factory=list)
+    corrupt_end: int = -1
+    truncations: int = 0
+    settled: bool = False
+
+
+class Fold:
+    """The simplest reader that counts every byte once: next per log, what is behind it is dropped, a range is cut by its detail."""
+
+    def __init__(self) -> None:
+        self.logs: dict[LogId, Counted] = {}
+
+    def take(self, event: Event, present: set[LogId]) -> None:
+        if event.kind is Kind.BEAT:
+            self.logs = {log: counted for log, counted in self.logs.items() if log in present}
+        elif event.kind is Kind.GONE:
+            self.logs.pop(event.log, None)
+        elif event.kind is Kind.APPEARED:
+            self._appeared(event)
+        else:
+            counted = self.logs.setdefault(event.log, Counted(max(event.base_offset, 0)))
+            getattr(self, f"_{event.kind}")(counted, event)
+            counted.settled = counted.settled or event.settled
+
+    def _appeared(self, event: Event) -> None:
+        counted = self.logs.get(event.log)
+        if counted is None:
+            self.logs[event.log] = Counted(event.next_offset, event.log_epoch)
+        elif event.next_offset > counted.next_offset:
+            counted.skipped["agent_lost"] += 1
+            counted.next_offset, counted.log_epoch = event.next_offset, event.log_epoch
+
+    def _appended(self, counted: Counted, event: Event) -> None:
+        values = event
+        if event.detail is not None:
+            parted = first_offset_above(event.detail, counted.log_epoch)
+            if parted is not None and counted.log_epoch >= 0 and parted < counted.next_offset:
+                counted.next_offset, counted.truncations = parted, counted.truncations + 1
+            if event.base_offset < counted.next_offset:
+                sums = sums_from(event.detail, counted.next_offset)
+                if sums is None:
+                    return
+                values = replace(event, **values_of(sums))
+        if values.next_offset <= counted.next_offset:
+            return
+        assert values.base_offset >= counted.next_offset, "a range straddles what was counted and has no detail to cut it by"
+        counted.next_offset, counted.log_epoch = values.next_offset, values.log_epoch
+        counted.bytes += values.bytes
+        counted.batches += values.batches
+        counted.records += values.records
+
+    def _truncated(self, counted: Counted, event: Event) -> None:
+        if event.next_offset < counted.next_offset:
+            counted.next_offset, counted.truncations = event.next_offset, counted.truncations + 1
+
+    def _skipped(self, counted: Counted, event: Event) -> None:
+        if event.base_offset == event.next_offset:  # behind a flaw: known by its position
+            if event.next_offset == counted.next_offset:
+                counted.skipped[event.reason] += max(0, event.end_position - max(event.start_position, counted.corrupt_end))
+                counted.corrupt_end = max(counted.corrupt_end, event.end_position)
+        elif event.next_offset > counted.next_offset:
+            counted.skipped[event.reason] += event.bytes
+            counted.next_offset = event.next_offset
+
+    def _corrupt(self, counted: Counted, event: Event) -> None:
+        counted.settled = True
+        if event.base_offset not in counted.corrupt_at and event.base_offset == counted.next_offset:
+            counted.corrupt_at.append(event.base_offset)
+
+
+class Station:
+    """One agent's inside. ``looks`` are whole: turned until there is nothing more to do, and everything published is folded."""
+
+    def __init__(self, *log_dirs: Path, journal: Path) -> None:
+        self.clock = Clock()
+        self.cluster = Leaders()
+        self.paths = log_dirs
+        self.directory = journal
+        self.events: list[Event] = []
+        self.folds: dict[str, Fold] = {}
+        self._starts: dict[str, str] = {}
+        self._read: dict[str, int] = {}
+        self._open()
+
+    def _open(self) -> None:
+        dirs = open_log_dirs(self.paths)
+        self.journal = Journal(self.directory, CLUSTER_ID, self.clock)
+        self.consumers = Consumers(self.journal, self.clock)
+        self.watcher = Watcher(dirs, self.journal, self.cluster, self.clock, beat_ms=BEAT_MS, attached=self.consumers.any())
+
+    def close(self) -> None:
+        self.watcher.close()
+        self.journal.close()
+
+    def restart(self, *, killed: bool = False) -> None:
+        """Another process on the same journal; ``killed``: the one before had no chance to keep its places."""
+        if killed:
+            for tail in self.watcher.tails():
+                tail.close()
+            self.journal.close()
+        else:
+            self.close()
+        self._open()
+        for name in self.folds:
+            if self.consumers.hello(name):
+                self.watcher.greet()
+            else:
+                self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
+
+    def lose_journal(self) -> None:
+        """The journal is deleted while nothing runs; every reader comes back and knows its logs."""
+        self.close()
+        shutil.rmtree(self.directory)
+        self._read.clear()
+        self._open()
+        for name in self.folds:
+            self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
+
+    def begin(self, start_from: str, name: str = "first", *, resumed: bool = False) -> None:
+        """A new reader says hello; the next look publishes its beginning."""
+        self.folds.setdefault(name, Fold())
+        self._starts.setdefault(name, start_from)
+
+        def enrol() -> None:
+            self.consumers.enrol(name)
+            self._read[name] = self.journal.end().seq
+
+        self.watcher.begin(Beginning(start_from, resumed), enrol)  # type: ignore[arg-type]
+
+    def turn(self, hints: set[Path] | None = None) -> bool:
+        more = self.watcher.turn(hints or set())
+        self._fold()
+        return more
+
+    def look(self, hints: set[Path] | None = None) -> list[Event]:
+        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without beats."""
+        begun = len(self.events)
+        self.clock.now += 1000 if hints is not None else SURVEY_MS
+        for _ in range(MOST_TURNS):
+            if not self.turn(hints):
+                break
+            hints = None
+        else:
+            raise AssertionError("the watcher never rests")
+        return [event for event in self.events[begun:] if event.kind is not Kind.BEAT]
+
+    def everything(self) -> set[Path]:
+        """Hints at all there is."""
+        return {*self.paths, *(path for root in self.paths for path in root.iterdir() if path.is_dir())}
+
+    def fold_of(self, topic: str, partition: int = 0, *, name: str = "first") -> Counted:
+        (found,) = [counted for log, counted in self.folds[name].logs.items() if (log.topic, log.partition) == (topic, partition)]
+        return found
+
+    def _fold(self) -> None:
+        present = {tail.place.log for tail in self.watcher.tails()}
+        for number, (name, fold) in enumerate(self.folds.items()):
+            if name in self._read:
+                upto = self.journal.reach(self._read[name], None).seq
+                for _, event in self.journal.read(self._read[name], upto):
+                    fold.take(event, present)
+                    if number == 0:
+                        self.events.append(event)
+                self._read[name] = upto

@@ -1,0 +1,215 @@
+"""Where a new reader begins, and what that means for those that are there already."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from streaming.rows import Kind
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher.roster import Beginning
+from tests.builders import batch, log_dir, partition
+from tests.watcher.station import Station
+
+
+@pytest.fixture
+def bare(disk: LogDir, tmp_path: Path) -> Station:
+    """A station that nobody reads yet."""
+    return Station(disk.path, journal=tmp_path / "journal")
+
+
+def three_segments(disk: LogDir) -> PartitionLog:
+    """Offsets 3 to 5 in an old segment that begins inside the log, 6 to 8 and 9 to 11 in the next ones."""
+    log = partition(disk, "t", base_offset=3)
+    for _ in range(3):
+        log.append(batch(1), batch(2))
+        if log.log_end_offset < 12:
+            log.roll()
+    return log
+
+
+@pytest.mark.parametrize(("start_from", "first", "records"), [("earliest", 3, 9), ("active", 9, 3), ("latest", 12, 0)])
+def test_where_the_first_reader_begins(bare: Station, disk: LogDir, start_from: str, first: int, records: int) -> None:
+    log = three_segments(disk)
+    bare.begin(start_from)
+    appeared = bare.look()[0]
+    assert (appeared.kind, appeared.next_offset) == (Kind.APPEARED, first)
+    log.append(batch(4))
+    bare.look()
+    counted = bare.fold_of("t")
+    assert (counted.records, counted.next_offset, counted.settled) == (records + 4, 16, True)
+    bare.close()
+
+
+def test_before_anybody_reads_nothing_is_published(bare: Station, disk: LogDir) -> None:
+    three_segments(disk)
+    assert bare.turn() is False
+    assert bare.watcher.tails() == []
+    assert bare.journal.end().seq == 0
+    assert not bare.watcher.caught_up
+    bare.close()
+
+
+@pytest.mark.parametrize("start_from", ["earliest", "active", "latest"])
+def test_a_log_that_appears_later_is_read_whole(bare: Station, disk: LogDir, start_from: str) -> None:
+    bare.begin(start_from)
+    bare.look()
+    three_segments(disk)
+    bare.look()
+    assert bare.fold_of("t").records == 9
+    bare.close()
+
+
+def test_a_log_that_appeared_while_the_agent_was_away_is_read_whole(bare: Station, disk: LogDir) -> None:
+    bare.begin("latest")
+    bare.look()
+    bare.restart()
+    three_segments(disk)
+    bare.look()
+    assert bare.fold_of("t").records == 9
+    bare.close()
+
+
+def test_latest_is_behind_the_last_whole_batch(bare: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    log.write_part(batch(5), size=100)
+    bare.begin("latest")
+    assert bare.look()[0].next_offset == 12
+    log.append(batch(5))
+    bare.look()
+    assert bare.fold_of("t").records == 5
+    bare.close()
+
+
+@pytest.mark.parametrize("first", ["earliest", "active", "latest"])
+@pytest.mark.parametrize("second", ["earliest", "active", "latest"])
+def test_a_second_reader_gets_what_it_asked_for_and_the_first_one_counts_nothing_twice(
+    bare: Station, disk: LogDir, first: str, second: str
+) -> None:
+    begins = {"earliest": 3, "active": 9, "latest": 12}
+    log = three_segments(disk)
+    bare.begin(first)
+    bare.look()
+    log.append(batch(4))
+    bare.look()
+    bare.begin(second, "second")
+    bare.look()
+    log.append(batch(6))
+    bare.look()
+    assert bare.fold_of("t").records == 12 - begins[first] + 10
+    expected = {"earliest": 13, "active": 7, "latest": 0}[second] + 6
+    assert bare.fold_of("t", name="second").records == expected
+    bare.close()
+
+
+def test_two_readers_that_begin_in_the_same_look_both_get_what_they_asked_for(bare: Station, disk: LogDir) -> None:
+    three_segments(disk)
+    bare.begin("latest", "first")
+    bare.begin("earliest", "second")
+    bare.look()
+    assert bare.fold_of("t", name="first").records == 0
+    assert bare.fold_of("t", name="second").records == 9
+    bare.close()
+
+
+def test_a_range_that_is_told_again_carries_its_batches_and_no_other_does(station: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    station.look()
+    station.begin("active", "second")
+    (again,) = [event for event in station.look() if event.kind is Kind.APPENDED]
+    assert (again.base_offset, again.next_offset, again.detail is not None) == (9, 12, True)
+    log.append(batch(1))
+    assert [event.detail for event in station.look()] == [None]
+
+
+def test_a_reader_that_resumes_by_another_journal_is_told_everything_with_its_batches(station: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    station.look()
+    log.append(batch(2))
+    station.lose_journal()
+    appended = [event for event in station.look() if event.kind is Kind.APPENDED]
+    assert all(event.detail is not None for event in appended)
+    log.append(batch(2))
+    assert [event.detail for event in station.look()] == [None]
+    assert station.fold_of("t").records == 13
+
+
+def test_a_reader_that_resumes_while_the_log_is_at_its_beginning_anyway_is_told_with_batches_too(bare: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    bare.begin("earliest", "other")
+    bare.look()
+    log.append(batch(2), batch(3))
+    bare.begin("earliest", "resumed", resumed=True)
+    (appended,) = [event for event in bare.look() if event.kind is Kind.APPENDED]
+    assert appended.detail is not None
+    bare.close()
+
+
+def test_an_empty_log_is_caught_up_with_for_a_reader_that_resumes(bare: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    bare.begin("earliest", resumed=True)
+    bare.look()
+    log.append(batch(2))
+    assert [event.detail for event in bare.look()] == [None]
+    bare.close()
+
+
+def test_bytes_that_a_new_reader_finds_there_are_no_settled_traffic(bare: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    bare.begin("earliest")
+    settled = [event.settled for event in bare.look() if event.kind is Kind.APPENDED]
+    assert settled == [False, False, True]
+    log.append(batch(1))
+    assert [event.settled for event in bare.look()] == [True]
+    bare.close()
+
+
+def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    log.write_part(batch(5), size=100)
+    bare.begin("earliest")
+    bare.look()
+    assert [tail.place.settled for tail in bare.watcher.tails()] == [True]
+    bare.close()
+
+
+def test_the_reader_is_enrolled_right_before_its_beginning_is_published(bare: Station, disk: LogDir) -> None:
+    three_segments(disk)
+    bare.begin("earliest")
+    bare.look()
+    enrolled: list[int] = []
+    published = bare.watcher.begin(Beginning("earliest", resumed=False), lambda: enrolled.append(bare.journal.end().seq))
+    assert not published.is_set()
+    assert not bare.watcher.caught_up
+    before = bare.journal.end().seq
+    bare.look()
+    assert published.is_set()
+    assert enrolled == [before]
+    assert bare.watcher.caught_up
+    bare.close()
+
+
+def test_a_beginning_from_another_thread_is_done_in_the_next_turn(bare: Station, disk: LogDir) -> None:
+    three_segments(disk)
+    done: list[threading.Event] = []
+    thread = threading.Thread(target=lambda: done.append(bare.watcher.begin(Beginning("earliest", resumed=False))))
+    thread.start()
+    thread.join(10)
+    bare.turn()
+    assert done[0].wait(10)
+    assert len(bare.watcher.tails()) == 1
+    bare.close()
+
+
+def test_a_new_log_dir_among_others_brings_its_logs_whole(tmp_path: Path) -> None:
+    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    station = Station(first.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    station.look()
+    partition(second, "t").append(batch(3))
+    station.paths = (first.path, second.path)
+    station.restart()
+    station.look()
+    assert station.fold_of("t").records == 3
+    station.close()

@@ -1,0 +1,162 @@
+"""Who reads a journal, and what may be forgotten."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.rows import Kind
+from streaming.watcher.consumers import Bounds, Consumers
+from streaming.watcher.journal import Journal
+from tests.builders import CLUSTER_ID
+from tests.watcher.station import Clock
+from tests.watcher.test_journal import appended
+
+HOUR = 3_600_000
+BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)
+
+
+class Desk:
+    """A journal of five appends of 10 bytes, and its consumers."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = Clock()
+        self.journal = Journal(directory, CLUSTER_ID, self.clock)
+        self.consumers = Consumers(self.journal, self.clock)
+
+    def publish(self, count: int) -> None:
+        for _ in range(count):
+            end = self.journal.end()
+            self.journal.publish([appended(end.total, 10)])
+            self.journal.reach(0, None)
+
+    @property
+    def held(self) -> list[int]:
+        return [seq for seq, _ in self.journal.read(0, self.journal.end().seq)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "journal")
+
+
+def test_a_consumer_is_known_once_it_was_enrolled(desk: Desk) -> None:
+    assert not desk.consumers.any()
+    assert not desk.consumers.hello("a")
+    assert not desk.consumers.any()
+    desk.consumers.enrol("a")
+    assert desk.consumers.hello("a")
+    assert desk.consumers.any()
+    assert desk.consumers.streamed("b") is None
+    assert desk.consumers.committed("b") is None
+
+
+def test_a_new_consumer_begins_behind_everything_and_nothing_is_merged_across(desk: Desk) -> None:
+    desk.journal.publish([appended(0, 10)])
+    desk.consumers.enrol("a")
+    desk.journal.publish([appended(10, 10)])
+    assert desk.consumers.streamed("a") == 1
+    assert [event.bytes for _, event in desk.journal.read(1, 9)] == [10]
+
+
+def test_enrolling_again_changes_nothing(desk: Desk) -> None:
+    desk.consumers.enrol("a")
+    desk.publish(3)
+    desk.consumers.note_streamed("a", 0, 2)
+    desk.consumers.enrol("a")
+    assert desk.consumers.streamed("a") == 2
+
+
+def test_only_what_continues_what_it_had_has_arrived(desk: Desk) -> None:
+    desk.consumers.enrol("a")
+    desk.publish(5)
+    desk.consumers.note_streamed("a", 2, 4)
+    assert desk.consumers.streamed("a") == 0
+    desk.consumers.note_streamed("a", 0, 2)
+    desk.consumers.note_streamed("a", 1, 4)
+    assert desk.consumers.streamed("a") == 4
+    desk.consumers.note_streamed("a", 0, 3)
+    assert desk.consumers.streamed("a") == 4
+
+
+def test_nothing_is_committed_that_has_not_arrived(desk: Desk) -> None:
+    desk.consumers.enrol("a")
+    desk.publish(5)
+    desk.consumers.note_streamed("a", 0, 3)
+    desk.consumers.note_committed("a", 5)
+    assert desk.consumers.committed("a") == 3
+    desk.consumers.note_committed("a", 1)
+    assert desk.consumers.committed("a") == 3
+
+
+def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
+    for name in "ab":
+        desk.consumers.enrol(name)
+    desk.publish(5)
+    for name, seq in (("a", 5), ("b", 2)):
+        desk.consumers.note_streamed(name, 0, seq)
+        desk.consumers.note_committed(name, seq)
+    assert desk.consumers.trim(BOUNDS) == 0
+    assert desk.held == [3, 4, 5]
+
+
+def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> None:
+    for name in "ab":
+        desk.consumers.enrol(name)
+    desk.publish(5)
+    desk.clock.now += BOUNDS.consumer_expiry_ms
+    desk.consumers.note_streamed("a", 0, 4)
+    desk.consumers.note_committed("a", 4)
+    desk.consumers.trim(BOUNDS)
+    assert desk.held == [5]
+    desk.consumers.note_seen("b")
+    desk.publish(1)
+    desk.consumers.note_streamed("a", 4, 6)
+    desk.consumers.note_committed("a", 6)
+    desk.consumers.trim(BOUNDS)
+    assert desk.held == [5, 6]
+
+
+def test_without_any_consumer_only_the_bounds_hold(desk: Desk) -> None:
+    desk.publish(5)
+    desk.consumers.trim(BOUNDS)
+    assert desk.held == [1, 2, 3, 4, 5]
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.publish(1)
+    assert desk.consumers.trim(BOUNDS) == 0
+    assert desk.held == [6]
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.consumers.trim(BOUNDS)
+    assert desk.held == []
+
+
+def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.consumers.enrol("a")
+    desk.publish(3)
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.consumers.note_seen("a")
+    desk.publish(2)
+    assert desk.consumers.trim(BOUNDS) == 30
+    (seq, lost), *rest = desk.journal.read(0, 9)
+    assert (seq, lost.kind, lost.reason, lost.bytes, lost.next_offset) == (3, Kind.SKIPPED, "journal_trimmed", 30, 30)
+    assert [event.kind for _, event in rest] == [Kind.APPENDED] * 2
+    assert [record.lost_bytes for record in caplog.records if record.levelname == "WARNING"] == [30]  # type: ignore[attr-defined]
+    assert desk.consumers.trim(BOUNDS) == 0
+
+
+def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
+    desk.consumers.enrol("a")
+    desk.publish(100)
+    bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
+    lost = desk.consumers.trim(bounds)
+    assert 490 <= lost <= 520
+    assert desk.journal.size() <= bounds.max_bytes + 1000
+    assert sum(event.bytes for _, event in desk.journal.read(0, 100)) == 1000
+
+
+def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.consumers.enrol("a")
+    for look in range(5):
+        desk.journal.publish([appended(look * 10, 10)])
+    desk.journal.reach(0, None)
+    assert desk.consumers.trim(BOUNDS) == 0
+    assert caplog.text == ""

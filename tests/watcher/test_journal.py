@@ -1,0 +1,430 @@
+"""The journal: events in order, merged while nobody has been told of them."""
+
+import itertools
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.errors import JournalBusyError, JournalError
+from streaming.kafka.sums import together
+from streaming.rows import Kind
+from streaming.watcher.events import MERGED_BYTES_MAX, Event, LogId, Place
+from streaming.watcher.journal import Journal, Mark
+from tests.builders import CLUSTER_ID
+from tests.watcher.station import Clock
+
+LOGS = [LogId(1, "t", number, "id") for number in range(3)]
+
+
+def opened(directory: Path) -> Journal:
+    return Journal(directory, CLUSTER_ID, Clock())
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return opened(tmp_path / "journal")
+
+
+def appended(start: int, size: int, *, number: int = 0, **more: object) -> Event:
+    """An append of ``size`` bytes at ``start``, a record a byte, so that offsets are positions."""
+    log = LOGS[number]
+    event = Event(
+        kind=Kind.APPENDED,
+        broker=log.broker,
+        log_dir="/d",
+        topic=log.topic,
+        partition=log.partition,
+        topic_id=log.topic_id,
+        segment=0,
+        start_position=start,
+        end_position=start + size,
+        base_offset=start,
+        next_offset=start + size,
+        log_epoch=1,
+        leads=1,
+        bytes=size,
+        batches=1,
+        records=size,
+        max_timestamp=start,
+        codec_bytes=(size, 0, 0, 0, 0),
+    )
+    return replace(event, **more)  # type: ignore[arg-type]
+
+
+def place(number: int, position: int) -> Place:
+    return Place(
+        log=LOGS[number],
+        segment=0,
+        device=1,
+        inode=2**40,
+        position=position,
+        next_offset=position,
+        log_epoch=3,
+        anchor=b"\x00\xff" * 30,
+        anchor_position=7,
+        frontier=2**63 - 1,
+        stopped="why",
+        skipped=9,
+        settled_segment=1,
+        settled_position=2,
+    )
+
+
+def everything(journal: Journal) -> list[tuple[int, Event]]:
+    return journal.read(0, journal.end().seq)
+
+
+def test_events_come_back_as_they_were_written(journal: Journal) -> None:
+    events = [
+        appended(0, 10, detail=b"\x01\x00binary", batch_bytes_buckets=tuple(range(9)), batch_records_buckets=tuple(range(9, 18))),
+        Event(kind=Kind.APPEARED, broker=1, topic="ü.x", partition=3, topic_id="i", next_offset=2**62, log_dir='/"d"', settled=True),
+        Event(kind=Kind.CORRUPT, broker=1, topic="t", partition=0, topic_id="id", reason="bad 'magic'", start_position=4),
+        Event(kind=Kind.BEAT, settled=True),
+    ]
+    journal.publish(events)
+    assert [event for _, event in everything(journal)] == events
+    assert [seq for seq, _ in everything(journal)] == [1, 2, 3, 4]
+
+
+def test_appends_that_follow_each_other_become_one_until_somebody_is_told(journal: Journal) -> None:
+    journal.publish([appended(0, 10)])
+    journal.publish([appended(10, 5), appended(0, 7, number=1)])
+    journal.publish([appended(15, 1)])
+    (_, other), (_, merged) = everything(journal)
+    assert (other.partition, other.bytes) == (1, 7)
+    assert (merged.start_position, merged.end_position, merged.base_offset, merged.next_offset) == (0, 16, 0, 16)
+    assert (merged.bytes, merged.batches, merged.records, merged.max_timestamp, merged.codec_bytes) == (16, 3, 16, 15, (16, 0, 0, 0, 0))
+    journal.publish([appended(16, 1)])
+    assert [event.bytes for _, event in everything(journal)] == [7, 16, 1]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"segment": 10},
+        {"log_epoch": 2},
+        {"leads": 0},
+        {"start_position": 11},
+        {"log_dir": "/e"},
+        {"detail": b"\x01"},
+        {"kind": Kind.SKIPPED},
+        {"bytes": MERGED_BYTES_MAX},
+    ],
+)
+def test_what_is_not_alike_stays_apart(journal: Journal, later: dict[str, object]) -> None:
+    journal.publish([appended(0, 10), appended(10, 5, **later)])
+    assert len(everything(journal)) == 2
+
+
+def test_another_event_of_the_log_between_them_keeps_appends_apart(journal: Journal) -> None:
+    between = appended(10, 0, kind=Kind.TRUNCATED, batches=0)
+    journal.publish([appended(0, 10), between, appended(10, 5)])
+    assert [event.kind for _, event in everything(journal)] == [Kind.APPENDED, Kind.TRUNCATED, Kind.APPENDED]
+
+
+def test_full_pictures_that_nobody_has_read_become_one(journal: Journal) -> None:
+    for _ in range(1000):
+        journal.publish([Event(kind=Kind.BEAT, settled=True)])
+    assert len(everything(journal)) == 1
+    journal.publish([Event(kind=Kind.BEAT, settled=True)])
+    assert len(everything(journal)) == 2
+
+
+def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time(journal: Journal) -> None:
+    for look in range(300):
+        journal.publish([appended(look * 100, 100, number=number) for number in range(3)])
+    assert len(everything(journal)) == 3
+
+
+def test_a_budget_reaches_as_far_as_whole_events_fit(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1), appended(0, 30, number=2)])
+    assert journal.reach(0, 10) == Mark(1, 10)
+    assert journal.reach(0, 59) == Mark(2, 30)
+    assert journal.reach(0, 60) == Mark(3, 60)
+    assert journal.reach(1, 20) == Mark(2, 30)
+    assert journal.reach(3, 100) == Mark(3, 60)
+    assert journal.reach(0, None) == journal.end() == Mark(3, 60)
+
+
+def test_at_least_one_event_passes_however_small_the_budget(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1)])
+    assert journal.reach(0, 0) == Mark(1, 10)
+    assert journal.reach(1, 1) == Mark(2, 30)
+    assert journal.reach(2, 1) == Mark(2, 30)
+
+
+def test_events_that_are_not_bytes_of_logs_cost_no_budget(journal: Journal) -> None:
+    journal.publish([Event(kind=Kind.APPEARED, bytes=0), appended(0, 10), appended(0, 99, number=1, kind=Kind.TRUNCATED)])
+    assert journal.reach(0, 10) == Mark(3, 10)
+
+
+def test_the_budget_counts_the_bytes_of_a_merged_event_where_it_stands(journal: Journal) -> None:
+    journal.publish([appended(0, 100)])
+    journal.publish([appended(0, 50, number=1)])
+    journal.publish([appended(100, 10)])
+    assert journal.reach(0, 50) == Mark(2, 50)
+    assert journal.reach(2, 50) == Mark(3, 160)
+    assert journal.end() == Mark(3, 160)
+
+
+def test_what_lies_beyond_the_budget_may_still_grow(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 10, number=1)])
+    assert journal.reach(0, 10).seq == 1
+    journal.publish([appended(10, 5), appended(10, 5, number=1)])
+    assert [(event.partition, event.bytes) for _, event in everything(journal)] == [(0, 10), (0, 5), (1, 15)]
+
+
+def test_the_mark_of_a_seq(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1)])
+    assert (journal.at(0), journal.at(1), journal.at(2), journal.at(9)) == (Mark(0, 0), Mark(1, 10), Mark(2, 30), Mark(9, 30))
+    journal.trim(1)
+    assert (journal.at(1), journal.trimmed()) == (Mark(1, 10), Mark(1, 10))
+
+
+def test_places_are_kept_with_the_events_they_lead_to(journal: Journal) -> None:
+    journal.publish([appended(0, 10)], [place(0, 10), place(1, 0)])
+    journal.publish([], [place(0, 20)])
+    assert sorted(journal.places(), key=lambda one: one.log) == [place(0, 20), place(1, 0)]
+    journal.publish([], [], [LOGS[1]])
+    assert journal.places() == [place(0, 20)]
+
+
+def test_a_process_that_comes_later_goes_on_where_this_one_was(journal: Journal, tmp_path: Path) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1)], [place(0, 10)])
+    journal.reach(0, 10)
+    before, identity = everything(journal), journal.id
+    journal.close()
+    again = opened(tmp_path / "journal")
+    assert (again.id, everything(again), again.end(), again.places()) == (identity, before, Mark(2, 30), [place(0, 10)])
+    again.publish([appended(10, 5)])
+    assert again.reach(0, 30) == Mark(2, 30)
+    assert again.end() == Mark(3, 35)
+
+
+def test_a_new_file_is_another_journal(journal: Journal, tmp_path: Path) -> None:
+    journal.close()
+    shutil.rmtree(tmp_path / "journal")
+    assert opened(tmp_path / "journal").id != journal.id
+
+
+def test_a_journal_that_was_set_back_goes_on_under_another_name(journal: Journal, tmp_path: Path) -> None:
+    before = journal.id
+    journal.publish([appended(0, 10)])
+    journal.renew()
+    assert journal.id != before
+    journal.close()
+    assert opened(tmp_path / "journal").id == journal.id
+
+
+def test_waiting_for_something_to_be_published(journal: Journal) -> None:
+    assert journal.wait(0) is False
+    assert journal.wait(-1) is False
+
+
+# --- forgetting
+
+
+def test_what_is_forgotten_keeps_the_totals_right(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1), appended(0, 30, number=2)])
+    journal.trim(2)
+    assert [(seq, event.bytes) for seq, event in everything(journal)] == [(3, 30)]
+    assert (journal.trimmed(), journal.reach(2, 30), journal.reach(0, 30)) == (Mark(2, 30), Mark(3, 60), Mark(3, 60))
+    journal.trim(3)
+    assert (journal.end(), journal.reach(3, 10), journal.size()) == (Mark(3, 60), Mark(3, 60), 0)
+    journal.publish([appended(30, 5, number=2)])
+    assert everything(journal)[0][0] == 4
+
+
+def test_nothing_is_merged_into_what_was_forgotten(journal: Journal) -> None:
+    journal.publish([appended(0, 10)])
+    journal.trim(1)
+    journal.publish([appended(10, 5)])
+    assert [(seq, event.bytes) for seq, event in everything(journal)] == [(2, 5)]
+
+
+def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(journal: Journal) -> None:
+    journal.publish([appended(0, 10), appended(0, 20, number=1)])
+    journal.reach(0, None)
+    journal.publish([appended(10, 5), appended(20, 1, number=1), appended(0, 7, number=2)])
+    journal.reach(0, None)
+    journal.publish([appended(15, 100)])
+    assert journal.trim_losing(5) == 43
+    first, second, third, kept = (event for _, event in everything(journal))
+    assert {(event.kind, event.reason) for event in (first, second, third)} == {(Kind.SKIPPED, "journal_trimmed")}
+    assert [(event.partition, event.base_offset, event.next_offset, event.bytes) for event in (first, second, third)] == [
+        (0, 0, 15, 15),
+        (1, 0, 21, 21),
+        (2, 0, 7, 7),
+    ]
+    assert (kept.kind, kept.bytes, journal.end().total) == (Kind.APPENDED, 100, 143)
+    assert journal.reach(0, None) == Mark(6, 143)
+    assert journal.trim_losing(5) == 0
+    assert len(everything(journal)) == 4
+
+
+def test_a_loss_keeps_what_is_no_loss_in_its_order(journal: Journal) -> None:
+    """A truncation sets a reader back, and what leaves or appears does so for everybody."""
+    truncated = appended(0, 0, kind=Kind.TRUNCATED, next_offset=5)
+    gone = appended(0, 0, kind=Kind.GONE, number=1)
+    journal.publish([appended(0, 10), appended(0, 3, number=1), Event(kind=Kind.BEAT), truncated, appended(5, 20), gone])
+    assert journal.trim_losing(6) == 33
+    found = [(event.partition, event.kind, event.next_offset, event.bytes) for _, event in everything(journal)]
+    assert [one for one in found if one[0] == 0] == [(0, Kind.SKIPPED, 10, 10), (0, Kind.TRUNCATED, 5, 0), (0, Kind.SKIPPED, 25, 20)]
+    assert [one for one in found if one[0] == 1] == [(1, Kind.SKIPPED, 3, 3), (1, Kind.GONE, 0, 0)]
+
+
+def test_size_follows_what_is_held(journal: Journal, tmp_path: Path) -> None:
+    journal.publish([appended(0, 10, detail=bytes(5000)), appended(0, 10, number=1)])
+    assert 5400 < journal.size() < 8000
+    held = journal.size()
+    journal.publish([appended(10, 10, number=1)])
+    assert journal.size() == pytest.approx(held, abs=10)
+    journal.trim_losing(1)
+    journal.trim(2)
+    left = journal.size()
+    assert 0 < left < 1500
+    journal.close()
+    assert opened(tmp_path / "journal").size() == left
+
+
+# --- whatever happens
+
+
+@dataclass
+class Told:
+    """What a reader has had."""
+
+    seq: int
+    events: list[tuple[int, Event]]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("publish"), st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50)), min_size=1, max_size=6)),
+        st.tuples(st.just("reach"), st.none() | st.integers(0, 120)),
+        st.tuples(st.just("reopen"), st.none()),
+        st.tuples(st.just("trim"), st.none()),
+    ),
+    max_size=25,
+)
+
+
+def summed(events: Sequence[Event]) -> dict[LogId, dict[str, object]]:
+    totals: dict[LogId, dict[str, object]] = {}
+    last: dict[LogId, Event] = {}
+    for event in events:
+        one = replace(event, **together(last[event.log], event)) if event.log in last else event
+        last[event.log] = one
+        totals[event.log] = together(one, replace(one, bytes=0, batches=0, records=0)) | {"next_offset": one.next_offset}
+    return totals
+
+
+@settings(max_examples=100)
+@given(steps)
+def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
+    tmp_path_factory: pytest.TempPathFactory, done: list[tuple[str, object]]
+) -> None:
+    directory = tmp_path_factory.mktemp("journal")
+    journal = opened(directory)
+    ends, published, total = [0, 0, 0], list[Event](), 0
+    told = Told(0, [])
+    for name, value in done:
+        if name == "publish":
+            events = []
+            for number, size in value:  # type: ignore[attr-defined]
+                events.append(appended(ends[number], size, number=number))
+                ends[number] += size
+                total += size
+            journal.publish(events)
+            published += events
+        elif name == "reach":
+            mark = journal.reach(told.seq, value)  # type: ignore[arg-type]
+            answer = journal.read(told.seq, mark.seq)
+            size = sum(event.bytes for _, event in answer)
+            if value is not None and len(answer) > 1:
+                assert size <= value  # type: ignore[operator]
+            assert answer or journal.end().seq == told.seq
+            told = Told(mark.seq, told.events + answer)
+            assert mark.total == sum(event.bytes for _, event in told.events)
+        elif name == "trim":
+            journal.trim(told.seq)
+        else:
+            journal.close()
+            journal = opened(directory)
+        assert journal.end().total == total
+    rest = journal.read(told.seq, journal.end().seq)
+    assert journal.read(told.seq, journal.end().seq) == rest
+    seen = told.events + rest
+    assert [seq for seq, _ in seen] == sorted({seq for seq, _ in seen})
+    assert summed([event for _, event in seen]) == summed(published)
+    for log in LOGS:
+        positions = [(event.start_position, event.end_position) for _, event in seen if event.log == log]
+        assert all(before[1] == after[0] for before, after in itertools.pairwise(positions))
+    journal.close()
+
+
+# --- the file
+
+
+def test_a_journal_has_one_holder(journal: Journal, tmp_path: Path) -> None:
+    with pytest.raises(JournalBusyError, match="held by another agent"):
+        opened(tmp_path / "journal")
+    journal.close()
+    opened(tmp_path / "journal").close()
+
+
+def test_a_journal_of_another_cluster_is_refused_and_not_held(journal: Journal, tmp_path: Path) -> None:
+    journal.close()
+    with pytest.raises(JournalError, match=f"belongs to cluster {CLUSTER_ID}.* other"):
+        Journal(tmp_path / "journal", "other", Clock())
+    opened(tmp_path / "journal").close()
+
+
+def test_a_journal_of_a_later_version_is_refused(journal: Journal, tmp_path: Path) -> None:
+    with journal.database.transaction() as run:
+        run.execute("PRAGMA user_version=99")
+    journal.close()
+    with pytest.raises(JournalError, match="version 99"):
+        opened(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\x00" + bytes(4000)])
+def test_a_damaged_journal_says_what_to_do(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "journal.db").write_bytes(content)
+    with pytest.raises(JournalError, match=r"is damaged.*delete"):
+        opened(tmp_path / "journal")
+    (tmp_path / "journal" / "journal.db").unlink()
+    opened(tmp_path / "journal").close()
+
+
+def test_an_empty_file_is_a_new_journal(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "journal.db").touch()
+    assert opened(tmp_path / "journal").end() == Mark(0, 0)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match=r"file/journal cannot be written"):
+        opened(tmp_path / "file" / "journal")
+
+
+def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: Journal) -> None:
+    journal.publish([appended(0, 10)])
+    with journal.database.reading() as run:
+        (pages,) = run.execute("PRAGMA page_count").fetchone()
+        run.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(JournalError, match="is its disk full"):
+        journal.publish([appended(10, 5, detail=bytes(1 << 20)), appended(15, 5)])
+    with journal.database.reading() as run:
+        run.execute("PRAGMA max_page_count=1000000")
+    assert (journal.end().total, journal.size()) == (10, journal.size())
+    journal.publish([appended(10, 5)])
+    assert [(event.bytes, event.next_offset) for _, event in everything(journal)] == [(15, 15)]
+    assert journal.end().total == 15

@@ -1,0 +1,231 @@
+"""When the watcher looks, how much it reads at once, and when it tells the full picture."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.rows import Kind
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher import watcher
+from streaming.watcher.events import Event
+from streaming.watcher.roster import HOT_LOOKS
+from streaming.watcher.watcher import COLD_LOOKS, LOOK_MS
+from tests.builders import batch, partition
+from tests.watcher.station import BEAT_MS, SURVEY_MS, Station
+
+MEGABYTE = 1 << 20
+
+
+def beats(station: Station) -> list[bool]:
+    return [event.settled for event in station.events if event.kind is Kind.BEAT]
+
+
+def test_the_first_scan_ends_with_a_full_picture(station: Station, disk: LogDir) -> None:
+    partition(disk, "t").append(batch(3))
+    assert not station.watcher.caught_up
+    station.look()
+    assert station.watcher.caught_up
+    assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.APPENDED, Kind.BEAT]
+    assert beats(station) == [True]
+
+
+def test_the_full_picture_comes_back_at_its_interval_though_nothing_happens(station: Station) -> None:
+    station.look()
+    station.clock.now = (station.clock.now // BEAT_MS + 1) * BEAT_MS - 1
+    station.turn()
+    assert len(beats(station)) == 1
+    station.clock.now += 1
+    station.turn()
+    station.turn()
+    assert beats(station) == [True, True]
+
+
+def test_a_clock_that_is_set_back_stops_neither_the_picture_nor_the_surveys(station: Station, disk: LogDir) -> None:
+    station.look()
+    station.clock.now -= 24 * 3_600_000
+    partition(disk, "t").append(batch(3))
+    station.turn()
+    assert len(beats(station)) == 2
+    assert station.fold_of("t").records == 3
+
+
+def test_a_reader_that_says_hello_gets_a_full_picture_at_once(station: Station, disk: LogDir) -> None:
+    partition(disk, "t").append(batch(3))
+    station.look()
+    station.watcher.greet()
+    assert not station.watcher.caught_up
+    station.turn()
+    assert station.watcher.caught_up
+    assert len(beats(station)) == 2
+
+
+def test_a_greeting_that_comes_while_the_picture_is_written_gets_one_of_its_own(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = station.journal.publish
+
+    def greeted_meanwhile(events: list[Event], *rest: object) -> None:
+        station.watcher.greet()
+        monkeypatch.undo()
+        publish(events, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(station.journal, "publish", greeted_meanwhile)
+    station.turn()
+    assert len(beats(station)) == 1
+    assert not station.watcher.caught_up
+    station.turn()
+    assert station.watcher.caught_up
+    assert len(beats(station)) == 2
+
+
+def test_caught_up_is_said_only_once_the_picture_is_in_the_journal(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    publish = station.journal.publish
+
+    def watched(events: list[Event], *rest: object) -> None:
+        seen.append(station.watcher.caught_up)
+        publish(events, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(station.journal, "publish", watched)
+    station.look()
+    assert seen
+    assert not any(seen)
+    assert station.watcher.caught_up
+
+
+def test_while_a_second_reader_is_caught_up_with_the_first_one_still_gets_its_pictures(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = partition(disk, "t", segment_bytes=1 << 30)
+    log.append(*[batch(1, value_bytes=MEGABYTE)] * 30)
+    station.look()
+    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    station.begin("earliest", "second")
+    station.clock.now += BEAT_MS
+    assert station.turn()
+    assert beats(station) == [True, False]
+
+
+def test_a_log_that_grew_lately_is_looked_at_every_time_and_a_quiet_one_now_and_then(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(batch())
+    station.look()
+    log.append(batch())
+    station.turn()
+    assert station.fold_of("t").next_offset == 2
+    for _ in range(HOT_LOOKS + COLD_LOOKS):
+        station.turn()
+    log.append(batch())
+    looks = 0
+    while station.fold_of("t").next_offset == 2:
+        station.turn()
+        looks += 1
+    assert 1 <= looks <= COLD_LOOKS
+    log.append(batch())
+    station.turn()
+    assert station.fold_of("t").next_offset == 4
+
+
+def test_quiet_logs_take_turns(station: Station, disk: LogDir) -> None:
+    logs = [partition(disk, "t", number) for number in range(10)]
+    for log in logs:
+        log.append(batch())
+    station.look()
+    for _ in range(HOT_LOOKS + COLD_LOOKS):
+        station.turn()
+    for log in logs:
+        log.append(batch())
+    begun = len(station.events)
+    station.turn()
+    assert len(station.events) - begun == 10 // COLD_LOOKS
+    for _ in range(COLD_LOOKS - 1):
+        station.turn()
+    assert len(station.events) - begun == 10
+
+
+def test_a_backlog_is_fair_over_logs(station: Station, disk: LogDir) -> None:
+    """However much there is of one, the others are not behind it."""
+    big = [partition(disk, "big", number, segment_bytes=1 << 30) for number in range(2)]
+    for log in big:
+        log.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
+    small = [partition(disk, "small", number, topic_id=2) for number in range(3)]
+    for log in small:
+        log.append(batch(2))
+    station.look()
+    order = [f"{event.topic}-{event.partition}" for event in station.events if event.kind is Kind.APPENDED]
+    first = order[:5]
+    assert set(first) == {"big-0", "big-1", "small-0", "small-1", "small-2"}
+    rest = order[5:]
+    assert max(rest.count("big-0"), rest.count("big-1")) - min(rest.count("big-0"), rest.count("big-1")) <= 1
+    assert all(len(set(pair)) == 2 for pair in zip(rest[::2], rest[1::2], strict=False))
+
+
+def test_a_backlog_is_read_in_bounded_pieces_and_the_watcher_looks_around_between(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    big = partition(disk, "big", segment_bytes=1 << 30)
+    big.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
+    assert station.turn()
+    assert not station.watcher.caught_up
+    new = partition(disk, "new", topic_id=2)
+    new.append(batch(3))
+    assert station.turn({disk.path})
+    assert station.fold_of("new").records == 3
+    new.append(batch(2))
+    assert station.turn()
+    assert station.fold_of("new").records == 5, "what grows under our eyes is not behind a backlog"
+    assert station.fold_of("big").records < 40
+    station.look()
+    assert station.fold_of("big").records == 40
+
+
+def test_a_log_that_leaves_in_the_middle_of_its_backlog(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    log = partition(disk, "big", segment_bytes=1 << 30)
+    log.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
+    assert station.turn()
+    log.rename(f"{log.name}.{0:032x}-delete")
+    station.look()
+    assert station.watcher.tails() == []
+    assert station.folds["first"].logs == {}
+
+
+def test_many_logs_and_places_are_kept_only_when_they_change(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [partition(disk, "t", number) for number in range(20)]
+    for log in logs:
+        log.append(batch())
+    station.look()
+    kept: list[int] = []
+    publish = station.journal.publish
+
+    def counting(events: list[Event], places: list[object] = (), gone: object = ()) -> None:  # type: ignore[assignment]
+        kept.append(len(places))
+        publish(events, places, gone)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(station.journal, "publish", counting)
+    logs[7].append(batch())
+    station.look()
+    assert sum(kept) == 1
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_places_survive_the_process(station: Station, disk: LogDir, killed: bool) -> None:
+    log = partition(disk, "t")
+    log.append(batch(2))
+    station.look()
+    before = station.journal.places()
+    assert [place.next_offset for place in before] == [2]
+    station.restart(killed=killed)
+    assert station.journal.places() == before
+    assert station.look() == []
+
+
+def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: LogDir) -> None:
+    partition(disk, "t").append(batch())
+    station.look()
+    odd = {disk.path / "gone-0", disk.path / f"x-0.{1:032x}-delete", Path("/somewhere/else-0"), disk.path / "t-0"}
+    assert station.look(odd) == []
+
+
+def test_the_pace_is_one_that_idle_logs_can_bear() -> None:
+    """What the constants promise together: a quiet log is looked at once a second, everything once a minute."""
+    assert (COLD_LOOKS * LOOK_MS, SURVEY_MS) == (1_000, 60_000)
