@@ -48,7 +48,11 @@ class FormatError(SegtailError):
 
 
 class JournalError(SegtailError):
-    """The journal is held by another agent, or its file is damaged."""
+    """The journal is damaged, of another version or of another cluster."""
+
+
+class JournalBusyError(JournalError):
+    """Another agent holds the journal."""
 
 
 class AgentError(SegtailError):

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 from streaming import java
 from streaming.errors import JavaError
 from tests.tools import missing
+
+if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
+    from pyspark.sql import SparkSession
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True, database=None)
@@ -43,3 +47,28 @@ def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(home))
         yield home
+
+
+@pytest.fixture(scope="session")
+def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """The Spark that a job would start, with a small heap, and the data source in it."""
+    from streaming.job.spark import Spark
+    from streaming.source.datasource import SegtailDataSource
+    from tests.unheard import Unheard
+
+    directory = tmp_path_factory.mktemp("spark")
+    with (directory / "lock").open("w") as lock:
+        made = Spark(
+            master="local[2]",
+            options={"spark.driver.memory": "512m"},
+            java_home=java_home,
+            directory=directory,
+            debug=False,
+            lock_fd=lock.fileno(),
+            data_source=SegtailDataSource,
+            listener=Unheard(),
+        )
+        try:
+            yield made.session
+        finally:
+            made.stop()

@@ -1,5 +1,6 @@
 """Batches one by one, for people who explore: which segments there are, and the record batches of one of them, scanned when asked for."""
 
+import logging
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,26 +16,51 @@ from streaming.kafka.names import DirState
 from streaming.rows import BATCHES, CODECS
 from streaming.watcher.locate import walk_on, window
 
+log = logging.getLogger(__name__)
+
 
 def list_logs(log_dirs: Sequence[LogDir]) -> list[Log]:
-    """Every segment of every live log that lies on disk now."""
-    return [
-        Log(partition.log_dir.broker, str(partition.log_dir.path), partition.topic, partition.partition, segment.base_offset, segment.size)
-        for log_dir in log_dirs
-        for partition in list_partitions(log_dir)
-        if partition.state is DirState.LIVE
-        for segment in list_segments(partition.path)
-    ]
+    """Every segment of every live log that lies on disk now.
+
+    Raises:
+        AgentError: a log dir cannot be read.
+    """
+    found: list[Log] = []
+    for log_dir in log_dirs:
+        try:
+            partitions = list_partitions(log_dir)
+        except OSError as error:
+            raise AgentError(f"log dir {log_dir.path} cannot be read: {error}") from error
+        for partition in partitions:
+            if partition.state is DirState.LIVE:
+                found.extend(_segments(partition))
+    return found
 
 
-def scan_segment(log_dirs: Sequence[LogDir], log: Log) -> Iterator[pa.RecordBatch]:
+def _segments(partition: Partition) -> list[Log]:
+    try:
+        segments = list_segments(partition.path)
+    except OSError as error:  # deleted since it was listed, as a rule
+        log.info("log is left out", extra={"path": str(partition.path), "error": str(error)})
+        return []
+    where = partition.log_dir
+    return [Log(where.broker, str(where.path), partition.topic, partition.partition, each.base_offset, each.size) for each in segments]
+
+
+def scan_segment(log_dirs: Sequence[LogDir], wanted: Log) -> Iterator[pa.RecordBatch]:
     """The batches of one segment (`streaming.rows.BATCHES`), up to the last one that is whole and sound.
 
     Raises:
         AgentError: there is no such segment (any more).
     """
-    partition, segment = _find(log_dirs, log)
-    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        partition, segment, file = _open(log_dirs, wanted)
+    except OSError as error:
+        raise AgentError(f"{_name(wanted)} cannot be read: {error}") from error
+    return _scan(partition, segment, file)
+
+
+def _scan(partition: Partition, segment: Segment, file: OpenSegment) -> Iterator[pa.RecordBatch]:
     try:
         for position, scanned in walk_on(file, 0, segment.base_offset, window()):
             yield _columns(partition, segment, position, scanned.batches)
@@ -42,15 +68,19 @@ def scan_segment(log_dirs: Sequence[LogDir], log: Log) -> Iterator[pa.RecordBatc
         file.close()
 
 
-def _find(log_dirs: Sequence[LogDir], log: Log) -> tuple[Partition, Segment]:
+def _open(log_dirs: Sequence[LogDir], wanted: Log) -> tuple[Partition, Segment, OpenSegment]:
     for log_dir in log_dirs:
-        if str(log_dir.path) == log.log_dir:
+        if str(log_dir.path) == wanted.log_dir:
             for partition in list_partitions(log_dir):
-                if (partition.topic, partition.partition, partition.state) == (log.topic, log.partition, DirState.LIVE):
+                if (partition.topic, partition.partition, partition.state) == (wanted.topic, wanted.partition, DirState.LIVE):
                     for segment in list_segments(partition.path):
-                        if segment.base_offset == log.segment:
-                            return partition, segment
-    raise AgentError(f"segment {log.segment} of {log.topic}-{log.partition} in {log.log_dir} is not there any more")
+                        if segment.base_offset == wanted.segment:
+                            return partition, segment, OpenSegment(segment.path, segment.base_offset)
+    raise AgentError(f"{_name(wanted)} is not there any more")
+
+
+def _name(wanted: Log) -> str:
+    return f"segment {wanted.segment} of {wanted.topic}-{wanted.partition} in {wanted.log_dir}"
 
 
 def _columns(partition: Partition, segment: Segment, position: int, batches: Batches) -> pa.RecordBatch:

@@ -1,5 +1,6 @@
 """Talk to agents. Every call has a deadline; whatever goes wrong on the way is an AgentError that names the address."""
 
+import logging
 import threading
 from collections.abc import Iterator
 from typing import TypeVar
@@ -10,11 +11,19 @@ import pyarrow.flight as flight
 from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
 from streaming.errors import AgentError
 
+log = logging.getLogger(__name__)
+
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
 
 STREAM_SECONDS = 60.0
 """How long it may take to stream a range."""
+
+SCAN_SECONDS = 3600.0
+"""How long it may take to stream the batches of a segment, at the pace at which they are taken."""
+
+_WRONG = (flight.FlightError, pa.ArrowException, OSError)
+"""What Arrow raises when a call fails."""
 
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -48,21 +57,25 @@ class AgentClient:
         """All rows of a range (`streaming.rows.EVENTS`), and tell the agent that they arrived."""
         try:
             table = self._open().do_get(flight.Ticket(b"events " + asked.encode()), _options(STREAM_SECONDS)).read_all()
-        except (flight.FlightError, pa.ArrowException) as error:
+        except _WRONG as error:
             raise self._failed(error) from error
-        self._call("received", asked.encode(), ANSWER_SECONDS)
+        try:
+            self._call("received", asked.encode(), ANSWER_SECONDS)
+        except AgentError as error:
+            # the rows are here and have to be handed on: the agent may have heard of it. If it has not, it sends them again
+            log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
 
     def logs(self) -> list[Log]:
         """All segments that it can scan."""
         return self._ask("logs", b"{}", Logs, STREAM_SECONDS).logs
 
-    def batches(self, log: Log) -> Iterator[pa.RecordBatch]:
+    def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
         """The record batches of a segment, scanned now (`streaming.rows.BATCHES`)."""
         try:
-            for chunk in self._open().do_get(flight.Ticket(b"batches " + log.encode())):
+            for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), _options(SCAN_SECONDS)):
                 yield chunk.data
-        except (flight.FlightError, pa.ArrowException) as error:
+        except _WRONG as error:
             raise self._failed(error) from error
 
     def _ask(self, action: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
@@ -71,7 +84,7 @@ class AgentClient:
     def _call(self, action: str, body: bytes, seconds: float) -> bytes:
         try:
             (result,) = self._open().do_action(flight.Action(action, body), _options(seconds))
-        except (flight.FlightError, pa.ArrowException, ValueError) as error:
+        except (*_WRONG, ValueError) as error:
             raise self._failed(error) from error
         return bytes(result.body.to_pybytes())
 

@@ -40,7 +40,11 @@ class Hello(Message):
 
 @dataclass(frozen=True, slots=True)
 class Status(Message):
-    """What an agent is and how far it has come. ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read."""
+    """What an agent is and how far it has come.
+
+    ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there when
+    the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal.
+    """
 
     agent: str
     version: str
@@ -56,19 +60,30 @@ class Status(Message):
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest(Message):
-    """How far does a budget reach? ``journal`` and ``after`` are the end of the last plan ("" and -1 before the first); ``budget`` in bytes of logs, None
-    for all there is; ``wait_ms``: how long to wait where there is nothing new."""
+    """How far does a budget reach?
+
+    ``run``: what received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the first);
+    ``budget``: bytes of logs, None for all there is; ``wait_ms``: how long to wait where there is nothing new.
+    """
 
     consumer: str
+    run: str
     journal: str
     after: int
     budget: int | None
     wait_ms: int
 
 
+NOT_BEGUN = -1
+"""``seq`` of a plan for a consumer whose beginning is not published yet: say hello, or ask again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan(Message):
-    """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning. ``again``: something before ``after`` has not arrived."""
+    """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning.
+
+    ``again``: nothing new, but something before it has not arrived.
+    """
 
     agent: str
     journal: str
@@ -79,9 +94,15 @@ class Plan(Message):
 
 @dataclass(frozen=True, slots=True)
 class Range(Message):
-    """A ticket: the events of ``journal`` up to ``upto`` behind ``after``, which is ``after_total`` bytes; -1 for the consumer's own beginning."""
+    """A ticket: the events of ``journal`` behind ``after``, which is ``after_total`` bytes, up to ``upto``.
+
+    An ``after`` of -1 stands for the consumer's own beginning.
+
+    ``run`` names one run of the consumer's query. What an earlier run received may never have been committed, so it does not count.
+    """
 
     consumer: str
+    run: str
     journal: str
     after: int
     after_total: int
@@ -90,9 +111,10 @@ class Range(Message):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Message):
-    """Spark will not ask again for what lies up to ``seq``."""
+    """The micro-batch that ends at ``seq`` is committed: what ``run`` received up to there will not be asked for again."""
 
     consumer: str
+    run: str
     journal: str
     seq: int
 
@@ -119,4 +141,7 @@ class Logs(Message):
     def decode(cls, data: bytes) -> Self:
         """From JSON, see `Message.decode`."""
         plain: list[Any] = super(Logs, cls).decode(data).logs
-        return cls([Log(**each) for each in plain])
+        try:
+            return cls([Log(**each) for each in plain])
+        except TypeError as error:
+            raise AgentError(f"not a message of kind {cls.__name__}: {error}") from error

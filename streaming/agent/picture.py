@@ -22,5 +22,7 @@ def picture(beat: Event, log_dirs: Iterable[LogDir], tails: Iterable[Tail], clus
         log = tail.place.log
         leader, leader_epoch = cluster.leader(log)
         log_start = max(tail.log_start, starts.get((tail.partition.log_dir.path, log.topic, log.partition), -1))
-        rows.append(tail.event(Kind.BEAT, log_start_offset=log_start, leader=leader, leader_epoch=leader_epoch))
+        # a backlog that was read since the beat was told lies behind this row, and may not have been folded yet
+        settled = beat.settled and tail.place.settled
+        rows.append(tail.event(Kind.BEAT, settled=settled, log_start_offset=log_start, leader=leader, leader_epoch=leader_epoch))
     return [*rows, Event(kind=Kind.BEAT_END, settled=beat.settled)]

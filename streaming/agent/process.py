@@ -6,14 +6,18 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from streaming.agent.cluster import ClusterView
+from streaming.agent.descriptors import raise_limit
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
-from streaming.disk.logdirs import open_log_dirs
-from streaming.errors import JournalError, UsageError
+from streaming.disk.logdirs import open_log_dirs, refuse_inside
+from streaming.errors import JournalBusyError, UsageError
 from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
@@ -24,15 +28,19 @@ log = logging.getLogger(__name__)
 
 TRIM_EVERY_MS = 10_000
 
-JOURNAL_WAIT_SECONDS = 10.0
-"""How long to wait for a journal that is held: the agent of a killed job ends when it notices."""
+BACKLOG_PAUSE_SECONDS = 0.5
+"""A backlog is read at most half of the time, so that the broker's disk is not kept busy by it; no pause is longer than this."""
 
+JOURNAL_WAIT_SECONDS = 10.0
+"""How long a child waits for a journal that is held: the agent of a job that was killed ends when it notices."""
+
+_JOURNAL_POLL_SECONDS = 0.1
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What an agent is told. ``address_file`` gets the address it listens on once it does; ``child``: end when standard input does."""
+    """What an agent is told. ``child``: print the address on standard output once it listens, and end when standard input does."""
 
     name: str
     log_dirs: tuple[Path, ...]
@@ -40,7 +48,6 @@ class AgentOptions:
     listen: Address
     beat_ms: int
     bounds: Bounds
-    address_file: Path | None
     child: bool
 
 
@@ -53,24 +60,29 @@ def serve(options: AgentOptions) -> None:
     """Run an agent until it is told to stop.
 
     Raises:
-        UsageError: the log dirs, the address or the journal cannot be used.
+        UsageError: the log dirs or the address cannot be used.
+        JournalError: the journal cannot be used.
     """
     if options.listen.host not in _LOOPBACK:
         raise UsageError(f"--listen {options.listen}: an agent without TLS serves loopback addresses only, such as 127.0.0.1:8815")
     log_dirs = open_log_dirs(options.log_dirs)
-    journal = _open_journal(options.journal, log_dirs[0].cluster_id)
+    refuse_inside(options.journal, log_dirs, "--journal")
+    raise_limit()
     stop, wake = threading.Event(), threading.Event()
+    _end_at(stop, wake, child=options.child)
+    journal = _open_journal(options.journal, log_dirs[0].cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
+    if journal is None:
+        return
     consumers, cluster = Consumers(journal, now_ms), ClusterView(log_dirs)
     watcher = Watcher(log_dirs, journal, cluster, now_ms, beat_ms=options.beat_ms, attached=consumers.any())
     structure = Structure(log_dirs, wake.set)
     server = _listen(Service(options.name, journal, consumers, watcher, cluster, wake), options.listen)
-    _end_at(stop, wake, child=options.child)
     structure.start()
-    address = f"{options.listen.host}:{server.port}"
-    if options.address_file is not None:
-        _write_address(options.address_file, address)
+    address = str(Address(options.listen.host, server.port))
     log.info("agent listens", extra={"address": address, "journal": journal.id, "agent": options.name})
     try:
+        if options.child:
+            _tell_parent(address)
         _watch(watcher, structure, consumers, options.bounds, stop, wake)
     finally:
         server.shutdown()
@@ -84,37 +96,36 @@ def _watch(
 ) -> None:
     next_trim = 0
     while not stop.is_set():
+        begun = time.monotonic()
         more = watcher.turn(structure.take())
         if now_ms() >= next_trim:
             consumers.trim(bounds)
             next_trim = now_ms() + TRIM_EVERY_MS
-        if not more:
+        if more:
+            stop.wait(min(time.monotonic() - begun, BACKLOG_PAUSE_SECONDS))
+        else:
             wake.wait(LOOK_MS / 1000)
             wake.clear()
 
 
-def _open_journal(directory: Path, cluster_id: str) -> Journal:
-    deadline = time.monotonic() + JOURNAL_WAIT_SECONDS
-    while True:
+def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, seconds: float) -> Journal | None:
+    """The journal, waited for if it is held; None if the agent was told to stop meanwhile."""
+    deadline = time.monotonic() + seconds
+    while not stop.is_set():
         try:
             return Journal(directory, cluster_id, now_ms)
-        except JournalError as error:
-            if "held by another agent" not in str(error) or time.monotonic() > deadline:
+        except JournalBusyError:
+            if time.monotonic() >= deadline:
                 raise
-            time.sleep(0.1)
+            stop.wait(_JOURNAL_POLL_SECONDS)
+    return None
 
 
 def _listen(service: Service, listen: Address) -> AgentServer:
     try:
         return AgentServer(service, listen)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(f"cannot listen on {listen}: {error}; name another address with --listen") from error
-
-
-def _write_address(path: Path, address: str) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(address)
-    temporary.replace(path)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"cannot listen on {listen} ({error}): end what uses it, or name another address with --listen") from error
 
 
 def _end_at(stop: threading.Event, wake: threading.Event, *, child: bool) -> None:
@@ -130,7 +141,14 @@ def _end_at(stop: threading.Event, wake: threading.Event, *, child: bool) -> Non
         threading.Thread(target=_wait_for_parent, args=(end,), daemon=True, name="parent").start()
 
 
-def _wait_for_parent(end: threading.Event | object) -> None:
+def _wait_for_parent(end: Callable[[], None]) -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass  # the parent says nothing; the pipe closes with it, however it ends
-    end()  # type: ignore[operator]
+    end()
+
+
+def _tell_parent(address: str) -> None:
+    try:
+        os.write(sys.stdout.fileno(), f"{address}\n".encode())
+    except BrokenPipeError:
+        log.debug("the parent has ended")  # as the end of standard input tells as well

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 import streaming
+from streaming.agent.arrivals import Arrivals, Loss
 from streaming.agent.cluster import ClusterView
-from streaming.agent.messages import Committed, Hello, Plan, PlanRequest, Range, Status
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range, Status
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
 from streaming.errors import AgentError
@@ -19,9 +20,6 @@ from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.locate import StartFrom
 from streaming.watcher.watcher import Beginning, Watcher
 
-BEGINNING_SECONDS = 2.0
-"""How long a hello waits for its answer: less than a client waits."""
-
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 
 
@@ -29,8 +27,9 @@ _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "la
 class Service:
     """One agent. Called from the threads of the Flight server.
 
-    An agent remembers for each consumer how far it has received everything, and plans from there: what a read lost on its way, or an agent that was away
-    could not send, is planned again.
+    A consumer's place is what its Spark job has committed of what arrived. From there every range is sent, however far the plans have gone:
+    what a read lost on its way, or an agent that was away could not send, comes again with the next range. Only what the run of a query
+    received itself counts as arrived when it commits: a micro-batch that is run again may find the agent away and go without its rows.
     """
 
     name: str
@@ -39,11 +38,15 @@ class Service:
     watcher: Watcher
     cluster: ClusterView
     wake: threading.Event
-    _lock: threading.Lock = field(default_factory=threading.Lock)  # protects _begun
-    _begun: dict[str, threading.Event] = field(default_factory=dict)  # of consumers whose beginning is being published
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    born: int = field(init=False)  # end of the journal when this process took it up
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "born", self.journal.end().seq)
 
     def status(self) -> Status:
         """What this agent is and how far it has come."""
+        caught_up = self.watcher.caught_up  # first: the end then holds the beat that tells it
         end = self.journal.end()
         dirs = self.watcher.log_dirs
         return Status(
@@ -54,7 +57,7 @@ class Service:
             brokers=sorted({log_dir.broker for log_dir in dirs}),
             unreadable_metadata=self.cluster.unreadable(),
             logs=len(self.watcher.tails()),
-            caught_up=self.watcher.caught_up,
+            caught_up=caught_up,
             seq=end.seq,
             total=end.total,
         )
@@ -63,39 +66,51 @@ class Service:
         """A consumer starts: one that this journal has never heard of gets the logs published from where it wants them.
 
         Raises:
-            AgentError: that is not done yet; the consumer may say hello again.
+            AgentError: there is no such start.
         """
-        if self.consumers.hello(hello.consumer):
+        if hello.start_from not in _STARTS:
+            raise AgentError(f"no such start: {hello.start_from!r}; there are {', '.join(_STARTS)}")
+        beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
+        if not hello.consumer:
+            self._greet_reader(beginning)
+        elif self.consumers.hello(hello.consumer):
             self.watcher.greet()
-            self.wake.set()
-            return self.status()
-        with self._lock:
-            begun = self._begun.get(hello.consumer)
-            if begun is None:
-                beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
-                begun = self._begun[hello.consumer] = self.watcher.begin(beginning, lambda: self.consumers.enrol(hello.consumer))
+        elif not self.arrivals.begins(hello.consumer):
+            begun = self.watcher.begin(beginning, lambda: self.consumers.enrol(hello.consumer))
+            self.arrivals.note_beginning(hello.consumer, begun)
         self.wake.set()
-        if not begun.wait(BEGINNING_SECONDS):
-            raise AgentError("the beginning of the logs is being looked for: this consumer has to wait")
-        with self._lock:
-            self._begun.pop(hello.consumer, None)
         return self.status()
 
+    def _greet_reader(self, beginning: Beginning) -> None:
+        """One without an id takes what the journal keeps, which is nothing before the first reader."""
+        if self.consumers.any() or self.watcher.tails():
+            self.watcher.greet()
+        else:
+            self.watcher.begin(beginning)
+
     def plan(self, request: PlanRequest) -> Plan:
-        """How far ``request.budget`` bytes reach. A consumer without a name plans from what it asks for."""
+        """How far ``request.budget`` bytes reach. A consumer without an id plans from what it asks for."""
         same = request.journal == self.journal.id
         if same and request.after > self.journal.end().seq:
             self.journal.renew()
-            self.hello(Hello(request.consumer, "earliest", resumed=True))
-            same = False
-        received = self.consumers.streamed(request.consumer)
-        planned = request.after if same else self.consumers.committed(request.consumer) or 0
-        after = planned if received is None else min(planned, received)
+            return self._not_begun()
+        committed = self.consumers.committed(request.consumer)
+        if committed is None and request.consumer:
+            return self._not_begun()
+        planned = request.after if same else committed or 0
+        after = planned
+        if committed is not None:
+            after = min(planned, max(committed, self.arrivals.upto(request.consumer, request.run, self.journal.id)))
         mark = self._reach(after, request)
         if mark.seq > planned:
             return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False)
+        if not same:
+            return self._not_begun()
         mark = self.journal.at(planned)
         return Plan(self.name, self.journal.id, mark.seq, mark.total, again=after < planned)
+
+    def _not_begun(self) -> Plan:
+        return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)
 
     def _reach(self, after: int, request: PlanRequest) -> Mark:
         deadline = time.monotonic() + request.wait_ms / 1000
@@ -108,36 +123,53 @@ class Service:
         """The rows of a range; none if the journal it speaks of is no more."""
         if asked.journal != self.journal.id:
             return EVENTS.empty_table()
-        own = self.consumers.committed(asked.consumer)
-        received = self.consumers.streamed(asked.consumer)
-        after = asked.after if asked.after >= 0 else own or 0
-        if received is not None:
-            after = min(after, received)
+        committed = self.consumers.committed(asked.consumer)
+        after = max(0, asked.after) if committed is None else committed if asked.after < 0 else min(asked.after, committed)
         rows = self.journal.read(after, asked.upto)
-        beats = [seq for seq, event in rows if event.kind is Kind.BEAT]
+        drawn = self._beat_to_draw(rows)
         expanded = [
             (seq, picture(event, self.watcher.log_dirs, self.watcher.tails(), self.cluster) if event.kind is Kind.BEAT else [event])
             for seq, event in rows
-            if event.kind is not Kind.BEAT or seq == beats[-1]  # a full picture replaces the ones before it
+            if event.kind is not Kind.BEAT or seq == drawn
         ]
-        return events_table(self.name, self.journal.id, [*self._trimmed(asked, after), *expanded])
+        return events_table(self.name, self.journal.id, [*self._forgotten(asked, after), *expanded])
 
-    def _trimmed(self, asked: Range, after: int) -> list[tuple[int, list[Event]]]:
+    def _beat_to_draw(self, rows: list[tuple[int, Event]]) -> int:
+        """One full picture replaces all others of a range: the last one that tells that the backlog was read, else the last one.
+
+        One that an earlier process told is not drawn: this one may not know every log yet, and tells another as soon as it does.
+        """
+        beats = [(event.settled, seq) for seq, event in rows if event.kind is Kind.BEAT and seq > self.born]
+        return max(beats)[1] if beats else -1
+
+    def _forgotten(self, asked: Range, after: int) -> list[tuple[int, list[Event]]]:
         """What was forgotten although this consumer had not had it: it was away for longer than the journal waits."""
         trimmed = self.journal.trimmed()
-        if trimmed.seq <= after or asked.after < 0:
+        if trimmed.seq <= after:
             return []
-        lost = max(0, trimmed.total - asked.after_total)
+        if 0 <= asked.after < trimmed.seq:
+            loss = Loss(trimmed.seq, max(0, trimmed.total - asked.after_total))
+            self.arrivals.note_loss(asked.consumer, loss)
+        else:  # the range that was to tell it did not arrive
+            known = self.arrivals.loss(asked.consumer)
+            if known is None or known.seq <= after:
+                return []
+            loss = known
         broker = self.watcher.log_dirs[0].broker
-        return [(trimmed.seq, [Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=lost)])] if lost else []
+        told = Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.size)
+        return [(loss.seq, [told])] if loss.size else []
 
     def received(self, asked: Range) -> None:
-        """A consumer has all rows of a range."""
+        """A run of a consumer's query has all rows of a range."""
         if asked.journal == self.journal.id:
-            own = self.consumers.committed(asked.consumer)
-            self.consumers.note_streamed(asked.consumer, asked.after if asked.after >= 0 else own or 0, asked.upto)
+            self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
 
     def committed(self, message: Committed) -> None:
-        """Spark will not ask again for what lies before."""
-        if message.journal == self.journal.id:
-            self.consumers.note_committed(message.consumer, message.seq)
+        """A micro-batch is committed: what its run received will not be asked for again."""
+        if message.journal != self.journal.id:
+            return
+        before = self.consumers.committed(message.consumer)
+        upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))
+        if before is not None and upto > before:
+            self.consumers.note_streamed(message.consumer, before, upto)
+            self.consumers.note_committed(message.consumer, upto)

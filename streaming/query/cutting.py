@@ -1,11 +1,15 @@
-"""Cut a range that is published again at exactly the offset up to which it has been counted."""
+"""What only the single batches of a range that is published again can tell: where to cut it, and where it parts from what was counted."""
 
+import logging
 from dataclasses import fields, replace
 from typing import Any
 
-from streaming.kafka.detail import sums_from
+from streaming.errors import FormatError
+from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.sums import Sums
 from streaming.rows import EventRow
+
+log = logging.getLogger(__name__)
 
 _SUMMED = tuple(field.name for field in fields(Sums) if field.name not in ("leader_epoch", "next_offset"))
 
@@ -14,9 +18,28 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
     """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
     if row.detail is None:
         return None
-    sums = sums_from(row.detail, offset)
+    try:
+        sums = sums_from(row.detail, offset)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
     if sums is not None:
         return replace(row, **{name: getattr(sums, name) for name in _SUMMED})
     values = ((name, getattr(row, name)) for name in _SUMMED)
     nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
     return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1})
+
+
+def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:
+    """The first offset of an append that was written in a later epoch than ``leader_epoch``; None if the row does not tell."""
+    if row.detail is None:
+        return None
+    try:
+        return first_offset_above(row.detail, leader_epoch)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+
+
+def _not_understood(row: EventRow, error: FormatError) -> None:
+    log.error("batches of a range are not understood", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq, "error": str(error)})

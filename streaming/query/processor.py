@@ -1,21 +1,23 @@
 """The stateful processor: one shard a key, one value a shard. Everything that counts happens in `streaming.rules`."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from streaming.query.cutting import cut
+from streaming.query.cutting import cut, overwritten_from
 from streaming.query.state import ShardState
 from streaming.rows import EVENTS, SHARD, STATES, EventRow
 from streaming.rules.fold import Changed, ShardFold
+from streaming.rules.log_state import LogKey
 
 _STATE = StructType([StructField("logs", BinaryType())])
+_SHOWN_NAMES = [name for name in STATES.names if name not in ("change", SHARD)]
+_SHOWN = attrgetter(*_SHOWN_NAMES)
 _LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
-_EXTRA = ("journal", "seq", "departed")
 
 
 class ShardProcessor(StatefulProcessor):
@@ -31,13 +33,15 @@ class ShardProcessor(StatefulProcessor):
         (shard,) = key
         kept = self._state.get()
         before = ShardState(None if kept is None else bytes(kept[0]))
-        fold = ShardFold(int(shard), find=before.find, known=before.known, cut=cut)
-        fold.fold(row for frame in rows for row in _event_rows(frame))
+        fold = ShardFold(int(shard), before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
+        events = [row for frame in rows for row in _event_rows(frame)]
+        before.load(LogKey(row.broker, row.topic, row.partition, row.topic_id) for row in events)
+        fold.fold(events)
         changes = list(fold.changes())
-        if fold.touched:
-            self._state.update((before.updated(fold.touched),))
+        if fold.touched or fold.marks != before.marks:
+            self._state.update((before.updated(fold.touched, fold.marks),))
         if changes:
-            yield pd.DataFrame([_state_row(change, int(shard)) for change in changes], columns=STATES.names)
+            yield _state_rows(changes, int(shard))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -51,8 +55,8 @@ def _event_rows(frame: pd.DataFrame) -> Iterator[EventRow]:
     return (EventRow(*values) for values in zip(*columns, strict=True))
 
 
-def _state_row(changed: Changed, shard: int) -> dict[str, Any]:
-    row = asdict(changed.state)
-    for name in _EXTRA:
-        del row[name]
-    return {"change": str(changed.change), **row, SHARD: shard}
+def _state_rows(changes: Sequence[Changed], shard: int) -> pd.DataFrame:
+    columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
+    values = dict(zip(_SHOWN_NAMES, map(list, columns), strict=True))
+    # without a copy pandas leaves the columns as they are instead of gathering them by type, which Spark would undo
+    return pd.DataFrame({"change": [str(changed.change) for changed in changes], **values, SHARD: [shard] * len(changes)}, copy=False)

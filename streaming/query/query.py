@@ -3,14 +3,22 @@
 from collections.abc import Callable
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from streaming.errors import SegtailError
+from streaming.query.failure import reason
 from streaming.query.processor import ShardProcessor
 from streaming.rows import SHARD, STATES
 
 QUERY_NAME = "segtail"
+
+
+class FoldError(SegtailError):
+    """A micro-batch could not be folded."""
 
 
 def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> DataStreamWriter:
@@ -23,6 +31,11 @@ def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> Dat
     )
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
-        sink(batch.toArrow(), batch_id)
+        try:
+            states = batch.toArrow()
+        except (PySparkException, Py4JError) as error:
+            # not with its whole text: Spark takes that apart with regular expressions, on which its thread runs out of stack
+            raise FoldError(reason(str(error))) from None
+        sink(states, batch_id)
 
     return states.writeStream.queryName(QUERY_NAME).outputMode("update").foreachBatch(deliver)

@@ -24,9 +24,10 @@ class LogKey:
 class LogState:
     """One log. Columns and units as in `streaming.rows.STATES`; besides:
 
-    ``journal`` and ``seq`` name the last row folded, so that one that comes again is known; ``departed`` says that the log has left its
-    broker and only its share of the topic's counters counts; ``log_end_offset`` is the next offset to fold: what lies before it has been
-    counted.
+    ``log_end_offset`` is the next offset to fold: what lies before it has been counted. ``journal`` is the one whose ranges it was counted
+    from. ``departed`` says that the log has left its broker and only its share of the topic's counters counts. ``stopped_at`` is the
+    offset of the last flaw behind which the log was not read on, -1 none; what lies behind it is counted as skipped up to position
+    ``stopped_end``.
     """
 
     agent: str
@@ -36,7 +37,6 @@ class LogState:
     topic_id: str
     log_dir: str = ""
     journal: str = ""
-    seq: int = -1
     departed: bool = False
     settled: bool = False
     log_start_offset: int = -1
@@ -58,6 +58,8 @@ class LogState:
     share_batch_bytes_buckets: tuple[int, ...] = _NO_BYTES_BUCKETS
     share_batch_records_buckets: tuple[int, ...] = _NO_RECORDS_BUCKETS
     share_records: int = 0
+    stopped_at: int = -1
+    stopped_end: int = -1
 
     @property
     def key(self) -> LogKey:
@@ -76,7 +78,7 @@ class LogState:
 
 
 _STAYS = (
-    *("agent", "broker", "topic", "partition", "topic_id", "journal", "seq", "skipped_bytes"),
+    *("agent", "broker", "topic", "partition", "topic_id", "journal", "skipped_bytes"),
     *(field.name for field in fields(LogState) if field.name.startswith("share_")),
 )
 

@@ -1,8 +1,7 @@
 """What one row does to one log: every byte is counted once, or counted as skipped.
 
-A row may come again (a read that died, a replayed micro-batch), and the same bytes may come in another row (a journal made anew, a second
-job that begins further back). The first is known by (journal, seq), the second by the offset: what lies before ``log_end_offset`` has been
-counted.
+The same bytes may come in another row (a journal made anew, a second job that begins further back): what lies before ``log_end_offset`` has
+been counted. A row that comes again as it was never gets here (`streaming.rules.fold.Mark`).
 """
 
 import logging
@@ -13,71 +12,32 @@ from streaming.rules.log_state import LogState, new_log
 
 log = logging.getLogger(__name__)
 
-
-def repeated(state: LogState, row: EventRow) -> bool:
-    """Whether this very row has been folded before."""
-    return row.journal == state.journal and row.seq <= state.seq
+_SHARES = ("share_codec_bytes", "share_batch_bytes_buckets", "share_batch_records_buckets", "share_records")
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
     """A log is watched from ``row.next_offset`` on; for one that is known that changes nothing but where it lies."""
     if state is None:
-        return replace(new_log(row, row.next_offset), journal=row.journal, seq=row.seq)
+        return replace(new_log(row, row.next_offset), journal=row.journal)
     if state.departed:
-        back = replace(new_log(row, row.next_offset), journal=row.journal, seq=row.seq, skipped_bytes=state.skipped_bytes)
+        back = replace(new_log(row, row.next_offset), journal=row.journal, skipped_bytes=state.skipped_bytes)
         return replace(back, **{name: getattr(state, name) for name in _SHARES})
-    # journal and seq stay: by them the first append of another journal shows whether a hole lies before it
-    return replace(state, agent=row.agent, log_dir=row.log_dir, settled=state.settled or row.settled)
-
-
-_SHARES = ("share_codec_bytes", "share_batch_bytes_buckets", "share_batch_records_buckets", "share_records")
+    # a journal that begins behind what was counted is not taken over yet: by that its first append shows the hole before it
+    journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
+    return replace(_noted(state, row), journal=journal)
 
 
 def appended(state: LogState, row: EventRow) -> LogState:
     """Whole batches were appended: count those that have not been. The row must not straddle ``log_end_offset``."""
-    after = _seen(state, row)
     if row.next_offset <= state.log_end_offset:
-        return after
-    if row.base_offset > state.log_end_offset and row.journal != state.journal:
-        # another journal begins behind what was counted; inside one journal the agent itself says what it skips
-        after = after.skipped("agent_lost", _density(row) * (row.base_offset - state.log_end_offset))
-    return _count(after, row)
+        return _seen(state, row)
+    return counted(_with_hole(state, row), row)
 
 
-def straddles(state: LogState, row: EventRow) -> bool:
-    """Whether a part of the row's batches has been counted and a part has not."""
-    return row.base_offset < state.log_end_offset < row.next_offset
-
-
-def lost(state: LogState, row: EventRow) -> LogState:
-    """The row straddles what was counted and cannot be cut: its later part is known to be missing, by the mean size of an offset."""
-    log.error("a range that straddles what was counted cannot be cut", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq})
-    return replace(_seen(state, row), log_end_offset=row.next_offset).skipped("agent_lost", _part(row, state.log_end_offset))
-
-
-def _seen(state: LogState, row: EventRow) -> LogState:
-    return replace(
-        state,
-        agent=row.agent,
-        log_dir=row.log_dir,
-        journal=row.journal,
-        seq=row.seq,
-        settled=state.settled or row.settled,
-        last_append_ms=max(state.last_append_ms, row.seen_at),
-    )
-
-
-def _density(row: EventRow) -> int:
-    return row.bytes // max(1, row.next_offset - row.base_offset)
-
-
-def _part(row: EventRow, offset: int) -> int:
-    return row.bytes * (row.next_offset - offset) // max(1, row.next_offset - row.base_offset)
-
-
-def _count(state: LogState, row: EventRow) -> LogState:
-    counted = replace(
-        state,
+def counted(state: LogState, row: EventRow) -> LogState:
+    """All of the row's batches are new."""
+    after = replace(
+        _seen(state, row),
         log_end_offset=row.next_offset,
         log_epoch=row.log_epoch if row.log_epoch >= 0 else state.log_epoch,
         max_timestamp_ms=max(state.max_timestamp_ms, row.max_timestamp),
@@ -87,9 +47,9 @@ def _count(state: LogState, row: EventRow) -> LogState:
         old_format_batches=state.old_format_batches + row.old_format_batches,
     )
     if row.leads == 0:
-        return counted
+        return after
     return replace(
-        counted,
+        after,
         share_codec_bytes=_add(state.share_codec_bytes, row.codec_bytes),
         share_batch_bytes_buckets=_add(state.share_batch_bytes_buckets, row.batch_bytes_buckets),
         share_batch_records_buckets=_add(state.share_batch_records_buckets, row.batch_records_buckets),
@@ -101,42 +61,100 @@ def _add(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
+def straddles(state: LogState, row: EventRow) -> bool:
+    """Whether a part of the row's batches has been counted and a part has not."""
+    return row.base_offset < state.log_end_offset < row.next_offset
+
+
+def lost(state: LogState, row: EventRow) -> LogState:
+    """The row straddles what was counted and cannot be cut: its later part is known to be missing, by the mean size of an offset."""
+    log.error("a range that straddles what was counted cannot be cut", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq})
+    missed = _part(row, state.log_end_offset)
+    epoch = row.log_epoch if row.log_epoch >= 0 else state.log_epoch
+    return replace(_seen(state, row), log_end_offset=row.next_offset, log_epoch=epoch).skipped("agent_lost", missed)
+
+
+def overwrites(state: LogState, row: EventRow) -> bool:
+    """Whether the row holds what was written in the place of something that was counted: leader epochs only rise along a log.
+
+    The event of that truncation was lost with another journal.
+    """
+    return row.base_offset < state.log_end_offset and 0 <= state.log_epoch < row.log_epoch
+
+
+def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
+    """The log was cut off at ``offset`` and nobody told; how many bytes went is not known."""
+    log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
+    return replace(state, log_end_offset=offset, truncations=state.truncations + 1)
+
+
+def _seen(state: LogState, row: EventRow) -> LogState:
+    return replace(_noted(state, row), journal=row.journal, last_append_ms=max(state.last_append_ms, row.seen_at))
+
+
+def _noted(state: LogState, row: EventRow) -> LogState:
+    return replace(state, agent=row.agent, log_dir=row.log_dir, settled=state.settled or row.settled)
+
+
+def _with_hole(state: LogState, row: EventRow) -> LogState:
+    """Another journal begins behind what was counted; inside one journal the agent itself says what it skips."""
+    missing = row.base_offset - state.log_end_offset
+    if missing <= 0 or row.journal == state.journal:
+        return state
+    return state.skipped("agent_lost", missing * row.bytes // max(1, row.next_offset - row.base_offset))
+
+
+def _part(row: EventRow, offset: int) -> int:
+    return row.bytes * (row.next_offset - offset) // max(1, row.next_offset - row.base_offset)
+
+
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was cut off at ``row.next_offset``; what was counted stays counted, what comes in its place is counted anew."""
+    # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
+    end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     return replace(
         _noted(state, row),
-        log_end_offset=min(state.log_end_offset, row.next_offset),
+        log_end_offset=end,
         truncations=state.truncations + 1,
         truncated_bytes=state.truncated_bytes + row.bytes,
+        stopped_at=-1,
     )
 
 
 def skipped(state: LogState, row: EventRow) -> LogState:
     """Bytes that the agent will never deliver; of those before ``log_end_offset`` this fold has had its own."""
-    after = _noted(state, row)
-    if row.next_offset < state.log_end_offset:
-        return after
+    if row.base_offset == row.next_offset:
+        return _behind_flaw(_noted(state, row), row)
+    if row.next_offset <= state.log_end_offset:
+        return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
-    return replace(after, log_end_offset=row.next_offset).skipped(row.reason, missed)
+    after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
+    return after.skipped(row.reason, missed)
+
+
+def _behind_flaw(state: LogState, row: EventRow) -> LogState:
+    """Bytes behind a flaw, of which nobody knows the offsets: positions tell which of them have been counted."""
+    before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
+    fresh = max(0, row.end_position - before)
+    return replace(state, stopped_at=row.next_offset, stopped_end=before + fresh).skipped(row.reason, fresh)
 
 
 def corrupt(state: LogState, row: EventRow) -> LogState:
-    """The log is not read on: nothing more will come of its first backlog either."""
-    return replace(_noted(state, row), corrupt_batches=state.corrupt_batches + 1, settled=True)
+    """The log is not read on: nothing more will come of its first backlog either. Another journal tells the same flaw again."""
+    after = replace(_noted(state, row), settled=True)
+    if row.next_offset == state.stopped_at:
+        return after
+    return replace(after, corrupt_batches=state.corrupt_batches + 1, stopped_at=row.next_offset, stopped_end=row.start_position)
 
 
 def pictured(state: LogState, row: EventRow) -> LogState:
-    """One log of a full picture: never counters, never offsets that are read."""
+    """One log of a full picture: never counters, never offsets that are read.
+
+    The picture is drawn when it is read, so its log start may already lie behind what has been folded.
+    """
     return replace(
-        state,
-        agent=row.agent,
-        log_dir=row.log_dir,
-        settled=state.settled or row.settled,
-        log_start_offset=row.log_start_offset,
+        _noted(state, row),
+        log_start_offset=min(row.log_start_offset, state.log_end_offset),
         leader=row.leader,
         leader_epoch=row.leader_epoch,
     )
-
-
-def _noted(state: LogState, row: EventRow) -> LogState:
-    return replace(state, journal=row.journal, seq=row.seq)

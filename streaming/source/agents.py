@@ -49,11 +49,15 @@ def _asked(address: str, question: Callable[[AgentClient], _Answer]) -> _Answer 
         return None
 
 
-def read_range(options: SourceOptions, agent: str, asked: Range) -> pa.Table | None:
-    """All rows of a range, tried again for a while; None if the agent stays away. It knows then that nothing has arrived, and plans it again."""
+def read_range(options: SourceOptions, agent: str, asked: Range, last_at: str | None) -> pa.Table | None:
+    """All rows of a range, tried again for a while; None if the agent stays away. It knows what has arrived, and sends the rest later.
+
+    Args:
+        last_at: where the agent was last, which is tried first; it may have come back at another address.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        for address in options.addresses():
+        for address in sorted(options.addresses(), key=lambda address: address != last_at):
             try:
                 if client(address).status().agent == agent:
                     return client(address).read(asked)

@@ -1,14 +1,14 @@
 """The stream's offset: for each agent how far its journal has been planned. All arithmetic on offsets is here, without Spark or network.
 
-An offset is JSON, compared by Spark as text, so its keys are always in the same order. ``seq`` is the last event planned and ``total`` the log bytes up to it
-since the journal began; ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
+An offset is JSON, compared by Spark as text, so its keys are always in the same order. ``seq`` is the last event planned and ``total`` the
+log bytes up to it since the journal began; ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streaming.agent.messages import Plan, Range
+from streaming.agent.messages import NOT_BEGUN, Plan, Range
 
 OWN_BEGINNING = -1
 """``after`` of a range that begins where the agent has begun to publish for this consumer."""
@@ -37,6 +37,8 @@ def advance(start: Offset, plans: Iterable[Plan]) -> Offset:
     """The offset after ``plans``; ``start`` itself if nothing is new. An agent without a plan stays where it is."""
     agents = parse(start)
     for plan in plans:
+        if plan.seq == NOT_BEGUN:
+            continue
         before = agents.get(plan.agent)
         turn = 0 if before is None or before.journal != plan.journal else before.turn + plan.again
         agents[plan.agent] = AgentOffset(plan.journal, plan.seq, plan.total, turn)
@@ -44,17 +46,17 @@ def advance(start: Offset, plans: Iterable[Plan]) -> Offset:
     return start if following == start else following
 
 
-def ranges(start: Mapping[str, Any], end: Mapping[str, Any], consumer: str) -> dict[str, Range]:
-    """What each agent has to deliver between two offsets."""
+def ranges(start: Mapping[str, Any], end: Mapping[str, Any], consumer: str, run: str) -> dict[str, Range]:
+    """What each agent has to deliver between two offsets to a run of a consumer's query."""
     before, found = parse(start), {}
     for agent, to in parse(end).items():
         since = before.get(agent)
         if since == to:
             continue
         if since is not None and since.journal == to.journal and since.seq <= to.seq:
-            found[agent] = Range(consumer, to.journal, since.seq, since.total, to.seq)
+            found[agent] = Range(consumer, run, to.journal, since.seq, since.total, to.seq)
         else:
-            found[agent] = Range(consumer, to.journal, OWN_BEGINNING, 0, to.seq)
+            found[agent] = Range(consumer, run, to.journal, OWN_BEGINNING, 0, to.seq)
     return found
 
 

@@ -13,9 +13,9 @@ KNOWN = ("agents", "address_file", "consumer", "start_from", "resumed", "shards"
 class SourceOptions:
     """Where the agents are, and how much a micro-batch takes.
 
-    ``agents``: addresses host:port; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id, "" for a reader that
-    holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in one micro-batch; ``wait_ms``: how
-    long an agent may wait for something new before it answers.
+    ``agents``: addresses host:port; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
+    "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
+    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers.
     """
 
     agents: tuple[str, ...]
@@ -33,9 +33,10 @@ class SourceOptions:
         if self.address_file is None:
             return self.agents
         try:
-            return (*self.agents, self.address_file.read_text().strip())
+            written = self.address_file.read_text().strip()
         except FileNotFoundError:
             return self.agents
+        return (*self.agents, written) if written else self.agents
 
 
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
@@ -52,22 +53,27 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         agents=tuple(address.strip() for address in given.get("agents", "").split(",") if address.strip()),
         address_file=Path(given["address_file"]) if "address_file" in given else None,
         consumer=given.get("consumer", ""),
-        start_from=given.get("start_from", "active"),
-        resumed=given.get("resumed", "false") == "true",
-        shards=_number(given, "shards", 64),
-        max_bytes=_number(given, "max_bytes", 128 << 20),
-        wait_ms=_number(given, "wait_ms", 0),
-        relation=given.get("relation", "events"),
+        start_from=_one_of(given, "start_from", "active", ("earliest", "active", "latest")),
+        resumed=_one_of(given, "resumed", "false", ("false", "true")) == "true",
+        shards=_number(given, "shards", 64, least=1),
+        max_bytes=_number(given, "max_bytes", 128 << 20, least=1),
+        wait_ms=_number(given, "wait_ms", 0, least=0),
+        relation=_one_of(given, "relation", "events", ("events", "batches")),
     )
     if not parsed.agents and parsed.address_file is None:
         raise UsageError("the data source segtail needs the option agents: addresses host:port, separated by commas")
-    if parsed.relation not in ("events", "batches"):
-        raise UsageError(f"option relation: {parsed.relation!r} is neither events nor batches")
     return parsed
 
 
-def _number(given: Mapping[str, str], name: str, default: int) -> int:
+def _one_of(given: Mapping[str, str], name: str, default: str, known: tuple[str, ...]) -> str:
+    value = given.get(name, default)
+    if value not in known:
+        raise UsageError(f"option {name}: {value!r} is none of {', '.join(known)}")
+    return value
+
+
+def _number(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:
     value = given.get(name, str(default))
-    if not value.isdigit():
-        raise UsageError(f"option {name}: {value!r} is not a whole number")
+    if not (value.isascii() and value.isdigit()) or int(value) < least:
+        raise UsageError(f"option {name}: {value!r} is not a whole number from {least} up")
     return int(value)

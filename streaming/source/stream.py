@@ -5,16 +5,19 @@ Nothing here raises because an agent is away, except where the user asked for ev
 """
 
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
-from streaming.agent.messages import Committed, Hello, PlanRequest, Range, Status
+from streaming.agent.client import AgentClient
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range, Status
 from streaming.errors import AgentError
 from streaming.rows import SHARDED_EVENTS
 from streaming.source import agents, offsets
@@ -27,14 +30,18 @@ ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 TASKS = 2
 """A task costs a micro-batch 40 ms whatever it reads, so agents share few."""
 
+GREET_AGAIN_SECONDS = 5.0
+"""How often an agent that is not ready is told again that a consumer waits: it may have been started anew and know nothing of it."""
+
 _POLL_SECONDS = 0.05
 
 
 @dataclass
 class Delivery(InputPartition):
-    """What one task reads: the ranges of some agents."""
+    """What one task reads: the ranges of some agents, and where these were when the ranges were planned."""
 
     ranges: dict[str, Range]
+    addresses: dict[str, str]
 
 
 class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -42,8 +49,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._run = str(uuid.uuid4())  # of this query; the reader that plans names it to those that read
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
-        self._met: set[str] = set()  # addresses that were greeted once
         self._targets: dict[str, offsets.AgentOffset] | None = None
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
@@ -60,79 +67,92 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             AgentError: an agent cannot be reached.
         """
-        answered_at = time.monotonic()
+        greeted_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._greet(addresses)
-            answers = agents.ask_all(addresses, lambda client: client.status())
+            self._greet(addresses, ())
+            answers, now = agents.ask_all(addresses, AgentClient.status), time.monotonic()
             missing = [address for address in addresses if address not in answers]
+            waiting = [address for address, answer in answers.items() if address not in self._greeted or not answer.caught_up]
             if missing or not addresses:
-                if time.monotonic() - answered_at > agents.PATIENCE_SECONDS:
+                if now - answered_at > agents.PATIENCE_SECONDS:
                     raise AgentError(f"agent at {', '.join(missing) or 'no address'} does not answer: is it running?")
-            elif self._greeted.keys() == set(addresses) and all(answer.caught_up for answer in answers.values()):
+                self._forget(missing)
+            elif not waiting:
                 self._targets = {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
                 return
             else:
-                answered_at = time.monotonic()
+                answered_at = now
+                if now - greeted_at > GREET_AGAIN_SECONDS:
+                    greeted_at = now
+                    self._forget(waiting)
             time.sleep(_POLL_SECONDS)
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
         """How far the next micro-batch goes; ``start`` itself when nothing is new."""
         if self._targets is not None and offsets.reached(start, self._targets):
             return start
-        addresses = self._options.addresses()
-        self._greet(addresses)
         known = offsets.parse(start)
+        self._greet(self._options.addresses(), known)
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._greeted))
         plans = agents.ask_all(
             self._greeted, lambda client: client.plan(self._request(known.get(self._greeted[client.address].agent), budget))
         )
-        # one that went away, or came back with another journal, is greeted again: its new journal may not know this consumer
+        # greeted again: one that went away, or that speaks for another journal now, which may not know this consumer
         self._greeted = {
-            address: status for address, status in self._greeted.items() if address in plans and plans[address].journal == status.journal
+            address: status
+            for address, status in self._greeted.items()
+            if address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN
         }
-        return offsets.advance(start, (plans[address] for address in self._greeted))
+        return offsets.advance(start, plans.values())
 
     def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
         wait_ms = self._options.wait_ms if self._targets is None else 0
-        if at is None:
-            return PlanRequest(self._options.consumer, "", -1, budget, wait_ms)
-        return PlanRequest(self._options.consumer, at.journal, at.seq, budget, wait_ms)
+        journal, after = ("", -1) if at is None else (at.journal, at.seq)
+        return PlanRequest(self._options.consumer, self._run, journal, after, budget, wait_ms)
 
     def _budget(self, limit: ReadLimit, count: int) -> int:
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _greet(self, addresses: tuple[str, ...]) -> None:
-        """Say hello to the agents that do not know yet that this consumer is there."""
-        self._greeted = {address: status for address, status in self._greeted.items() if address in addresses}
+    def _greet(self, addresses: tuple[str, ...], known: Collection[str]) -> None:
+        """Say hello to the agents that do not know yet that this consumer is there; ``known`` are those it has had something from."""
+        self._forget(set(self._greeted) - set(addresses))
         strangers = [address for address in addresses if address not in self._greeted]
-        answers = agents.ask_all(strangers, lambda client: client.hello(self._hello(client.address)))
-        self._greeted |= answers
-        self._met |= answers.keys()
+        self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(client.status().agent, known)))
 
-    def _hello(self, address: str) -> Hello:
-        return Hello(self._options.consumer, self._options.start_from, self._options.resumed or address in self._met)
+    def _forget(self, addresses: Collection[str]) -> None:
+        self._greeted = {address: status for address, status in self._greeted.items() if address not in addresses}
+
+    def _hello(self, agent: str, known: Collection[str]) -> Hello:
+        return Hello(self._options.consumer, self._options.start_from, self._options.resumed or agent in known)
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
         """The tasks of a micro-batch."""
-        found = sorted(offsets.ranges(start, end, self._options.consumer).items())
-        return [Delivery(dict(found[task::TASKS])) for task in range(min(TASKS, len(found)))]
+        found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
+        addresses = {status.agent: address for address, status in self._greeted.items()}
+        return [Delivery(dict(found[task::TASKS]), addresses) for task in range(min(TASKS, len(found)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task. An agent's whole answer is taken before a row is handed on, so that trying again repeats none."""
+        """The rows of one task. An agent's whole answer is taken before a row is handed on, so that trying again repeats none.
+
+        Raises:
+            AgentError: an agent stays away and an earlier attempt at this task may have had its rows: it must not go without them.
+        """
         assert isinstance(partition, Delivery)
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         for agent, asked in partition.ranges.items():
-            events = agents.read_range(self._options, agent, asked)
+            events = agents.read_range(self._options, agent, asked, partition.addresses.get(agent))
             if events is not None:
                 yield from with_shards(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
+            elif _attempt() > 0:
+                raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have had its rows")
 
     def commit(self, end: offsets.Offset) -> None:
-        """Tell the agents what will not be asked for again."""
+        """Tell the agents that a micro-batch is through."""
         at = offsets.parse(end)
         told = {
-            address: Committed(self._options.consumer, at[status.agent].journal, at[status.agent].seq)
+            address: Committed(self._options.consumer, self._run, at[status.agent].journal, at[status.agent].seq)
             for address, status in self._greeted.items()
             if status.agent in at
         }
@@ -140,4 +160,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
-        return {"_options": self._options, "_greeted": {}, "_met": set(), "_targets": None}
+        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_targets": None}
+
+
+def _attempt() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()

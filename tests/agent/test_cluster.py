@@ -1,0 +1,94 @@
+"""What an agent knows of its cluster."""
+
+import csv
+import shutil
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from streaming.agent.cluster import LEADER_UNKNOWN, ClusterView
+from streaming.disk.logdirs import open_log_dirs
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher.events import LogId
+from tests.builders import log_dir
+
+DATA = Path(__file__).parents[1] / "data" / "metadata"
+CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
+SEGMENT = "00000000000000000000.log"
+
+
+def metadata_of(directory: LogDir, cluster: str) -> Path:
+    """Lay the metadata log of a real cluster into a log dir, snapshots included."""
+    folder = directory.path / "__cluster_metadata-0"
+    folder.mkdir()
+    shutil.copy(DATA / cluster / "log.bin", folder / SEGMENT)
+    for snapshot in (DATA / cluster).glob("*.checkpoint"):
+        shutil.copy(snapshot, folder / snapshot.name)
+    return folder
+
+
+def view_of(*directories: LogDir) -> ClusterView:
+    view = ClusterView(open_log_dirs(directory.path for directory in directories))
+    view.refresh()
+    return view
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_leaders_are_what_kafka_says_by_topic_id_and_by_name(cluster: str, tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    metadata_of(directory, cluster)
+    view = view_of(directory)
+    with (DATA / cluster / "expected.tsv").open(newline="") as file:
+        expected = list(csv.DictReader(file, delimiter="\t"))
+    for row in expected:
+        for topic_id in (row["topic_id"], ""):
+            log = LogId(1, row["topic"], int(row["partition"]), topic_id)
+            assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
+            assert view.has_topic(log) is True
+    assert expected
+    assert view.unreadable() == []
+
+
+def test_a_topic_that_does_not_exist_any_more_has_no_leader_and_is_known_to_be_gone(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    metadata_of(directory, "kafka_3_9")
+    view = view_of(directory)
+    for log in (LogId(1, "gone", 0, ""), LogId(1, "gone", 0, "AAECAwQFBgcICQoLDA0ODw")):
+        assert (view.leader(log), view.has_topic(log)) == (LEADER_UNKNOWN, False)
+
+
+def test_the_metadata_log_itself_is_never_gone(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    metadata_of(directory, "kafka_3_9")
+    assert view_of(directory).has_topic(LogId(1, "__cluster_metadata", 0, "AAAAAAAAAAAAAAAAAAAAAQ")) is True
+
+
+def test_it_is_found_in_whichever_log_dir_it_lies(tmp_path: Path) -> None:
+    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    metadata_of(second, "kafka_3_9")
+    assert view_of(first, second).unreadable() == []
+
+
+def test_each_broker_has_its_own_view(tmp_path: Path) -> None:
+    blind = LogDir(tmp_path / "d1", 2, "AAECAwQFBgcICQoLDA0ODw", UUID(int=2))
+    seeing = log_dir(tmp_path)
+    metadata_of(seeing, "kafka_3_9")
+    view = view_of(seeing, blind)
+    assert view.unreadable() == [2]
+    assert (view.leader(LogId(2, "orders", 0, "")), view.has_topic(LogId(2, "orders", 0, ""))) == (LEADER_UNKNOWN, None)
+
+
+def test_what_cannot_be_understood_is_said_once_and_read_again_when_it_is_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = log_dir(tmp_path)
+    segment = metadata_of(directory, "kafka_3_9") / SEGMENT
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:200] + b"\xff" * 200 + whole[400:])
+    view = view_of(directory)
+    for _ in range(3):
+        view.refresh()
+    assert view.unreadable() == [1]
+    assert len([record for record in caplog.records if "metadata log cannot be read" in record.message]) == 1
+    segment.write_bytes(whole)
+    view.refresh()
+    assert view.unreadable() == []

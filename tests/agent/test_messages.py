@@ -1,0 +1,32 @@
+"""Messages between agents and those that ask them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
+from streaming.errors import AgentError
+
+KINDS = [Hello, Status, PlanRequest, Plan, Range, Committed, Log, Logs]
+
+
+@given(st.one_of(*(st.from_type(kind) for kind in KINDS)))
+def test_a_message_is_read_as_it_was_written(message: Message) -> None:
+    assert type(message).decode(message.encode()) == message
+
+
+def test_a_field_of_a_later_version_is_passed_over() -> None:
+    assert Hello.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true, "mood": "fine"}') == Hello(
+        "job", "latest", resumed=True
+    )
+
+
+@pytest.mark.parametrize("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])
+def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
+    with pytest.raises(AgentError, match="not a message of kind Hello"):
+        Hello.decode(data)
+
+
+def test_a_broken_list_of_logs_is_an_error() -> None:
+    with pytest.raises(AgentError, match="not a message of kind Logs"):
+        Logs.decode(b'{"logs": [{"broker": 1}]}')

@@ -1,0 +1,77 @@
+"""The full picture that a beat stands for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.picture import picture
+from streaming.rows import Kind
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher.events import Event
+from tests.agents import Agent, Reader
+from tests.builders import batch, log_dir, partition
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> LogDir:
+    return log_dir(tmp_path)
+
+
+@pytest.fixture
+def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
+    partition(directory, "orders", 0).append(batch(3))
+    partition(directory, "orders", 1).append(batch(3))
+    made = Agent(directory.path, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def drawn(agent: Agent, *, settled: bool) -> list[Event]:
+    return picture(Event(kind=Kind.BEAT, settled=settled), agent.watcher.log_dirs, agent.watcher.tails(), agent.cluster)
+
+
+def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: LogDir) -> None:
+    Reader(agent).begin()
+    rows = drawn(agent, settled=True)
+    assert sorted((row.kind, row.topic, row.partition, row.log_dir, row.settled) for row in rows) == [
+        (Kind.BEAT, "orders", 0, str(directory.path), True),
+        (Kind.BEAT, "orders", 1, str(directory.path), True),
+        (Kind.BEAT_END, "", -1, "", True),
+    ]
+    assert rows[-1].kind is Kind.BEAT_END
+
+
+def test_it_never_tells_counters_or_how_far_a_log_is_read(agent: Agent) -> None:
+    Reader(agent).begin()
+    untold = Event(kind=Kind.BEAT)
+    names = (
+        "bytes",
+        "batches",
+        "records",
+        "base_offset",
+        "next_offset",
+        "log_epoch",
+        "seen_at",
+        "codec_bytes",
+        "start_position",
+        "end_position",
+    )
+    assert all(getattr(row, name) == getattr(untold, name) for row in drawn(agent, settled=True) for name in names)
+
+
+def test_a_log_starts_where_the_checkpoint_says_if_that_is_later(agent: Agent, directory: LogDir) -> None:
+    directory.write_checkpoint("log-start-offset-checkpoint", [("orders", 1, 2)])
+    Reader(agent).begin()
+    assert {row.partition: row.log_start_offset for row in drawn(agent, settled=True)[:-1]} == {0: 0, 1: 2}
+
+
+def test_a_backlog_that_was_read_behind_the_beat_is_not_settled_by_it(agent: Agent) -> None:
+    """The picture is drawn when it is read; the rows of that backlog come after it."""
+    Reader(agent).begin()
+    assert not any(row.settled for row in drawn(agent, settled=False))
+
+
+def test_without_metadata_nobody_knows_who_leads(agent: Agent) -> None:
+    Reader(agent).begin()
+    assert {(row.leader, row.leader_epoch) for row in drawn(agent, settled=True)} == {(-2, -1)}

@@ -1,0 +1,522 @@
+"""What an agent answers: nothing that a job needs is left out, whatever is lost on the way."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
+from streaming.errors import AgentError
+from streaming.rows import SKIP_REASONS, EventRow, Kind
+from streaming.simulator.log import PartitionLog
+from tests.agents import Agent, Reader, event_rows
+from tests.builders import batch, log_dir, partition
+from tests.events import Shard
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    return partition(log_dir(tmp_path), "orders")
+
+
+@pytest.fixture
+def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def kinds(rows: Sequence[EventRow]) -> list[str]:
+    return [row.kind for row in rows]
+
+
+def records(rows: Sequence[EventRow]) -> int:
+    return sum(row.records for row in rows if row.kind == Kind.APPENDED)
+
+
+def counted(*deliveries: Sequence[EventRow]) -> int:
+    """Records that a fold counts."""
+    shard = Shard()
+    for rows in deliveries:
+        shard.fold(*rows)
+    return shard.log(topic_id=next(iter(shard.states)).topic_id).appended_records
+
+
+# --- saying hello
+
+
+def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_picture(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    log.roll()
+    log.append(batch(2))
+    rows = Reader(agent, start_from="active").begin().step()
+    assert kinds(rows) == [Kind.APPEARED, Kind.APPENDED, Kind.BEAT, Kind.BEAT_END]
+    assert (rows[0].next_offset, rows[1].base_offset, records(rows)) == (3, 3, 2)
+
+
+def test_before_its_beginning_is_published_a_consumer_has_no_plan(agent: Agent) -> None:
+    reader = Reader(agent)
+    assert reader.plan().seq == NOT_BEGUN
+    reader.hello()
+    reader.hello()
+    assert reader.plan().seq == NOT_BEGUN
+    agent.look()
+    assert kinds(reader.step()) == [Kind.APPEARED, Kind.BEAT, Kind.BEAT_END]
+
+
+def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    Reader(agent).begin().step()
+    log.append(batch(2))
+    second = Reader(agent, "second")
+    second.hello()  # the two records are published in the turn that also publishes its beginning
+    agent.look()
+    rows = second.step()
+    assert (rows[0].kind, records(rows)) == (Kind.APPEARED, 5)
+
+
+def test_a_known_consumer_is_greeted_with_a_picture_and_nothing_is_published_again(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.step()
+    agent.restart()
+    reader.hello(resumed=True)
+    assert not agent.service.status().caught_up
+    agent.look()
+    assert agent.service.status().caught_up
+    reader.take(reader.plan())
+    reader.commit()
+    assert records(reader.step()) == 0
+
+
+def test_a_start_that_does_not_exist_is_an_error_in_words(agent: Agent) -> None:
+    with pytest.raises(AgentError, match="no such start: 'noon'"):
+        agent.service.hello(Hello("job", "noon", resumed=False))
+
+
+def test_status_tells_who_it_is_and_how_far_it_has_come(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    before = agent.service.status()
+    Reader(agent).begin()
+    after = agent.service.status()
+    assert (before.agent, before.journal, before.brokers, before.caught_up) == ("a1", agent.journal.id, [1], False)
+    assert (after.logs, after.caught_up, after.total, after.seq) == (1, True, log.active.size, agent.journal.end().seq)
+    assert after.unreadable_metadata == [1]
+
+
+# --- plans
+
+
+def test_a_budget_reaches_as_far_as_its_bytes_and_at_least_one_event(agent: Agent, log: PartitionLog) -> None:
+    reader = Reader(agent).begin()
+    for _ in range(4):
+        log.append(batch(1, value_bytes=1000))
+        agent.look()
+        agent.journal.reach(0, None)  # told: later appends are events of their own
+    size = log.active.size // 4
+    assert reader.plan(budget=2 * size).total == 2 * size
+    assert reader.plan(budget=1).seq > 0
+    assert reader.plan(budget=None) == reader.plan(budget=10**9)
+    steps = [records(reader.step(budget=size)) for _ in range(12)]
+    assert sum(steps) == 4
+    assert max(steps) == 1
+
+
+def test_where_nothing_is_new_the_plan_stays_where_it_was(agent: Agent) -> None:
+    reader = Reader(agent).begin()
+    reader.step()
+    plan = reader.plan()
+    assert (plan.seq, plan.total, plan.again) == (*reader.at[1:], False)
+
+
+def test_a_plan_waits_for_something_new(agent: Agent, log: PartitionLog) -> None:
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(batch(1))
+    with agent.served():
+        plan = agent.service.plan(PlanRequest("job", "run 1", *reader.at[:2], None, 60_000))
+    assert plan.seq > reader.at[1]
+
+
+def test_what_a_lost_read_did_not_bring_comes_with_the_next_one(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.take(reader.plan(), arrives=False)
+    log.append(batch(2))
+    agent.look()
+    reader.commit()
+    assert records(reader.step()) == 5
+    log.append(batch(1))
+    agent.look()
+    assert records(reader.step()) == 1
+
+
+def test_a_lost_read_is_planned_again_where_nothing_new_comes_until_it_has_arrived(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.take(reader.plan(), arrives=False)
+    for _ in range(2):
+        reader.commit()
+        plan = reader.plan()
+        assert (plan.again, plan.seq) == (True, reader.at[1])
+        reader.take(plan, arrives=False)
+    assert records(reader.take(reader.plan())) == 3
+    assert not reader.plan().again
+    reader.commit()
+    assert not reader.plan().again
+
+
+def test_a_task_that_is_tried_again_reads_the_same_rows(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.take(reader.plan(), arrives=False)
+    log.append(batch(2))
+    agent.look()
+    reader.commit()
+    asked = reader.asked(reader.plan())
+    first = agent.service.read(asked)
+    agent.service.received(asked)
+    assert agent.service.read(asked) == first
+    assert first.num_rows == 5
+
+
+def test_what_a_run_received_that_never_committed_it_does_not_count(agent: Agent, log: PartitionLog) -> None:
+    """The job is killed behind its read; run again, the micro-batch finds no agent and is committed without its rows."""
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.take(reader.plan())
+    reader.run = "run 2"
+    reader.commit()
+    plan = reader.plan()
+    assert plan.again
+    assert records(reader.take(plan)) == 3
+
+
+def test_a_commit_that_is_lost_costs_a_delivery_and_no_row(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    first = reader.take(reader.plan())
+    log.append(batch(2))
+    agent.look()
+    second = reader.step()
+    assert counted(first, second) == 5
+    log.append(batch(1))
+    agent.look()
+    assert records(reader.step()) == 1
+
+
+def test_an_agent_that_starts_anew_between_plan_and_read_sends_the_same_rows(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    plan = reader.plan()
+    before = agent.service.read(reader.asked(plan)).to_pylist()
+    agent.restart()
+    after = agent.service.read(reader.asked(plan)).to_pylist()
+    assert [row for row in after if row["kind"] == Kind.APPENDED] == [row for row in before if row["kind"] == Kind.APPENDED]
+
+
+def test_a_picture_of_an_earlier_process_is_not_drawn_by_one_that_has_not_looked_yet(agent: Agent, log: PartitionLog) -> None:
+    """It knows no log yet, and its empty picture would drop them all."""
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    plan = reader.plan()
+    agent.restart()
+    assert kinds(reader.take(plan)) == [Kind.APPEARED, Kind.APPENDED]
+    reader.hello(resumed=True)
+    agent.look()
+    assert kinds(reader.step())[-2:] == [Kind.BEAT, Kind.BEAT_END]
+
+
+def test_of_several_pictures_in_a_range_the_last_one_behind_the_backlog_is_drawn(agent: Agent) -> None:
+    reader = Reader(agent).begin()
+    for _ in range(3):
+        agent.look()
+    rows = reader.step()
+    assert kinds(rows).count(Kind.BEAT_END) == 1
+    assert rows[-1].settled
+
+
+# --- journals that end, and others that begin
+
+
+def test_of_a_journal_that_is_no_more_nothing_is_read_and_the_new_one_begins_at_the_first_event(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    first = reader.step()
+    log.append(batch(2))
+    agent.look()
+    plan = reader.plan()
+    agent.lose_journal()
+    lost = reader.take(plan)
+    reader.commit()
+    assert lost == []
+    assert reader.plan().seq == NOT_BEGUN
+    reader.hello(resumed=True)
+    agent.look()
+    again = reader.step()
+    assert (records(again), counted(first, again)) == (5, 5)
+
+
+def test_a_range_of_a_resumed_consumer_that_straddles_is_counted_exactly(agent: Agent, log: PartitionLog) -> None:
+    for _ in range(3):
+        log.append(batch(2), batch(1))
+    reader = Reader(agent).begin()
+    first = reader.step()
+    agent.lose_journal()
+    log.append(batch(4))
+    reader.hello(resumed=True)
+    agent.look()
+    again = reader.step()
+    assert (len([row for row in again if row.kind == Kind.APPENDED]), counted(first, again)) == (1, 13)
+
+
+def test_a_job_that_has_seen_more_than_the_journal_holds_has_seen_another_one(agent: Agent, log: PartitionLog) -> None:
+    """It was restored from a copy."""
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    first, before = reader.step(), agent.journal.id
+    reader.at = (reader.at[0], reader.at[1] + 100, reader.at[2])
+    plan = reader.plan()
+    assert (plan.seq, agent.service.status().journal != before) == (NOT_BEGUN, True)
+    assert plan.journal == agent.journal.id
+    reader.hello(resumed=True)
+    agent.look()
+    again = reader.step()
+    assert (kinds(again)[0], counted(first, again)) == (Kind.APPEARED, 3)
+
+
+def test_another_consumer_of_a_renewed_journal_gets_its_own_beginning_too_and_no_old_event_twice(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    log.append(batch(3))
+    first, second = Reader(agent, "first").begin(), Reader(agent, "second").begin()
+    had = second.step()
+    log.truncate(3)
+    log.append(batch(2), leader_epoch=1)
+    agent.look()
+    had += second.step()
+    first.at = (agent.journal.id, 10**6, 0)
+    first.plan()
+    assert second.plan().seq == NOT_BEGUN
+    second.hello(resumed=True)
+    agent.look()
+    assert counted(had, second.step()) == 8
+
+
+# --- what was forgotten
+
+
+def trimmed(rows: Sequence[EventRow]) -> list[int]:
+    return [row.bytes for row in rows if row.kind == Kind.SKIPPED and row.reason == "journal_trimmed"]
+
+
+def test_what_is_committed_by_all_is_forgotten_and_nothing_else(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    fast, slow = Reader(agent, "fast").begin(), Reader(agent, "slow").begin()
+    fast.step()
+    agent.trim()
+    assert records(slow.step()) == 3
+    agent.trim()
+    assert agent.journal.read(0, agent.journal.end().seq) == []
+
+
+def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_told_until_it_has_arrived_and_counted_once(
+    agent: Agent, log: PartitionLog
+) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    first = reader.step()
+    size = log.active.size
+    log.append(batch(5))
+    agent.look()
+    agent.now += 1000
+    agent.trim(keep_ms=-1, expiry_ms=0)
+    log.append(batch(2))
+    agent.look()
+    lost = log.active.entries[-2].size
+    reader.commit()
+    missed = reader.plan()
+    asked = reader.asked(missed)
+    rows = reader.take(missed, arrives=False)
+    assert rows == []
+    assert asked.after_total == size
+    agent.look()
+    reader.commit()
+    second = reader.step()
+    third = reader.step()
+    assert (trimmed(second), trimmed(third)) == ([lost], [])
+    shard = Shard()
+    for delivery in (first, second, second, third):
+        shard.fold(*delivery)
+    told = sum(state.skipped_bytes[SKIP_REASONS.index("journal_trimmed")] for state in shard.states.values())
+    appended = sum(state.appended_bytes for state in shard.states.values())
+    assert (told, appended + told) == (lost, log.active.size)
+
+
+def test_bounds_that_forget_what_a_slow_consumer_needs_leave_their_size_in_its_place(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(batch(5))
+    agent.look()
+    size = log.active.entries[-1].size
+    agent.now += 1000
+    agent.trim(keep_ms=-1)
+    rows = reader.step()
+    assert trimmed(rows) == [size]
+    assert trimmed(reader.step()) == []
+
+
+# --- a reader without an id
+
+
+def test_a_reader_without_an_id_reads_what_is_kept_and_holds_nothing_back(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    Reader(agent, "job").begin().step()
+    passing = Reader(agent, "")
+    passing.hello()
+    assert records(passing.step()) == 3
+    assert agent.consumers.committed("") is None
+    agent.trim()
+    assert agent.journal.trimmed().seq == agent.consumers.committed("job")
+
+
+def test_a_reader_without_an_id_may_be_the_first(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    passing = Reader(agent, "").begin()
+    assert records(passing.step()) == 3
+    log.append(batch(2))
+    passing.hello()
+    agent.look()
+    assert records(passing.step()) == 2
+
+
+def test_a_reader_without_an_id_is_told_what_was_forgotten_before_it_came_so_far(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    job, passing = Reader(agent, "job").begin(), Reader(agent, "")
+    passing.step()
+    log.append(batch(2))
+    agent.look()
+    job.step()
+    agent.trim()
+    log.append(batch(1))
+    agent.look()
+    rows = passing.step()
+    assert (trimmed(rows), records(rows)) == ([log.active.entries[1].size], 1)
+
+
+# --- anything may be lost on the way
+
+
+def test_a_topic_that_is_deleted_is_told_with_its_events_before(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(batch(2))
+    agent.look()
+    log.rename(f"{log.name}.{0:032x}-delete")
+    agent.look()
+    rows = [row for row in reader.step() if row.kind not in (Kind.BEAT, Kind.BEAT_END)]
+    assert [(row.kind, row.reason) for row in rows] == [(Kind.APPENDED, ""), (Kind.GONE, "deleted")]
+
+
+class Course:
+    """A log, its agent and a job. Each method is a step; all but the disk may fail."""
+
+    def __init__(self, home: Path) -> None:
+        self.directory = log_dir(home)
+        self.log = partition(self.directory, "orders")
+        self.agent = Agent(self.directory.path, journal=home / "journal")
+        self.reader = Reader(self.agent).begin()
+        self.shard = Shard()
+        self.epoch = self.appended = 0
+
+    def append(self) -> None:
+        self.log.append(batch(2), batch(1), leader_epoch=self.epoch)
+        self.appended += 3
+        self.agent.look()
+
+    def truncate(self) -> None:
+        if len(self.log.active.entries) > 1:
+            self.epoch += 1
+            self.log.truncate(self.log.active.entries[-1].base_offset)
+            self.agent.look()
+
+    def look(self) -> None:
+        self.agent.look()
+
+    def micro_batch(self) -> None:
+        self._micro_batch()
+        self.reader.commit()
+
+    def lost_read(self) -> None:
+        self._micro_batch(read=False)
+        self.reader.commit()
+
+    def lost_received(self) -> None:
+        self._micro_batch(received=False)
+        self.reader.commit()
+
+    def lost_commit(self) -> None:
+        self._micro_batch()
+
+    def agent_anew(self) -> None:
+        self.agent.restart()
+        self.reader.hello(resumed=True)
+        self.agent.look()
+
+    def run_anew(self) -> None:
+        self.reader.run += "+"
+
+    def trim(self) -> None:
+        self.agent.trim()
+
+    def _micro_batch(self, *, read: bool = True, received: bool = True) -> None:
+        plan = self.reader.plan(budget=300)
+        asked = self.reader.asked(plan)
+        self.reader.at = (plan.journal, plan.seq, plan.total)
+        if read:
+            self.shard.fold(*event_rows(self.agent.service.read(asked)))
+            if received:
+                self.agent.service.received(asked)
+
+    def end(self) -> None:
+        """Everything works from now on."""
+        self.agent.look()
+        while (plan := self.reader.plan()).again or plan.seq > self.reader.at[1]:
+            self.micro_batch()
+        self.agent.close()
+        self.log.close()
+        self.directory.release()
+
+
+steps = ["append", "truncate", "look", "micro_batch", "lost_read", "lost_received", "lost_commit", "agent_anew", "run_anew", "trim"]
+
+
+@given(st.lists(st.sampled_from(["append", "micro_batch", *steps]), max_size=30))
+def test_whatever_is_lost_on_the_way_is_counted_once(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
+    course = Course(tmp_path_factory.mktemp("agent"))
+    for step in steps:
+        getattr(course, step)()
+    course.end()
+    (state,) = [state for key, state in course.shard.states.items() if key.topic]
+    assert (state.appended_records, state.log_end_offset) == (course.appended, course.log.log_end_offset)
+    assert not any(state.skipped_bytes)
+
+
+def test_messages_of_another_journal_are_heard_and_change_nothing(agent: Agent) -> None:
+    reader = Reader(agent).begin()
+    before = agent.consumers.committed("job")
+    agent.service.received(Range("job", "run 1", "another", -1, 0, 10**6))
+    agent.service.committed(Committed("job", "run 1", "another", 10**6))
+    assert agent.consumers.committed("job") == before
+    assert isinstance(reader.plan(), Plan)
+
+
+def test_a_log_that_is_deleted_for_good_is_gone_from_the_picture(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    reader = Reader(agent).begin()
+    assert Kind.BEAT in kinds(reader.step())
+    log.rename(f"{log.name}.{0:032x}-delete")
+    agent.look()
+    agent.look()
+    assert Kind.BEAT not in kinds(reader.step())

@@ -1,0 +1,145 @@
+"""Agents inside the test's own process: turned by hand, or served over Flight on loopback with a thread that turns them."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from streaming.agent.cluster import ClusterView
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
+from streaming.agent.server import AgentServer
+from streaming.agent.service import Service
+from streaming.disk.logdirs import open_log_dirs
+from streaming.rows import EventRow
+from streaming.units import Address
+from streaming.watcher.consumers import Bounds, Consumers
+from streaming.watcher.journal import Journal
+from streaming.watcher.watcher import SURVEY_MS, Watcher
+from tests.builders import CLUSTER_ID, NOW
+
+BEAT_MS = 30_000
+_LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
+_WAKE_SECONDS = 0.02
+_TURN_MS = 100  # five times as fast as the clock on the wall
+
+
+class Agent:
+    """An agent without a process. Its clock stands still but for ``look``."""
+
+    def __init__(self, *log_dirs: Path, journal: Path, name: str = "a1") -> None:
+        self.name = name
+        self.now = NOW
+        self._log_dirs = open_log_dirs(log_dirs)
+        self._directory = journal
+        self._open()
+
+    def _open(self) -> None:
+        self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
+        self.consumers = Consumers(self.journal, lambda: self.now)
+        self.cluster = ClusterView(self._log_dirs)
+        self.wake = threading.Event()
+        self.watcher = Watcher(self._log_dirs, self.journal, self.cluster, lambda: self.now, beat_ms=BEAT_MS, attached=self.consumers.any())
+        self.service = Service(self.name, self.journal, self.consumers, self.watcher, self.cluster, self.wake)
+
+    def close(self) -> None:
+        self.watcher.close()
+        self.journal.close()
+
+    def restart(self) -> None:
+        """Another process on the same journal."""
+        self.close()
+        self._open()
+
+    def lose_journal(self) -> None:
+        """Another process that finds no journal."""
+        self.close()
+        shutil.rmtree(self._directory)
+        self._open()
+
+    def look(self) -> None:
+        """Look at everything, publish what is new, and tell a beat."""
+        self.now += SURVEY_MS
+        while self.watcher.turn(set()):
+            pass
+
+    def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
+        """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
+        self.consumers.trim(Bounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms))
+
+    @contextmanager
+    def served(self, *, port: int = 0) -> Iterator[str]:
+        """Serve it on loopback and turn it on a thread; yields the address."""
+        server = AgentServer(self.service, Address("127.0.0.1", port))
+        ends = threading.Event()
+        thread = threading.Thread(target=self._turn_until, args=(ends,), name=f"agent {self.name}")
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.port}"
+        finally:
+            ends.set()
+            self.wake.set()
+            thread.join()
+            server.shutdown()
+
+    def _turn_until(self, ends: threading.Event) -> None:
+        while not ends.is_set():
+            self.now += _TURN_MS
+            if not self.watcher.turn(set()):
+                self.wake.wait(_WAKE_SECONDS)
+                self.wake.clear()
+
+
+class Reader:
+    """What a job's source and Spark do together, for one agent and step by step."""
+
+    def __init__(self, agent: Agent, consumer: str = "job", start_from: str = "earliest") -> None:
+        self.agent = agent
+        self.consumer = consumer
+        self.start_from = start_from
+        self.run = "run 1"
+        self.at = ("", -1, 0)  # journal, seq, total: what Spark keeps
+
+    def hello(self, *, resumed: bool = False) -> None:
+        self.agent.service.hello(Hello(self.consumer, self.start_from, resumed))
+
+    def begin(self) -> "Reader":
+        """Say hello and let the agent publish what is there."""
+        self.hello()
+        self.agent.look()
+        return self
+
+    def plan(self, budget: int | None = None) -> Plan:
+        return self.agent.service.plan(PlanRequest(self.consumer, self.run, *self.at[:2], budget, 0))
+
+    def asked(self, plan: Plan) -> Range:
+        journal, seq, total = self.at
+        same = journal == plan.journal
+        return Range(self.consumer, self.run, plan.journal, seq if same else -1, total if same else 0, plan.seq)
+
+    def take(self, plan: Plan, *, arrives: bool = True) -> list[EventRow]:
+        """Read what was planned; Spark goes on behind it whether or not it arrives."""
+        assert plan.seq != NOT_BEGUN
+        asked = self.asked(plan)
+        rows = event_rows(self.agent.service.read(asked))
+        self.at = (plan.journal, plan.seq, plan.total)
+        if arrives:
+            self.agent.service.received(asked)
+            return rows
+        return []
+
+    def commit(self) -> None:
+        """What Spark tells when it plans the micro-batch after."""
+        self.agent.service.committed(Committed(self.consumer, self.run, *self.at[:2]))
+
+    def step(self, budget: int | None = None) -> list[EventRow]:
+        """One micro-batch from plan to commit."""
+        rows = self.take(self.plan(budget))
+        self.commit()
+        return rows
+
+
+def event_rows(table: Any) -> list[EventRow]:
+    """An Arrow table of events as values."""
+    return [EventRow(**{name: tuple(value) if name in _LISTS else value for name, value in row.items()}) for row in table.to_pylist()]

@@ -1,0 +1,139 @@
+"""Event rows for tests of the fold, as small as a test wants them, and a fold that keeps its state between micro-batches."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streaming.kafka.detail import pack
+from streaming.kafka.headers import Batches
+from streaming.kafka.layout import HEADER
+from streaming.kafka.sums import sum_ranges
+from streaming.query.cutting import cut, overwritten_from
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, EventRow, Kind
+from streaming.rules.fold import Changed, Mark, ShardFold
+from streaming.rules.log_state import LogKey, LogState
+
+CONTROL = 1 << 5
+
+_NOTHING: dict[str, Any] = {
+    "agent": "a1",
+    "journal": "j1",
+    "seq": 1,
+    "part": 0,
+    "broker": 1,
+    "log_dir": "/data",
+    "topic": "orders",
+    "partition": 0,
+    "topic_id": "",
+    "segment": 0,
+    "start_position": -1,
+    "end_position": -1,
+    "base_offset": -1,
+    "next_offset": -1,
+    "log_epoch": -1,
+    "leads": -1,
+    "settled": False,
+    "seen_at": -1,
+    "max_timestamp": -1,
+    "bytes": 0,
+    "batches": 0,
+    "records": 0,
+    "old_format_batches": 0,
+    "codec_bytes": (0,) * len(CODECS),
+    "batch_bytes_buckets": (0,) * (len(BATCH_BYTES_BOUNDS) + 1),
+    "batch_records_buckets": (0,) * (len(BATCH_RECORDS_BOUNDS) + 1),
+    "detail": None,
+    "log_start_offset": -1,
+    "leader": -2,
+    "leader_epoch": -1,
+    "reason": "",
+}
+
+
+def row(kind: Kind, seq: int = 1, **values: Any) -> EventRow:
+    return EventRow(kind=kind, **{**_NOTHING, "seq": seq, **values})
+
+
+def appended(seq: int, base_offset: int, next_offset: int, size: int | None = None, **values: Any) -> EventRow:
+    """A range of batches with ten bytes an offset, or ``size`` bytes, in one data batch."""
+    count = size if size is not None else 10 * (next_offset - base_offset)
+    sums = {"bytes": count, "batches": 1, "records": next_offset - base_offset, "codec_bytes": (count, 0, 0, 0, 0)}
+    return row(Kind.APPENDED, seq, **{"base_offset": base_offset, "next_offset": next_offset, **sums, **values})
+
+
+class Item(NamedTuple):
+    """A batch in a log."""
+
+    base_offset: int
+    next_offset: int
+    size: int
+    records: int
+    epoch: int = 0
+    codec: int = 0
+    control: bool = False
+    magic: int = 2
+    timestamp: int = -1
+
+
+def batches_of(items: Sequence[Item]) -> Batches:
+    def column(name: str) -> Any:
+        return np.array([getattr(item, name) for item in items], np.int64)
+
+    return Batches(
+        positions=np.cumsum(column("size")) - column("size"),
+        headers=np.zeros(len(items), HEADER),
+        base_offset=column("base_offset"),
+        last_offset=column("next_offset") - 1,
+        size=column("size"),
+        records=column("records"),
+        max_timestamp=column("timestamp"),
+        leader_epoch=column("epoch"),
+        attributes=(column("codec") | CONTROL * column("control")).astype(np.int16),
+        magic=column("magic").astype(np.int8),
+    )
+
+
+def range_of(seq: int, items: Sequence[Item], *, detailed: bool = False, **values: Any) -> EventRow:
+    """The range that these batches make, with their sums as the agent works them out; ``detailed`` as one that is published again."""
+    batches = batches_of(items)
+    (sums,) = sum_ranges(batches, np.zeros(1, np.intp))
+    found = {field.name: getattr(sums, field.name) for field in fields(sums) if field.name != "leader_epoch"}
+    detail = pack(batches) if detailed else None
+    return row(Kind.APPENDED, seq, **{**found, "log_epoch": sums.leader_epoch, "detail": detail, **values})
+
+
+class Shard:
+    """A shard's state between micro-batches."""
+
+    def __init__(self) -> None:
+        self.states: dict[LogKey, LogState] = {}
+        self.marks: dict[str, Mark] = {}
+
+    def fold(self, *rows: EventRow) -> list[Changed]:
+        """Fold a micro-batch and keep what it leads to."""
+        fold = self.look(rows)
+        for key, state in fold.touched.items():
+            if state is None:
+                self.states.pop(key, None)
+            else:
+                self.states[key] = state
+        self.marks = fold.marks
+        return list(fold.changes())
+
+    def look(self, rows: Iterable[EventRow]) -> ShardFold:
+        """Fold a micro-batch and leave everything as it is."""
+        fold = ShardFold(
+            7,
+            self.marks,
+            find=self.states.get,
+            known=lambda: [(key, state.agent) for key, state in self.states.items()],
+            cut=cut,
+            overwritten_from=overwritten_from,
+        )
+        fold.fold(rows)
+        return fold
+
+    def log(self, topic: str = "orders", partition: int = 0, broker: int = 1, topic_id: str = "") -> LogState:
+        return self.states[LogKey(broker, topic, partition, topic_id)]

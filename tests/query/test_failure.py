@@ -1,0 +1,20 @@
+"""One line for a failure."""
+
+import pytest
+
+from streaming.query.failure import reason
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[CONDITION] something\n  at x.y(Z.scala:1)", "[CONDITION] something"),
+        (
+            "[X] y\nTraceback\n  File\nValueError: a\nstreaming.errors.FormatError: bad magic\n\tat java",
+            "streaming.errors.FormatError: bad magic",
+        ),
+        ("", ""),
+    ],
+)
+def test_reason_is_the_last_thing_raised_else_the_first_line(text: str, line: str) -> None:
+    assert reason(text) == line

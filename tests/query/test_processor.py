@@ -1,0 +1,98 @@
+"""The stateful processor, run as Spark runs it but without Spark."""
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from streaming.query.processor import ShardProcessor
+from streaming.rows import EVENTS, SHARD, STATES, EventRow, Kind
+from tests.events import Item, Shard, appended, range_of, row
+
+HISTORY = [
+    row(Kind.APPEARED, 1, next_offset=0),
+    appended(2, 0, 10, max_timestamp=77, seen_at=99),
+    row(Kind.APPEARED, 3, next_offset=0, topic="bills"),
+    row(Kind.TRUNCATED, 4, next_offset=6, bytes=40),
+    range_of(5, [Item(6, 9, 90, 3, codec=2)]),
+    row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="journal_trimmed"),
+    row(Kind.GONE, 7, topic="bills", reason="deleted"),
+    row(Kind.BEAT, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
+    row(Kind.BEAT_END, 8, part=1, topic="", settled=True),
+]
+
+
+def frame(rows: Sequence[EventRow]) -> pd.DataFrame:
+    """As Spark's worker hands it over: lists are arrays."""
+    columns = zip(*(list(map(_plain, astuple(each))) for each in rows), strict=True)
+    table = pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, EVENTS, strict=True)], schema=EVENTS)
+    return table.to_pandas()
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def states(produced: pd.DataFrame) -> list[dict[str, object]]:
+    return pa.Table.from_pandas(produced, STATES, preserve_index=False).to_pylist()
+
+
+@pytest.fixture
+def tester() -> TwsTester:
+    return TwsTester(ShardProcessor())
+
+
+def fold(tester: TwsTester, *rows: EventRow, shard: int = 7) -> list[dict[str, object]]:
+    produced = tester.testInPandas(shard, frame(rows))
+    return states(produced) if len(produced) else []
+
+
+def test_a_shard_hands_out_what_the_rules_say(tester: TwsTester) -> None:
+    found = {(each["change"], each["topic"]): each for each in fold(tester, *HISTORY)}
+    assert set(found) == {("log", "orders"), ("removed", "bills"), ("residue", ""), ("picture", "")}
+    log = found["log", "orders"]
+    expected = Shard()
+    expected.fold(*HISTORY)
+    state = expected.log()
+    assert {name: log[name] for name in STATES.names if name not in ("change", SHARD)} == {
+        name: list(value) if isinstance(value := getattr(state, name), tuple) else value
+        for name in STATES.names
+        if name not in ("change", SHARD)
+    }
+    assert {each[SHARD] for each in found.values()} == {7}
+
+
+def test_state_goes_on_from_one_micro_batch_to_the_next(tester: TwsTester) -> None:
+    fold(tester, *HISTORY[:2])
+    (log,) = fold(tester, *HISTORY[3:5])
+    assert (log["appended_records"], log["log_end_offset"], log["truncations"]) == (13, 9, 1)
+
+
+def test_rows_that_come_again_change_nothing_and_are_not_told(tester: TwsTester) -> None:
+    fold(tester, *HISTORY)
+    kept = tester.peekValueState("shard", 7)
+    assert fold(tester, *reversed(HISTORY)) == []
+    assert tester.peekValueState("shard", 7) == kept
+
+
+def test_shards_are_apart(tester: TwsTester) -> None:
+    fold(tester, *HISTORY[:2], shard=1)
+    (log,) = fold(tester, *HISTORY[:2], shard=2)
+    assert (log["appended_records"], log[SHARD]) == (10, 2)
+
+
+def test_rows_may_come_in_several_frames_and_in_any_order() -> None:
+    processor = ShardProcessor()
+    once, tester = fold(TwsTester(ShardProcessor()), *HISTORY), TwsTester(processor)
+    tester.handle.setGroupingKey(7)
+    frames = [frame(HISTORY[5:]), frame(HISTORY[:5])]
+    (produced,) = processor.handleInputRows((7,), iter(frames), None)
+    assert sorted(map(str, states(produced))) == sorted(map(str, once))
+
+
+def test_a_micro_batch_without_news_leaves_the_state_as_it_is(tester: TwsTester) -> None:
+    assert fold(tester, row(Kind.BEAT, 3)) == []
+    assert fold(tester, row(Kind.BEAT, 3)) == []

@@ -1,0 +1,147 @@
+"""The streaming query in Spark, over an agent in this process: what a job has counted after all that may come between."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from streaming.metrics.table import Table
+from streaming.query.query import fold_events
+from streaming.rows import BATCHES, STATES, Change
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from tests.agents import Agent
+from tests.builders import batch, log_dir, partition
+
+pytestmark = pytest.mark.spark
+
+SHARDS = 4
+PARTITIONS = 6
+
+
+@dataclass
+class Sink:
+    """What the driver got."""
+
+    batches: list[int] = field(default_factory=list)
+    rows: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    pictures: int = 0
+
+    def take(self, states: pa.Table, number: int) -> None:
+        assert states.schema.names == STATES.names
+        Table(replicas="all", stale_after_s=1, series_limit=1).apply(states)
+        self.batches.append(number)
+        for row in states.to_pylist():
+            if row["change"] == Change.PICTURE:
+                self.pictures += 1
+            else:
+                self.rows[row["topic"], row["partition"]] = row
+
+    def appended(self) -> dict[tuple[str, int], tuple[int, int, int]]:
+        return {key: (row["appended_bytes"], row["appended_batches"], row["appended_records"]) for key, row in self.rows.items()}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> LogDir:
+    return log_dir(tmp_path)
+
+
+@pytest.fixture
+def logs(directory: LogDir) -> list[PartitionLog]:
+    made = [partition(directory, "orders", number) for number in range(PARTITIONS)]
+    for number, log in enumerate(made):
+        log.append(batch(1 + number, value_bytes=2000), batch(1))
+    return made
+
+
+@pytest.fixture
+def agent(logs: list[PartitionLog], directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(directory.path, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any) -> Sink:
+    """One run of the query to the end of what is there."""
+    sink = Sink()
+    given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, "resumed": checkpoint.exists(), **options}
+    events = spark.readStream.format("segtail").options(**given).load()
+    query = fold_events(events, sink.take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return sink
+
+
+def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int]]:
+    appended = [(log, log.facts().appended) for log in logs]
+    return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
+
+
+def newest(directory: Path) -> Path:
+    return max((path for path in directory.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+
+
+def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
+    spark: SparkSession, agent: Agent, logs: list[PartitionLog], tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    with agent.served() as address:
+        first = run_once(spark, address, checkpoint, max_bytes=10_000)
+        assert first.appended() == facts(logs)
+        assert first.pictures == SHARDS
+        assert len(first.batches) > 3  # a cap of 10,000 bytes for some 40,000 in ranges of up to 14,000
+
+        for log in logs[:3]:
+            log.append(batch(4), batch(2))
+        logs[5].truncate(logs[5].active.entries[-1].base_offset)
+        logs[5].append(batch(2), leader_epoch=1)
+        second = run_once(spark, address, checkpoint)
+        assert {key: second.appended()[key] for key in facts(logs)} == facts(logs)
+        assert second.batches[0] == first.batches[-1] + 1
+
+        newest(checkpoint / "commits").unlink()  # as if the job had been killed before it could commit
+        third = run_once(spark, address, checkpoint)
+        assert third.batches[0] == second.batches[-1]
+        assert third.appended() == facts(logs)
+        assert not any(any(row["skipped_bytes"]) for row in third.rows.values())
+    assert len(newest(checkpoint / "offsets").read_text().splitlines()[-1]) < 200
+
+
+def test_a_journal_made_anew_between_two_runs_changes_no_number(
+    spark: SparkSession, agent: Agent, logs: list[PartitionLog], tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    with agent.served() as address:
+        run_once(spark, address, checkpoint)
+    agent.lose_journal()
+    for log in logs:
+        log.append(batch(3))
+    with agent.served() as address:
+        again = run_once(spark, address, checkpoint)
+    assert again.appended() == facts(logs)
+    assert not any(any(row["skipped_bytes"]) for row in again.rows.values())
+
+
+def test_batches_can_be_read_one_by_one(spark: SparkSession, agent: Agent, logs: list[PartitionLog]) -> None:
+    logs[0].roll()
+    logs[0].append(batch(2))
+    with agent.served() as address:
+        found = spark.read.format("segtail").option("agents", address).option("relation", "batches").load()
+        table = found.toArrow()
+    assert table.schema.names == BATCHES.names
+    rows = sorted((row["partition"], row["base_offset"], row["size"], row["records"]) for row in table.to_pylist())
+    expected = [
+        (log.partition, entry.base_offset, entry.size, entry.records)
+        for log in logs
+        for segment in log.segments
+        for entry in segment.entries
+    ]
+    assert rows == sorted(expected)
+
+
+def test_a_wrong_option_is_named(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="option shards: 'many' is not a whole number"):
+        spark.readStream.format("segtail").option("agents", "a:1").option("shards", "many").load()

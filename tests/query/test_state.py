@@ -1,0 +1,95 @@
+"""The state of a shard as Spark keeps it."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.errors import CheckpointError
+from streaming.query.state import ShardState
+from streaming.rules.fold import Mark
+from streaming.rules.log_state import LogKey, LogState
+
+numbers = st.integers(-(2**63), 2**63 - 1)
+small = st.integers(-(2**31), 2**31 - 1)
+OLD = LogState(
+    agent="a1",
+    broker=1,
+    topic="orders",
+    partition=2,
+    topic_id="AAECAwQFBgcICQoLDA0ODw",
+    log_dir="/data",
+    journal="j1",
+    settled=True,
+    log_end_offset=500,
+    appended_bytes=12345,
+    skipped_bytes=(1, 2, 3, 4, 5),
+    share_codec_bytes=(12345, 0, 0, 0, 0),
+    stopped_at=500,
+    stopped_end=12345,
+)
+GOLDEN = Path(__file__).parents[1] / "golden"
+INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch"}
+
+
+@st.composite
+def log_states(draw: st.DrawFn) -> LogState:
+    values = {}
+    for each in fields(LogState):
+        if each.type == "str" or each.type is str:
+            values[each.name] = draw(st.text(max_size=5))
+        elif each.type in ("bool", bool):
+            values[each.name] = draw(st.booleans())
+        elif each.type in ("int", int):
+            values[each.name] = draw(small if each.name in INTS else numbers)
+        else:
+            values[each.name] = tuple(draw(st.lists(numbers, min_size=len(each.default), max_size=len(each.default))))
+    return LogState(**values)
+
+
+def log(topic: str = "orders", **values: int) -> LogState:
+    return LogState(**{"agent": "a1", "broker": 1, "topic": topic, "partition": 0, "topic_id": "", **values})
+
+
+def kept(*states: LogState, marks: dict[str, Mark] | None = None) -> bytes:
+    return ShardState(None).updated({state.key: state for state in states}, marks or {})
+
+
+@given(
+    st.lists(log_states(), max_size=4, unique_by=lambda state: state.key), st.dictionaries(st.text(), st.builds(Mark, st.text(), numbers))
+)
+def test_what_was_kept_is_found_again(states: list[LogState], marks: dict[str, Mark]) -> None:
+    found = ShardState(kept(*states, marks=marks))
+    assert [found.find(state.key) for state in states] == states
+    assert dict(found.known()) == {state.key: state.agent for state in states}
+    assert found.marks == marks
+
+
+def test_only_what_was_touched_changes() -> None:
+    first, second, third = log("first"), log("second"), log("third")
+    before = ShardState(kept(first, second, third, marks={"a1": Mark("j1", 3)}))
+    changed = replace(second, appended_bytes=5)
+    after = ShardState(before.updated({second.key: changed, third.key: None}, {"a2": Mark("j2", 4)}))
+    assert [after.find(state.key) for state in (first, second, third)] == [first, changed, None]
+    assert after.marks == {"a2": Mark("j2", 4)}
+
+
+def test_a_shard_without_logs_is_empty() -> None:
+    empty = ShardState(None)
+    assert (empty.find(LogKey(1, "orders", 0, "")), list(empty.known()), empty.marks) == (None, [], {})
+    assert list(ShardState(empty.updated({}, {})).known()) == []
+
+
+def test_a_state_of_a_later_version_is_refused_in_words() -> None:
+    value = kept(log())
+    with pytest.raises(CheckpointError, match="version 2, this segtail reads 1"):
+        ShardState(b"\x02" + value[1:])
+
+
+def test_a_value_that_lies_in_a_checkpoint_of_version_1_is_read() -> None:
+    """It was written once and for all: a layout that cannot read it is another version."""
+    found = ShardState((GOLDEN / "shard_state_1.bin").read_bytes())
+    assert found.find(OLD.key) == OLD
+    assert found.marks == {"a1": Mark("j1", 3)}

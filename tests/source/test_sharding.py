@@ -1,0 +1,59 @@
+"""Every row gets to the fold of its partition."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.agent.tables import events_table
+from streaming.rows import SHARD, SHARDED_EVENTS, Kind
+from streaming.source.sharding import shard_of, with_shards
+from streaming.watcher.events import Event
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "shards", "shard"),
+    [
+        ("orders", 0, 64, 16),
+        ("orders", 1, 64, 6),
+        ("orders", 0, 16, 0),
+        ("__consumer_offsets", 49, 64, 36),
+        ("", -1, 64, 52),
+    ],
+)
+def test_a_shard_never_changes(topic: str, partition: int, shards: int, shard: int) -> None:
+    """The state in people's checkpoints lies in it."""
+    assert shard_of(topic, partition, shards) == shard
+
+
+def events(*found: Event) -> pa.Table:
+    return events_table("a1", "j1", [(seq, [event]) for seq, event in enumerate(found)])
+
+
+logs = st.builds(
+    Event,
+    kind=st.sampled_from([Kind.APPENDED, Kind.BEAT, Kind.GONE]),
+    broker=st.integers(1, 3),
+    topic=st.sampled_from(["orders", "bills", ""]),
+    partition=st.integers(-1, 3),
+)
+closing = st.just(Event(kind=Kind.BEAT_END))
+
+
+@given(st.lists(st.one_of(logs, logs, closing), max_size=12), st.integers(1, 9))
+def test_a_row_goes_to_its_shard_and_the_end_of_a_picture_to_all(found: list[Event], shards: int) -> None:
+    table = events(*found)
+    sharded = with_shards(table, shards)
+    assert sharded.schema == SHARDED_EVENTS
+    rows = sharded.to_pylist()
+    for seq, event in enumerate(found):
+        copies = [row for row in rows if row["seq"] == seq]
+        expected = range(shards) if event.kind is Kind.BEAT_END else [shard_of(event.topic, event.partition, shards)]
+        assert sorted(row[SHARD] for row in copies) == list(expected)
+        (original,) = table.slice(seq, 1).to_pylist()
+        assert all({**row, SHARD: None} == {**original, SHARD: None} for row in copies)
+
+
+def test_all_replicas_of_a_partition_meet() -> None:
+    table = with_shards(events(*(Event(kind=Kind.APPENDED, broker=broker, topic="orders", partition=3) for broker in range(5))), 64)
+    assert len(set(table[SHARD].to_pylist())) == 1

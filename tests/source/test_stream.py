@@ -1,0 +1,360 @@
+"""The stream reader with real agents, without Spark: what it plans, asks for and hands on."""
+
+import pickle
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+
+from streaming.agent.messages import Log
+from streaming.errors import AgentError, UsageError
+from streaming.rows import EventRow, Kind
+from streaming.simulator.log import PartitionLog
+from streaming.source import agents as agents_module
+from streaming.source import stream
+from streaming.source.batch import TASK_BYTES, BatchReader, pack
+from streaming.source.datasource import SegtailDataSource
+from streaming.source.options import parse_options
+from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
+from tests.agents import Agent, event_rows
+from tests.builders import batch, log_dir, partition
+from tests.events import Shard
+
+ALL = ReadAllAvailable()
+SHARDS = 4
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    made = partition(log_dir(tmp_path), "orders")
+    made.append(batch(3))
+    return made
+
+
+@pytest.fixture
+def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is away is given up at once."""
+    monkeypatch.setattr(agents_module, "PATIENCE_SECONDS", 0.0)
+
+
+def reader_of(*addresses: str, **options: Any) -> EventStreamReader:
+    given = {"agents": ",".join(addresses), "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
+    return EventStreamReader(parse_options({name: str(value) for name, value in given.items()}))
+
+
+def read(reader: EventStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[EventRow]:
+    """The rows of all tasks; each task runs in a process of its own."""
+    tasks = [pickle.loads(pickle.dumps((reader, task))) for task in reader.partitions(start, end)]
+    batches = [found for its_reader, task in tasks for found in its_reader.read(task)]
+    assert all(found.schema == ARROW_SCHEMA for found in batches)
+    return event_rows(pa.Table.from_batches(batches, ARROW_SCHEMA).drop_columns(["shard"]))
+
+
+def next_batch(reader: EventStreamReader, start: dict[str, Any], limit: Any = ALL) -> dict[str, Any]:
+    """The end of the next micro-batch; asked for until there is one."""
+    while (end := reader.latestOffset(start, limit)) == start:
+        pass
+    return end
+
+
+def records(rows: list[EventRow]) -> int:
+    return sum(row.records for row in rows if row.kind == Kind.APPENDED)
+
+
+def agent_has_seen(agent: Agent, log: PartitionLog) -> None:
+    """Wait until everything in the log is published."""
+    while agent.journal.end().total < log.active.size:
+        pass
+
+
+def ready(reader: EventStreamReader) -> EventStreamReader:
+    reader.prepareForTriggerAvailableNow()
+    return reader
+
+
+# --- plans
+
+
+def test_it_begins_before_everything_without_asking_anyone() -> None:
+    assert reader_of("nobody:1").initialOffset() == {}
+    assert reader_of("nobody:1", max_bytes=77).getDefaultReadLimit() == ReadMaxBytes(77)
+
+
+def test_what_is_there_is_planned_read_and_not_planned_again(agent: Agent) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        end = next_batch(reader, {})
+        assert records(read(reader, {}, end)) == 3
+        assert list(end) == ["a1"]
+        assert reader.latestOffset(end, ALL) is end
+
+
+def test_a_limit_is_shared_and_without_one_everything_comes(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        reader._targets = None  # a stream that does not end
+        for _ in range(3):
+            agent.journal.reach(0, None)  # told: the next append is an event of its own
+            log.append(batch(1, value_bytes=2000))
+            agent_has_seen(agent, log)
+        all_at_once = next_batch(reader, {})
+        size = log.active.entries[-1].size
+        end: dict[str, Any] = {}
+        steps: list[int] = []
+        while sum(steps) < 6:
+            following = next_batch(reader, end, ReadMaxBytes(size))
+            steps.append(records(read(reader, end, following)))
+            reader.commit(following)
+            end = following
+        assert max(steps) == 3  # the first event holds what was there
+        assert all_at_once["a1"]["total"] == end["a1"]["total"] == log.active.size
+
+
+def test_an_agent_that_never_answers_holds_nobody_up(agent: Agent) -> None:
+    with agent.served() as address:
+        reader, shard = reader_of("127.0.0.1:1", address), Shard()
+        end: dict[str, Any] = {}
+        while not any(state.appended_records == 3 for state in shard.states.values()):
+            following = next_batch(reader, end)
+            shard.fold(*read(reader, end, following))
+            reader.commit(following)
+            end = following
+
+
+@pytest.mark.usefixtures("soon")
+def test_without_any_answer_the_start_stays_and_nothing_is_raised() -> None:
+    reader, start = reader_of("127.0.0.1:1"), {"a1": {"journal": "j", "seq": 1, "total": 1, "turn": 0}}
+    assert reader.latestOffset(start, ALL) is start
+    reader.commit(start)
+    end = {"a1": {"journal": "j", "seq": 2, "total": 1, "turn": 0}}
+    assert read(reader, start, end) == []
+
+
+def test_an_agent_without_an_address_yet_is_waited_for(tmp_path: Path, agent: Agent) -> None:
+    reader = EventStreamReader(parse_options({"address_file": str(tmp_path / "address"), "consumer": "job", "start_from": "earliest"}))
+    assert reader.latestOffset({}, ALL) == {}
+    with agent.served() as address:
+        (tmp_path / "address").write_text(address)
+        assert list(next_batch(reader, {})) == ["a1"]
+
+
+# --- reading
+
+
+def test_an_agent_that_comes_back_at_another_address_is_found_there(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "address"
+    reader = EventStreamReader(parse_options({"address_file": str(file), "consumer": "job", "start_from": "earliest", "shards": "4"}))
+    with agent.served() as address:
+        file.write_text(address)
+        end = next_batch(ready(reader), {})
+    with ExitStack() as stack:
+        pauses = []
+
+        def come_back(_: float) -> None:
+            pauses.append(1)
+            if len(pauses) == 2:
+                agent.restart()
+                file.write_text(stack.enter_context(agent.served()))
+
+        monkeypatch.setattr(agents_module.time, "sleep", come_back)
+        rows = read(reader, {}, end)
+    assert (records(rows), len(pauses)) == (3, 2)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_read_that_dies_is_delivered_with_the_next_one(agent: Agent, log: PartitionLog) -> None:
+    shard = Shard()
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        first = next_batch(reader, {})
+    shard.fold(*read(reader, {}, first))
+    assert shard.states == {}
+    log.append(batch(2))
+    with agent.served() as address:
+        again = reader_of(address)
+        second = next_batch(again, first)
+        again.commit(first)
+        shard.fold(*read(again, first, second))
+        while not any(state.appended_records == 5 for state in shard.states.values()):
+            third = next_batch(again, second)
+            again.commit(second)
+            shard.fold(*read(again, second, third))
+            second = third
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_second_attempt_at_a_task_fails_rather_than_go_without_rows(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent may believe that the first one has handed them on."""
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        end = next_batch(reader, {})
+    monkeypatch.setattr(stream, "_attempt", lambda: 1)
+    with pytest.raises(AgentError, match="agent a1 does not answer"):
+        [list(reader.read(task)) for task in reader.partitions({}, end)]
+
+
+def test_a_run_of_the_query_is_named_by_the_reader_that_plans(agent: Agent) -> None:
+    with agent.served() as address:
+        first, second = ready(reader_of(address)), reader_of(address)
+        end = next_batch(first, {})
+        runs = {asked.run for each in (first, second) for task in each.partitions({}, end) for asked in task.ranges.values()}
+    assert len(runs) == 2
+
+
+def test_a_commit_lets_the_agent_forget(agent: Agent) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        end = next_batch(reader, {})
+        read(reader, {}, end)
+        reader.commit(end)
+        assert agent.consumers.committed("job") == end["a1"]["seq"]
+
+
+def test_two_agents_share_the_tasks(agent: Agent, tmp_path: Path) -> None:
+    other_dir = log_dir(tmp_path, "d1")
+    partition(other_dir, "bills").append(batch(2))
+    other = Agent(other_dir.path, journal=tmp_path / "other", name="a2")
+    with agent.served() as first, other.served() as second:
+        reader = ready(reader_of(first, second))
+        end = next_batch(reader, {})
+        tasks = reader.partitions({}, end)
+        assert [list(task.ranges) for task in tasks] == [["a1"], ["a2"]]
+        assert {row.agent for row in read(reader, {}, end)} == {"a1", "a2"}
+    other.close()
+
+
+@pytest.mark.usefixtures("soon")
+def test_one_of_two_agents_that_is_away_for_several_micro_batches_loses_nothing(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    other_dir = log_dir(tmp_path, "d1", broker=2)
+    bills = partition(other_dir, "bills")
+    other = Agent(other_dir.path, journal=tmp_path / "other", name="a2")
+    file, shard = tmp_path / "address", Shard()
+    with other.served() as second:
+        reader, end = reader_of(second, address_file=file), {}
+
+        def fold_until(topic: str, count: int) -> None:
+            nonlocal end
+            while not any(state.topic == topic and state.appended_records == count for state in shard.states.values()):
+                following = next_batch(reader, end)
+                reader.commit(end)
+                shard.fold(*read(reader, end, following))
+                end = following
+
+        with agent.served() as address:
+            file.write_text(address)
+            fold_until("orders", 3)
+        log.append(batch(4))
+        for count in (1, 2, 3):
+            bills.append(batch(1))
+            fold_until("bills", count)
+        agent.restart()
+        with agent.served() as address:
+            file.write_text(address)
+            fold_until("orders", 7)
+    other.close()
+    assert all(not any(state.skipped_bytes) for state in shard.states.values())
+
+
+def test_a_journal_that_is_made_anew_under_a_living_stream_is_greeted_and_counted_once(agent: Agent, log: PartitionLog) -> None:
+    shard = Shard()
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        reader._targets = None  # a stream that does not end
+        end = next_batch(reader, {})
+        shard.fold(*read(reader, {}, end))
+    agent.lose_journal()
+    log.append(batch(2))
+    with agent.served(port=int(address.partition(":")[2])):
+        while not any(state.appended_records == 5 for state in shard.states.values()):
+            following = next_batch(reader, end)
+            reader.commit(end)
+            shard.fold(*read(reader, end, following))
+            end = following
+    assert all(not any(state.skipped_bytes) for state in shard.states.values())
+
+
+# --- everything there is
+
+
+def test_available_now_ends_where_everything_was_when_it_began(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        end = next_batch(reader, {})
+        assert records(read(reader, {}, end)) == 3
+        log.append(batch(2))
+        agent_has_seen(agent, log)
+        assert reader.latestOffset(end, ALL) is end
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("options", [{"agents": "127.0.0.1:1"}, {"address_file": "/nowhere/address"}])
+def test_everything_there_is_cannot_be_had_from_an_agent_that_is_away(options: dict[str, str]) -> None:
+    with pytest.raises(AgentError, match="does not answer: is it running"):
+        EventStreamReader(parse_options(options)).prepareForTriggerAvailableNow()
+
+
+def test_an_agent_that_was_started_anew_before_it_was_ready_is_greeted_again(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody had read its journal yet, so that the new process does not know that anybody waits."""
+    monkeypatch.setattr(stream, "GREET_AGAIN_SECONDS", 0.0)
+    with agent.served() as address:
+        reader = reader_of(address)
+        reader._greeted = {address: agent.service.status()}
+        reader.prepareForTriggerAvailableNow()
+        assert agent.consumers.committed("job") is not None
+
+
+# --- who is new and who resumes
+
+
+@pytest.mark.parametrize(("known", "begins"), [(False, 3), (True, 0)])
+def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_that_know_its_logs(
+    agent: Agent, log: PartitionLog, known: bool, begins: int
+) -> None:
+    log.roll()
+    log.append(batch(2))
+    start = {"a1": {"journal": "an earlier one", "seq": 5, "total": 9, "turn": 0}} if known else {}
+    with agent.served() as address:
+        reader = reader_of(address, start_from="active")
+        rows: list[EventRow] = []
+        while not any(row.kind == Kind.APPEARED for row in rows):
+            end = next_batch(reader, start)
+            rows += read(reader, start, end)
+            start = end
+    assert [row.next_offset for row in rows if row.kind == Kind.APPEARED] == [begins]
+
+
+# --- what Spark calls
+
+
+def test_the_relations_are_read_each_in_its_own_way() -> None:
+    events, batches = (SegtailDataSource({"agents": "a:1", "relation": relation}) for relation in ("events", "batches"))
+    assert isinstance(events.streamReader(events.schema()), EventStreamReader)
+    assert isinstance(batches.reader(batches.schema()), BatchReader)
+    with pytest.raises(UsageError, match=r"spark\.readStream"):
+        events.reader(events.schema())
+    with pytest.raises(UsageError, match=r"spark\.read:"):
+        batches.streamReader(batches.schema())
+
+
+def test_the_relation_of_batches_needs_every_agent() -> None:
+    with pytest.raises(AgentError, match=r"127\.0\.0\.1:1 does not answer"):
+        BatchReader(parse_options({"agents": "127.0.0.1:1", "relation": "batches"})).partitions()
+
+
+def test_segments_share_tasks_up_to_a_size() -> None:
+    logs = [Log(1, "/d", "orders", number, 0, size) for number, size in enumerate([TASK_BYTES // 2, TASK_BYTES * 2, 1, TASK_BYTES // 2])]
+    groups = pack(logs)
+    assert [[each.partition for each in group] for group in groups] == [[1], [0, 3], [2]]
