@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from streaming.cli.options import with_settings
+from streaming.errors import UsageError
 from streaming.settings import Settings
 from streaming.units import Address
 
@@ -19,9 +20,8 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 @click.option(
     "--name", default=platform.node(), show_default="the host's", metavar="NAME", help="Its name in the metrics and in checkpoints."
 )
-@click.option("--address-file", type=click.Path(path_type=Path), hidden=True, help="Write the address into this file.")
-@click.option("--child", is_flag=True, hidden=True, help="End when standard input does.")
-def command(settings: Settings, journal: Path, listen: str, name: str, address_file: Path | None, child: bool) -> None:
+@click.option("--child", is_flag=True, hidden=True, help="Print the address, and end when standard input does.")
+def command(settings: Settings, journal: Path, listen: str, name: str, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
     It reads Kafka's files, never writes or locks them. Without TLS it listens on loopback addresses only.
@@ -34,14 +34,20 @@ def command(settings: Settings, journal: Path, listen: str, name: str, address_f
             name=name,
             log_dirs=settings.log_dirs,
             journal=journal,
-            listen=Address.parse(listen),
+            listen=_address(listen),
             beat_ms=int(settings.beat.total_seconds() * 1000),
             bounds=Bounds(
                 settings.journal_max_bytes,
                 int(settings.journal_max_age.total_seconds() * 1000),
                 int(settings.consumer_expiry.total_seconds() * 1000),
             ),
-            address_file=address_file,
             child=child,
         )
     )
+
+
+def _address(listen: str) -> Address:
+    try:
+        return Address.parse(listen)
+    except ValueError as error:
+        raise UsageError(f"--listen {listen}: {error}; write for example {DEFAULT_LISTEN}") from error

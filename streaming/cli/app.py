@@ -15,6 +15,7 @@ COMMANDS = {
     "agent": "Watch the log dirs of this host and serve what is appended to jobs elsewhere.",
     "config": "Print the configuration in effect, every option with what it means.",
     "demo": "Run the job on a simulated broker, or on log dirs, with a live table.",
+    "dump": "Show what stands in Kafka's files: batches, records, indexes, snapshots, checkpoints.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
 }
 """What each command does. It stands here and not in the commands' files so that ``--help`` imports none of them: some bring Spark."""

@@ -1,17 +1,26 @@
 """``segtail run``: the main job."""
 
-import signal
+import logging
+import math
+import sys
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from streaming.cli.options import with_settings
-from streaming.errors import UsageError
+from streaming.cli.stopping import Signals, Stopped
+from streaming.errors import SegtailError, UsageError
 from streaming.settings import Settings
+
+if TYPE_CHECKING:
+    from streaming.job.job import Job
+
+log = logging.getLogger(__name__)
 
 TEXTFILE_SECONDS = 15.0
 """How often a running job writes the file of ``--textfile``: the usual interval of a scrape."""
@@ -25,10 +34,9 @@ class Moment(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Unix seconds."""
         text = str(value)
-        try:
-            return float(text)
-        except ValueError:
-            pass
+        seconds = _seconds(text)
+        if seconds is not None:
+            return seconds
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
@@ -36,6 +44,14 @@ class Moment(click.ParamType[float]):
         if moment.tzinfo is None:
             self.fail(f"{text!r} has no time zone: append Z for UTC", param, ctx)
         return moment.timestamp()
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) else None
 
 
 @click.command("run")
@@ -52,36 +68,50 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: float | N
         raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B")
     if textfile is not None and not textfile.absolute().parent.is_dir():
         raise UsageError(f"--textfile {textfile}: the directory {textfile.absolute().parent} does not exist")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    signals = Signals()
+    try:
+        _run(settings, signals, once, textfile, _clock(at))
+    except (Stopped, KeyboardInterrupt):  # the latter while PySpark's handler of Ctrl-C stands
+        log.info("stopped before it had started")
 
+
+def _clock(at: float | None) -> Callable[[], float]:
+    return time.time if at is None else lambda: at
+
+
+def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:
     from streaming.job.job import Job
     from streaming.metrics.render import render
     from streaming.metrics.textfile import write_textfile
 
-    clock = time.time if at is None else lambda: at
-
     with Job(settings, clock=clock, serve=not once) as job:
+        signals.started()
 
         def write() -> None:
             page = render(job.table, job.observer, clock())
             if textfile is not None:
                 write_textfile(textfile, page)
             else:
-                click.get_binary_stream("stdout").write(page)
+                sys.stdout.buffer.write(page)
 
         if once:
-            job.run_once()
-            write()
+            if job.run_once(signals.stop):
+                write()
+            else:
+                log.warning("stopped before everything was processed: no metrics are written")
             return
         assert job.exporter is not None
         click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
         if textfile is not None:
-            threading.Thread(target=_write_on, args=(write, stop), daemon=True, name="textfile").start()
-        job.run(stop)
+            threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
+        job.run(signals.stop)
 
 
-def _write_on(write: Callable[[], None], stop: threading.Event) -> None:
-    while not stop.wait(TEXTFILE_SECONDS):
-        write()
+def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:
+    """Write now and then, from the first full picture on."""
+    while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
+        if job.table.ready:
+            try:
+                write()
+            except SegtailError as error:
+                log.error("the metrics are not written now", extra={"error": str(error)})

@@ -1,7 +1,10 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
-``job.json`` says whose it is; ``spark/`` holds Spark's offsets and state; ``agent/`` the journal of the job's own agent and its address; ``java/`` a
-wrapper where the Java comes from PyPI.
+``job.json`` says whose it is; ``spark/`` holds Spark's offsets and state; ``agent/`` the journal of the job's own agent and its address;
+``scratch/`` what Spark needs while it runs; ``java/`` a wrapper where the Java comes from PyPI.
+
+Two locks: ``job.lock`` is this process's; ``spark.lock`` is held by Spark's JVM too, which may outlive a killed job by a moment, and
+must not write into the checkpoint together with the next one.
 """
 
 import contextlib
@@ -9,6 +12,7 @@ import fcntl
 import json
 import logging
 import os
+import time
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +22,11 @@ from streaming.errors import CheckpointError
 log = logging.getLogger(__name__)
 
 _VERSION = 1
+
+JVM_WAIT_SECONDS = 60.0
+"""How long to wait for the JVM of a job that was killed: it ends when it notices."""
+
+_JVM_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +49,33 @@ class Checkpoint:
             CheckpointError: it belongs to another cluster, is held by another job, or cannot be written or understood.
         """
         self.directory = directory.absolute()
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock_fd = self._hold(self.directory / "job.lock")
-        except OSError as error:
-            raise CheckpointError(f"checkpoint {self.directory} cannot be written: {error}; name another with --checkpoint DIR") from error
-        try:
+        with contextlib.ExitStack() as held:
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+                self._hold(self.directory / "job.lock", 0.0, held)
+                self.spark_lock_fd = self._hold(self.directory / "spark.lock", JVM_WAIT_SECONDS, held)
+            except OSError as error:
+                raise CheckpointError(
+                    f"checkpoint {self.directory} cannot be written: {error}; name another with --checkpoint DIR"
+                ) from error
             self.identity = self._identify(cluster_id, state_shards)
-        except BaseException:
-            os.close(self._lock_fd)
-            raise
+            self._held = held.pop_all()
 
-    def _hold(self, path: Path) -> int:
+    def _hold(self, path: Path, seconds: float, held: contextlib.ExitStack) -> int:
+        """Lock a file, waiting for so long. The descriptor is passed on to a child that is told so, and to no other."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(fd)
-            raise CheckpointError(
-                f"checkpoint {self.directory} is in use by another job: stop it, or name another with --checkpoint DIR"
-            ) from error
-        return fd
+        held.callback(os.close, fd)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return fd
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise CheckpointError(
+                        f"checkpoint {self.directory} is in use by another job: stop it, or name another with --checkpoint DIR"
+                    ) from error
+                time.sleep(_JVM_POLL_SECONDS)
 
     def _identify(self, cluster_id: str, state_shards: int) -> Identity:
         path = self.directory / "job.json"
@@ -106,22 +121,27 @@ class Checkpoint:
         return self.directory / "agent"
 
     @property
+    def journal(self) -> Path:
+        """The file of that journal."""
+        return self.agent / "journal.db"
+
+    @property
     def address_file(self) -> Path:
         """Where the job's own agent says at which address it listens."""
         return self.agent / "address"
 
     @property
-    def java(self) -> Path:
-        """Room for a wrapper around a Java that comes from PyPI."""
-        return self.directory / "java"
+    def planned(self) -> int:
+        """The last micro-batch that was planned with it, -1 if none ever was: it may have to be run again."""
+        with contextlib.suppress(FileNotFoundError):
+            return max((int(entry.name) for entry in (self.spark / "offsets").iterdir() if entry.name.isdigit()), default=-1)
+        return -1
 
     @property
     def resumed(self) -> bool:
         """Whether a micro-batch was ever planned with it."""
-        with contextlib.suppress(FileNotFoundError):
-            return any(entry.name.isdigit() for entry in (self.spark / "offsets").iterdir())
-        return False
+        return self.planned >= 0
 
     def close(self) -> None:
-        """Let another job have it."""
-        os.close(self._lock_fd)
+        """Let another job have it, when Spark's JVM has let go of it too."""
+        self._held.close()

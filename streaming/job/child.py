@@ -1,9 +1,12 @@
 """The agent that a job starts for itself, on a loopback port: the same agent as any other, kept alive while the job lives.
 
-It ends when the pipe from this process closes, however this process ends.
+It ends when the pipe from this process closes, however this process ends, and it tells its address through a pipe, not by a file: the agent
+of a job that was killed may still be there for a moment, and must not be taken for this one.
 """
 
 import logging
+import os
+import select
 import subprocess
 import sys
 import time
@@ -18,25 +21,31 @@ NAME = "local"
 """Name of a job's own agent. It stays the same on every host, so that a checkpoint may be moved."""
 
 _START_SECONDS = 60.0
-_STOP_SECONDS = 5.0
-_POLL_SECONDS = 0.02
+_STOP_SECONDS = 1.5
 _BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
 
 
 class ChildAgent:
-    """A child process that is started again when it ends by itself."""
+    """A child process that is started again when it ends by itself. For one thread.
+
+    Args:
+        directory: of its journal.
+        address_file: gets its address whenever it listens, for whoever reads from it.
+    """
 
     def __init__(self, log_dirs: tuple[Path, ...], directory: Path, address_file: Path, environ: Mapping[str, str]) -> None:
+        self._directory = directory
         self._address_file = address_file
         self._environ = dict(environ)
         self._command = [
             *(sys.executable, "-m", "streaming.cli", "agent", "--child", "--name", NAME),
             *("--log-dirs", ",".join(map(str, log_dirs)), "--journal", str(directory), "--listen", "127.0.0.1:0"),
-            *("--address-file", str(address_file)),
         ]
         self._process: subprocess.Popen[bytes] | None = None
-        self._ended = 0
+        self._listens = False
         self._again_at = 0.0
+        self.restarts = 0
+        """How often it had to be started again."""
 
     def start(self) -> None:
         """Start it and wait until it listens.
@@ -45,32 +54,24 @@ class ChildAgent:
             AgentError: it ended instead; what it said stands on standard error.
         """
         self._spawn()
-        assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
-        while not self._address_file.exists():
-            if self._process.poll() is not None:
-                error = AgentError(
-                    f"the job's own agent ended with status {self._process.returncode} before it listened: see its message above"
-                )
-                error.exit_status = max(1, self._process.returncode)
+        while not self._heard(deadline - time.monotonic()):
+            status = self._ended()
+            if status is not None:
+                error = AgentError(f"the job's own agent ended with status {status} before it listened: see its message above")
+                error.exit_status = max(1, status)
                 raise error
             if time.monotonic() > deadline:
                 raise AgentError(f"the job's own agent does not listen after {_START_SECONDS:.0f} s")
-            time.sleep(_POLL_SECONDS)
-
-    def _spawn(self) -> None:
-        self._address_file.unlink(missing_ok=True)
-        # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, env=self._environ, start_new_session=True)
 
     def keep_alive(self, now: float) -> None:
         """Start it again if it has ended. ``now``: seconds of a clock that only goes forward."""
-        if self._process is None or self._process.poll() is None:
+        if self._heard(0.0) or self._ended() is None:
             return
         if not self._again_at:
-            pause = _BACK_OFF_SECONDS[min(self._ended, len(_BACK_OFF_SECONDS) - 1)]
-            log.error("the job's own agent ended, it is started again", extra={"status": self._process.returncode, "in_seconds": pause})
-            self._ended += 1
+            pause = _BACK_OFF_SECONDS[min(self.restarts, len(_BACK_OFF_SECONDS) - 1)]
+            log.error("the job's own agent ended, it is started again", extra={"status": self._ended(), "in_seconds": pause})
+            self.restarts += 1
             self._again_at = now + pause
         if now >= self._again_at:
             self._again_at = 0.0
@@ -81,6 +82,7 @@ class ChildAgent:
         if self._process is None:
             return
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         try:
             self._process.wait(_STOP_SECONDS)
@@ -88,4 +90,38 @@ class ChildAgent:
             log.warning("the job's own agent does not end, it is killed")
             self._process.kill()
             self._process.wait()
+        self._process.stdout.close()
         self._process = None
+
+    def _spawn(self) -> None:
+        self.stop()
+        self._listens = False
+        # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environ, start_new_session=True
+        )
+
+    def _ended(self) -> int | None:
+        return None if self._process is None else self._process.poll()
+
+    def _heard(self, seconds: float) -> bool:
+        """Whether it listens and runs; waits for its address for ``seconds``, or until it ends."""
+        if self._listens or self._process is None:
+            return self._listens and self._ended() is None
+        assert self._process.stdout is not None
+        pipe = self._process.stdout
+        if not select.select([pipe], [], [], max(0.0, seconds))[0]:
+            return False
+        address = os.read(pipe.fileno(), 256).decode().strip()  # a line as short as this comes whole
+        if not address:
+            self._process.wait()  # it let go of the pipe: it is about to end
+            return False
+        self._write_address(address)
+        self._listens = True
+        return True
+
+    def _write_address(self, address: str) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        temporary = self._address_file.with_suffix(".tmp")
+        temporary.write_text(address)
+        temporary.replace(self._address_file)

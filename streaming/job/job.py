@@ -3,45 +3,49 @@
 import logging
 import os
 import platform
-import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import streaming
 from streaming import java
-from streaming.agent.client import AgentClient
-from streaming.disk.logdirs import open_log_dirs
-from streaming.errors import AgentError, SegtailError
+from streaming.disk.logdirs import open_log_dirs, refuse_inside
+from streaming.errors import SegtailError
+from streaming.job.agents import AgentWatch
 from streaming.job.checkpoint import Checkpoint
 from streaming.job.child import NAME, ChildAgent
+from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
-from streaming.job.session import start_session
-from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
+from streaming.job.spark import Spark, within
+from streaming.metrics.observer import Observer, Threshold, Versions
 from streaming.metrics.server import Exporter
 from streaming.metrics.table import Table
+from streaming.query.failure import reason
 from streaming.query.query import QUERY_NAME, fold_events
-from streaming.settings import OPTIONS, Settings
+from streaming.rows import Change
+from streaming.settings import OPTIONS, LogLevel, Settings
 from streaming.source.datasource import FORMAT, SegtailDataSource
 
 log = logging.getLogger(__name__)
 
 HEALTHY_SECONDS = 120.0
-"""A query that has not looked for work for so long, idle or not, is not well."""
+"""A query that has not looked for work for so long (or three triggers), idle or not, is not well."""
 
 POLL_SECONDS = 1.0
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query does not spin
+_ONCE_POLL_SECONDS = 0.25
+_ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
-_STOP_SECONDS = 8.0
-_RAISED = re.compile(r"[\w.]*(Error|Exception)\b.*: ")
+_STOP_SECONDS = 3.0
 
 
 class JobError(SegtailError):
@@ -66,73 +70,83 @@ class Job:
         self.exporter: Exporter | None = None
         self._serve = serve
         self._looked_at = time.monotonic()
-        self._last_batch = -1
-        self._spark: SparkSession | None = None
-        self._cleanup: list[Callable[[], None]] = []
+        self._progress = Progress(self.observer, clock, self._looked)
+        self._pictured: set[int] = set()  # shards that have folded a full picture of this process's time
+        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
-            self._end()
+            self._resources.close()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end()
+        self._resources.close()
 
     def _start(self) -> None:
-        settings = self.settings
+        """What may be refused comes first, and Spark, which takes seconds, last."""
+        settings, resources = self.settings, self._resources
         log_dirs = open_log_dirs(settings.log_dirs)
         if self._serve:
+            listen = settings.listen
             self.exporter = Exporter(
-                settings.listen.host,
-                settings.listen.port,
-                table=self.table,
-                observer=self.observer,
-                clock=self._clock,
-                healthy=self._healthy,
+                listen.host, listen.port, table=self.table, observer=self.observer, clock=self._clock, healthy=self._healthy
             )
-            self._cleanup.append(self.exporter.close)
-        self._checkpoint = Checkpoint(settings.checkpoint, log_dirs[0].cluster_id, settings.state_shards)
-        self._cleanup.append(self._checkpoint.close)
-        self._shards = self._checkpoint.identity.state_shards
-        self.table.expect([NAME], self._shards)
-        home = java.find(os.environ, self._checkpoint.java)
-        self._child = ChildAgent(settings.log_dirs, self._checkpoint.agent, self._checkpoint.address_file, _child_environment(settings))
-        self._cleanup.append(self._child.stop)
+            resources.callback(self.exporter.close)
+        refuse_inside(settings.checkpoint, log_dirs, "--checkpoint")
+        java_home = java.find(os.environ, settings.checkpoint / "java")
+        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, log_dirs[0].cluster_id, settings.state_shards)
+        resources.callback(checkpoint.close)
+        if checkpoint.resumed and not checkpoint.journal.exists():
+            log.warning(
+                "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
+            )
+        if not checkpoint.resumed:
+            self.observer.processed(NAME, 0)  # else the first micro-batch tells how much the metrics hold
+        self._replayed = checkpoint.planned
+        self.table.expect([NAME], checkpoint.identity.state_shards)
+        self._child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, _child_environment(settings))
+        resources.callback(self._child.stop)
         self._child.start()
+        self._agent = AgentWatch(NAME, checkpoint.address_file, self.observer, self.table, self._clock)
+        resources.callback(self._agent.close)
         if self.exporter is not None:
             self.exporter.start()
-        session = start_session(settings.master, settings.spark, home, self._checkpoint.directory, settings.log_level.value)
-        self._spark = session
-        self._cleanup.append(session.stop)
-        session.dataSource.register(SegtailDataSource)
-        session.streams.addListener(Progress(self.observer, self._clock))
+        self._spark = Spark(
+            master=settings.master,
+            options=settings.spark,
+            java_home=java_home,
+            directory=checkpoint.directory,
+            debug=settings.log_level is LogLevel.DEBUG,
+            lock_fd=checkpoint.spark_lock_fd,
+            data_source=SegtailDataSource,
+            listener=self._progress,
+        )
+        resources.callback(self._spark.stop)
 
-    def _end(self) -> None:
-        while self._cleanup:
-            self._cleanup.pop()()
+    def _looked(self) -> None:
+        self._looked_at = time.monotonic()
 
     def _healthy(self) -> bool:
-        return time.monotonic() - self._looked_at < HEALTHY_SECONDS
+        return time.monotonic() - self._looked_at < max(HEALTHY_SECONDS, 3 * self.settings.trigger.total_seconds())
 
     # --- the query
 
     def _query(self, *, once: bool) -> StreamingQuery:
-        assert self._spark is not None
-        settings, immediate = self.settings, not self.settings.trigger
+        settings, checkpoint, immediate = self.settings, self._checkpoint, not self.settings.trigger
         options = {
-            "address_file": str(self._checkpoint.address_file),
-            "consumer": self._checkpoint.identity.job_id,
+            "address_file": str(checkpoint.address_file),
+            "consumer": checkpoint.identity.job_id,
             "start_from": settings.start_from.value,
-            "resumed": str(self._checkpoint.resumed).lower(),
-            "shards": str(self._shards),
+            "resumed": str(checkpoint.resumed).lower(),
+            "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if immediate and not once else 0),
         }
-        writer = fold_events(self._spark.readStream.format(FORMAT).options(**options).load(), self._take)
-        writer = writer.option("checkpointLocation", str(self._checkpoint.spark))
+        writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
+        writer = writer.option("checkpointLocation", str(checkpoint.spark))
         if once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{int(settings.trigger.total_seconds() * 1000)} milliseconds").start()
@@ -140,83 +154,88 @@ class Job:
     def _take(self, states: pa.Table, batch: int) -> None:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
-        self._last_batch = batch
+        if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
+            rows = zip(states["change"].to_pylist(), states["shard"].to_pylist(), strict=True)
+            self._pictured.update(shard for change, shard in rows if change == Change.PICTURE)
 
-    def run_once(self) -> None:
+    def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return.
 
+        Returns:
+            False if ``stop`` was set before everything was processed.
+
         Raises:
-            JobError: the query failed, or an agent did not deliver everything.
+            JobError: the query failed, or the agent did not deliver everything.
+            SparkError: Spark's JVM is gone.
         """
-        query = self._query(once=True)
-        try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            raise JobError(f"the query failed: {_reason(error)}") from error
-        self._poll()
-        if not self.table.ready:
-            raise JobError("not everything that is there has been processed: the agent did not answer; run it again")
+        for _ in range(_ONCE_ATTEMPTS):
+            restarts = self._child.restarts
+            failed = self._run_query(stop, once=True)
+            if stop.is_set():
+                return False
+            if not failed and len(self._pictured) == self._checkpoint.identity.state_shards:
+                self._agent.poll()
+                return True
+            if failed and self._child.restarts == restarts:
+                raise JobError(f"the query failed: {failed}")
+            log.warning("the agent did not answer for a while, once more", extra={"reason": failed})
+        raise JobError(
+            "not everything that is there has been processed: the agent did not answer; see its messages above, and run it again"
+        )
 
     def run(self, stop: threading.Event) -> None:
-        """Run until ``stop`` is set; a query that fails is started again."""
+        """Run until ``stop`` is set; a query that fails is started again.
+
+        Raises:
+            SparkError: Spark's JVM is gone.
+        """
         failures = 0
         while not stop.is_set():
             started = time.monotonic()
-            query = self._query(once=False)
-            failed = self._watch(query, stop)
-            if not failed:
+            failed = self._run_query(stop, once=False)
+            if stop.is_set():
                 return
             failures = 0 if time.monotonic() - started > _BACK_OFF_SECONDS[-1] * 2 else failures
             pause = _BACK_OFF_SECONDS[min(failures, len(_BACK_OFF_SECONDS) - 1)]
             failures += 1
             log.error("the query failed and is started again", extra={"reason": failed, "in_seconds": pause})
             self.observer.restarted()
-            self._looked_at = time.monotonic()
-            stop.wait(pause)
+            self._looked()
+            self._care_until(stop, pause)
 
-    def _watch(self, query: StreamingQuery, stop: threading.Event) -> str:
-        """Keep the agent alive and look after the query; returns why it failed, "" if it was stopped."""
+    def _run_query(self, stop: threading.Event, *, once: bool) -> str:
+        """Run the query until it ends or is stopped; returns why it failed, "" if it did not."""
         try:
-            while not stop.wait(POLL_SECONDS):
-                self._child.keep_alive(time.monotonic())
-                self._poll()
-                if not query.isActive:
-                    query.awaitTermination()
-                    return "it ended by itself"
-                self._looked_at = time.monotonic()
+            query = self._query(once=once)
+            while not stop.is_set() and query.isActive:
+                self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
+            if stop.is_set():
+                self._spark.hush()
+                within(_STOP_SECONDS, query.stop)
+                return ""
+            query.awaitTermination()
+            if query.lastProgress is not None:
+                self._progress.came_to(query.lastProgress)  # the listener may hear of it later
         except StreamingQueryException as error:
-            return _reason(error)
-        stopper = threading.Thread(target=query.stop, daemon=True, name="stop-query")
-        stopper.start()
-        stopper.join(_STOP_SECONDS)
-        return ""
+            log.debug("the query failed", exc_info=error)
+            return reason(str(error))
+        except (Py4JError, OSError) as error:
+            if stop.is_set():
+                return ""
+            raise SparkError(
+                f"Spark's JVM does not answer any more ({error}), its status is {self._spark.status}: start the job again"
+            ) from error
+        return "" if once else "it ended by itself"
 
-    def _poll(self) -> None:
-        """Ask the agent how it is, for what the metrics say of it."""
-        try:
-            status = AgentClient(self._checkpoint.address_file.read_text().strip()).status()
-        except (AgentError, FileNotFoundError) as error:
-            known = next((each for each in self.observer.agents if each.name == NAME), AgentStatus(name=NAME, up=False))
-            self.observer.polled(
-                AgentStatus(
-                    name=NAME, up=False, brokers=known.brokers, cluster_id=known.cluster_id, metadata_brokers=known.metadata_brokers
-                )
-            )
-            log.warning("the agent does not answer", extra={"agent": NAME, "error": str(error)})
-            return
-        brokers = tuple(status.brokers)
-        self.observer.polled(
-            AgentStatus(
-                name=status.agent,
-                up=True,
-                brokers=brokers,
-                cluster_id=status.cluster_id,
-                catching_up=not status.caught_up,
-                metadata_brokers=frozenset(brokers) - frozenset(status.unreadable_metadata),
-            )
-        )
-        self.observer.published(status.agent, status.total, self._clock())
-        self.table.mark_agent(status.agent, self._clock())
+    def _care_until(self, stop: threading.Event, seconds: float) -> None:
+        """Keep the agent alive and ask it how it is, for so long."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self._child.keep_alive(time.monotonic())
+            self._agent.poll()
+            left = deadline - time.monotonic()
+            if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
+                return
 
 
 def _child_environment(settings: Settings) -> dict[str, str]:
@@ -233,9 +252,3 @@ def _versions() -> Versions:
 def _thresholds(settings: Settings) -> list[Threshold]:
     names = ("hanging_after", "late_after", "stale_after", "trigger", "beat")
     return [Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds()) for name in names]
-
-
-def _reason(error: StreamingQueryException) -> str:
-    """The line that tells: of what was raised in a Python process that is its last one, else Spark's own condition."""
-    raised = [line.strip() for line in str(error).splitlines() if _RAISED.match(line.strip())]
-    return raised[-1] if raised else str(error).partition("\n")[0]

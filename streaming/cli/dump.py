@@ -1,0 +1,103 @@
+"""``segtail dump``: what stands in Kafka's files."""
+
+import gc
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from streaming.errors import UsageError
+
+FORMATS = ("text", "json", "csv", "arrow", "parquet")
+BINARY = ("arrow", "parquet")
+PAYLOADS = ("text", "json", "hex")
+
+
+@click.command("dump")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.option("--records", is_flag=True, help="Show records, one a line, instead of batches.")
+@click.option(
+    "--payload", type=click.Choice(PAYLOADS), help="Keys and values as text, JSON or hex.  [default: by the topic's name, or text]"
+)
+@click.option("--no-payload", is_flag=True, help="Leave keys, values and the values of headers out.")
+@click.option("--verify", is_flag=True, help="Check CRCs, indexes and the sequence of offsets; status 1 if anything is found.")
+@click.option("--summary", is_flag=True, help="Show what the batches of each partition add up to, instead of batches.")
+@click.option("--from-offset", type=click.IntRange(min=0), metavar="N", help="From this offset on.")
+@click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="Up to this offset, which is the last one shown.")
+@click.option(
+    "--from-time", metavar="TIME", help="Timestamps from this time on: Unix milliseconds, or ISO 8601 (UTC unless it says otherwise)."
+)
+@click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Batches of this producer alone.")
+@click.option("--transactional", is_flag=True, help="Transactional batches alone, markers among them.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the output.")
+def command(
+    paths: tuple[Path, ...],
+    records: bool,
+    payload: str | None,
+    no_payload: bool,
+    verify: bool,
+    summary: bool,
+    from_offset: int | None,
+    to_offset: int | None,
+    from_time: str | None,
+    producer_id: int | None,
+    transactional: bool,
+    form: str,
+) -> int:
+    """Show what stands in Kafka's files: segments, indexes, snapshots, checkpoints, partition directories, log dirs.
+
+    Of a directory it shows the batches of all segments and metadata snapshots; other files are shown where they are named. What is not as
+    Kafka writes it goes to stderr with file, position and what was expected, and the dump goes on behind it.
+
+    Exit status: 0 nothing wrong, 1 something is not as Kafka writes it or cannot be read, 2 not possible as asked.
+    """
+    gc.disable()  # rows form no cycles: collections would look at millions of them, and at every library's import, and find nothing
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, of which there is none here
+    from streaming.dump.progress import Progress
+    from streaming.dump.request import Filters, Format, Payload, Request
+    from streaming.dump.run import OutputError, dump
+
+    if no_payload and payload is not None:
+        raise UsageError("--payload and --no-payload exclude each other: give one of them")
+    if form in BINARY and sys.stdout.isatty():
+        raise UsageError(f"--format {form} is not for a terminal: write it into a file (> rows.{form}) or a pipe")
+    request = Request(
+        paths=paths,
+        records=records,
+        payload=Payload.NONE if no_payload else Payload(payload or Payload.NATURAL),
+        verify=verify,
+        summary=summary,
+        format=Format(form),
+        filters=Filters(
+            from_offset=from_offset,
+            to_offset=to_offset,
+            from_time=None if from_time is None else _milliseconds(from_time),
+            producer_id=producer_id,
+            transactional=transactional,
+        ),
+    )
+    try:
+        return dump(request, sys.stdout.buffer, lambda finding: click.echo(f"segtail: {finding}", err=True), Progress.on_stderr())
+    except BrokenPipeError:  # whoever read the rows has seen enough
+        _discard_output()
+        return 0
+    except OutputError:
+        _discard_output()
+        raise
+
+
+def _discard_output() -> None:
+    """Python would flush what is left of it at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _milliseconds(time: str) -> int:
+    if time.isascii() and time.isdigit():
+        return int(time)
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError as error:
+        raise UsageError(f"--from-time {time}: neither Unix milliseconds nor a time such as 2026-11-20T06:00:00") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,141 @@
+"""What a live table shows: the partitions that were appended to most, and how fast each grows, from two looks at the metrics."""
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.metrics.columns import Longs
+from streaming.metrics.view import Logs
+
+Doubles = NDArray[np.float64]
+
+WINDOW_SECONDS = 10.0
+"""Rates are over so long, or as long as there is: a micro-batch brings what came in since the last one, so shorter ones jump."""
+
+_TOPIC = re.compile(r'topic="([^"]*)"')  # a topic's name holds nothing that labels escape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look:
+    """The counters of all partitions at one moment: ``at`` in seconds of a clock that only goes forward.
+
+    ``appended`` has shape (2, partitions): bytes and records; ``told`` says whose first backlog has been read, for until then they
+    run ahead of all traffic.
+    """
+
+    at: float
+    labels: pa.LargeStringArray
+    appended: Longs
+    told: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One partition. Rates are a second, None where there are not two looks at it yet; ``last_append_ms`` is Unix milliseconds."""
+
+    broker: int
+    topic: str
+    partition: int
+    end_offset: int
+    batches: int
+    bytes_rate: float | None
+    records_rate: float | None
+    last_append_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What there is to show: some partitions, and the sums over all of them."""
+
+    rows: tuple[Row, ...]
+    partitions: int
+    batches: int
+    bytes_rate: float
+    records_rate: float
+
+
+def look(logs: Logs, at: float) -> Look:
+    """Note the counters."""
+    appended = np.stack([logs.columns["appended_bytes"], logs.columns["appended_records"]])
+    return Look(at=at, labels=logs.labels, appended=appended, told=logs.columns["settled"] == 1)
+
+
+def rates(before: Look, now: Look) -> Doubles:
+    """Bytes and records a second of the partitions of ``now``, shape (2, partitions), NaN where they are not known.
+
+    Not known is the rate of a partition that is new, whose backlog was not read at the first look, or whose counters begin anew.
+    """
+    seconds = now.at - before.at
+    if seconds <= 0:
+        return np.full(now.appended.shape, np.nan)
+    place = pc.fill_null(pc.index_in(now.labels, value_set=before.labels), -1).to_numpy()
+    then = np.append(np.where(before.told, before.appended, np.nan), [[np.nan], [np.nan]], axis=1)  # -1 finds the column of NaN
+    grown: Doubles = now.appended - then[:, place]
+    grown[grown < 0] = np.nan
+    return grown / seconds
+
+
+class Pace:
+    """The looks of the last seconds."""
+
+    def __init__(self) -> None:
+        self._looks: deque[Look] = deque()
+
+    def rates(self, now: Look) -> Doubles:
+        """Take a look in, and tell the rates over the time since the oldest one that is kept; shape as of `rates`.
+
+        A partition that the oldest look does not know is measured from the first look that knows it.
+        """
+        while len(self._looks) > 1 and now.at - self._looks[1].at >= WINDOW_SECONDS:
+            self._looks.popleft()
+        known = np.full(now.appended.shape, np.nan)
+        for before in self._looks:
+            if not np.isnan(known).any():
+                break
+            known = np.where(np.isnan(known), rates(before, now), known)
+        self._looks.append(now)
+        return known
+
+
+def report(logs: Logs, known: Doubles, limit: int) -> Report:
+    """Choose the ``limit`` partitions that were appended to most and show them in the order of the page.
+
+    Args:
+        known: rates of all partitions, shape as of `rates`.
+    """
+    most = np.argsort(-logs.columns["appended_bytes"], kind="stable")[:limit]
+    bytes_rate, records_rate = np.nansum(known, axis=1).tolist()
+    return Report(
+        rows=tuple(_rows(logs, known, np.sort(most).tolist())),
+        partitions=len(logs.labels),
+        batches=int(logs.columns["appended_batches"].sum()),
+        bytes_rate=bytes_rate,
+        records_rate=records_rate,
+    )
+
+
+def _rows(logs: Logs, known: Doubles, items: list[int]) -> Iterable[Row]:
+    columns = logs.columns
+    for item in items:
+        found = _TOPIC.search(logs.labels[item].as_py())
+        assert found is not None  # every series of a partition has a topic
+        yield Row(
+            broker=int(columns["broker"][item]),
+            topic=found[1],
+            partition=int(columns["partition"][item]),
+            end_offset=int(columns["log_end_offset"][item]),
+            batches=int(columns["appended_batches"][item]),
+            bytes_rate=_or_none(known[0, item]),
+            records_rate=_or_none(known[1, item]),
+            last_append_ms=int(columns["last_append_ms"][item]),
+        )
+
+
+def _or_none(rate: float) -> float | None:
+    return None if np.isnan(rate) else float(rate)

@@ -1,0 +1,111 @@
+"""The JVM of a job: a child process that ends when the job does, however it ends and however far it has come.
+
+PySpark starts one too, but loses it for ever when the start is interrupted: this one is known from its first moment on.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from py4j.java_gateway import JavaGateway
+from pyspark import SparkConf
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+
+from streaming.errors import SegtailError
+from streaming.job import jvm_output
+
+log = logging.getLogger(__name__)
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 2.0
+_POLL_SECONDS = 0.05
+
+
+class SparkError(SegtailError):
+    """Spark's JVM did not start, or is gone."""
+
+
+class Jvm:
+    """A JVM that waits for a driver; it ends when its standard input does.
+
+    Args:
+        conf: what Spark has to know before it starts, such as the size of its heap.
+        scratch: where it may leave how to reach it.
+        lock_fd: is held open until the JVM is gone, which may be later than this process.
+    """
+
+    def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int) -> None:
+        self._java_home = java_home
+        self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
+        options = [word for name, value in conf.getAll() for word in ("--conf", f"{name}={value}")]
+        read_end, write_end = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [str(Path(_find_spark_home()) / "bin" / "spark-submit"), *options, "pyspark-shell"],
+                stdin=subprocess.PIPE,
+                stdout=write_end,
+                stderr=write_end,
+                env={
+                    **os.environ,
+                    "JAVA_HOME": str(java_home),
+                    "SPARK_CONNECT_MODE": "0",
+                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection),
+                },
+                pass_fds=(lock_fd,),
+                # of its own: what is sent to the job's group must not end the JVM before the job is done with it
+                start_new_session=True,
+            )
+        finally:
+            os.close(write_end)
+        self.ending = threading.Event()
+        self._output = jvm_output.forward(os.fdopen(read_end, errors="replace"), self.ending)
+
+    @property
+    def status(self) -> int | None:
+        """The status with which it has ended, None while it runs."""
+        return self._process.poll()
+
+    def connect(self, conf: SparkConf) -> JavaGateway:
+        """Wait until it is there.
+
+        Raises:
+            SparkError: it did not start.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._connection.exists():
+            if self.status is not None:
+                self._output.join(_STOP_SECONDS)
+                raise SparkError(f"Spark's JVM ({self._java_home}) ended with status {self.status} at its start: see its messages above")
+            if time.monotonic() > deadline:
+                raise SparkError(f"Spark's JVM ({self._java_home}) does not answer after {_START_SECONDS:.0f} s")
+            time.sleep(_POLL_SECONDS)
+        told = self._connection.read_bytes()  # appears whole: the port and the length of the secret, 4 bytes each, and the secret
+        found = {"PYSPARK_GATEWAY_PORT": str(int.from_bytes(told[:4], "big")), "PYSPARK_GATEWAY_SECRET": told[8:].decode()}
+        os.environ.update(found)  # how PySpark is told of a JVM that is there
+        try:
+            return launch_gateway(conf)  # type: ignore[no-untyped-call]
+        finally:
+            for name in found:
+                del os.environ[name]
+
+    def stop(self) -> None:
+        """End it, by force if it does not end soon: what it writes bears that."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.info("Spark's JVM does not end, it is killed")
+            self.kill()
+        self._output.join(_STOP_SECONDS)
+
+    def kill(self) -> None:
+        """End it at once, with the scripts that may still be starting it."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()

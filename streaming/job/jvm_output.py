@@ -1,0 +1,78 @@
+"""What the JVM prints, its Python workers included, as messages of this process's log."""
+
+import logging
+import re
+import threading
+from typing import IO
+
+log = logging.getLogger("spark")
+
+_MARK = "segtail-log"
+_LOGGED = re.compile(rf"{_MARK} (?P<level>\w+) (?P<logger>\S+) (?P<message>.*)")
+_LEVELS = {"FATAL": logging.CRITICAL, "ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO}
+
+# Said at every start or by every new query, and of no use to anybody: PySpark prints what it does, the JVM that Spark asks for a module.
+_CHATTER = re.compile(
+    r"(Starting )?Streaming TransformWithStateInPandas Python worker"
+    r"|WARNING: Using incubator modules: jdk\.incubator\.vector"
+    r"|\s*$"
+)
+
+# What makes a query fail is told once, by the job, as the reason of its failure; these tell it again, task by task.
+_FAILURES = (
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.util.Utils",
+    "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
+    "org.apache.spark.sql.execution.streaming",
+    "org.apache.spark.sql.execution.python",
+    "org.apache.spark.api.python",
+)
+
+
+def log4j_properties(*, debug: bool) -> str:
+    """Spark's logging: errors, one a line, of which `forward` can tell level and logger; with ``debug`` warnings and stack traces too."""
+    level, trace = ("warn", "full") if debug else ("error", "none")
+    lines = [
+        "rootLogger.appenderRef.stderr.ref = stderr",
+        "appender.stderr.type = Console",
+        "appender.stderr.name = stderr",
+        "appender.stderr.target = SYSTEM_ERR",
+        "appender.stderr.layout.type = PatternLayout",
+        f"appender.stderr.layout.pattern = {_MARK} %p %c{{1}} %replace{{%m%ex{{{trace}}}}}{{[\\r\\n]+}}{{ | }}%n%ex{{none}}",
+        f"rootLogger.level = {level}",
+        # Spark's shells, and it takes PySpark for one, have a level of their own, and say so where it is not the root's
+        "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer",
+        f"logger.shell.level = {level}",
+    ]
+    if not debug:
+        for number, name in enumerate(_FAILURES):
+            lines += [f"logger.failure{number}.name = {name}", f"logger.failure{number}.level = off"]
+    return "\n".join([*lines, ""])
+
+
+def forward(output: IO[str], ending: threading.Event) -> threading.Thread:
+    """Log every line of ``output`` until it ends, in a thread of its own. ``ending``: is set once the query is being stopped."""
+    thread = threading.Thread(target=_forward, args=(output, ending), daemon=True, name="jvm-output")
+    thread.start()
+    return thread
+
+
+def _forward(output: IO[str], ending: threading.Event) -> None:
+    with output:
+        for line in output:
+            forward_line(line.rstrip("\n"), ending=ending.is_set())
+
+
+def forward_line(line: str, *, ending: bool = False) -> None:
+    """Log one line at the level that it deserves: what comes from nobody's logger may be a crash.
+
+    Args:
+        ending: the query is being stopped, perhaps inside a micro-batch: its threads and workers complain, and nothing is lost.
+    """
+    logged = _LOGGED.fullmatch(line)
+    if logged is not None:
+        level = _LEVELS.get(logged["level"], logging.DEBUG)
+        log.log(level, logged["message"], extra={"source": logged["logger"]})
+    else:
+        log.log(logging.DEBUG if ending or _CHATTER.match(line) else logging.WARNING, line)

@@ -1,0 +1,168 @@
+"""The JVM with Spark that a job starts for itself, with the settings that its query needs."""
+
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from streaming.job import jvm_output
+from streaming.job.jvm import Jvm, SparkError
+
+log = logging.getLogger(__name__)
+
+FIXED = {
+    # the state lives in RocksDB: transformWithState takes no other
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.api.mode": "classic",
+}
+"""What the query relies on."""
+
+DEFAULTS = {
+    # a task costs a micro-batch 40 ms whatever it does; the number is fixed in the checkpoint
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    "spark.sql.streaming.noDataProgressEventInterval": "5000",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    # commits of a checkpoint on a local disk without a process of their own for each file;
+    # never spark.hadoop.fs.file.impl, which breaks RocksDB
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+"""What users may set otherwise."""
+
+_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""A small heap needs no parallel collector, and the second compiler costs a job of small batches more than it brings."""
+
+_STOP_SECONDS = 2.0
+
+
+class Spark:
+    """One JVM and its session; a process has one in its life."""
+
+    def __init__(
+        self,
+        *,
+        master: str,
+        options: Mapping[str, str],
+        java_home: Path,
+        directory: Path,
+        debug: bool,
+        lock_fd: int,
+        data_source: type[DataSource],
+        listener: StreamingQueryListener,
+    ) -> None:
+        """Start Spark.
+
+        Args:
+            options: more options, by Spark's own names; they win over `DEFAULTS`, not over `FIXED`.
+            directory: for Spark's scratch files, which are removed at the next start, and for the configuration of its log.
+            debug: log warnings and stack traces too.
+            lock_fd: is held open until the JVM is gone, which may be later than this process.
+
+        Raises:
+            SparkError: the JVM did not start, or ended while the session was made.
+        """
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        if not debug:
+            _hush_py4j()
+        conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("segtail")
+        scratch = _emptied(directory / "scratch")
+        for name, value in {
+            **DEFAULTS,
+            **_places(directory, scratch, local=master.startswith("local"), debug=debug),
+            **options,
+            **FIXED,
+        }.items():
+            conf.set(name, value)
+        self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd)
+        try:
+            context = SparkContext(conf=conf, gateway=self._jvm.connect(conf))
+            # it prints a stack when the JVM goes away first, as where a supervisor ends all processes of a service at once
+            setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
+            self.session = SparkSession(context)
+            self.session.dataSource.register(data_source)
+            self.session.streams.addListener(listener)
+        except (Py4JError, OSError) as error:
+            self._jvm.kill()
+            raise SparkError(f"Spark's JVM ended while Spark was started ({error}), its status is {self.status}") from error
+        except BaseException:
+            self._jvm.kill()
+            raise
+
+    @property
+    def status(self) -> int | None:
+        """The status with which the JVM has ended, None while it runs."""
+        return self._jvm.status
+
+    def hush(self) -> None:
+        """What is printed from now on comes from something that is being stopped."""
+        self._jvm.ending.set()
+
+    def stop(self) -> None:
+        """End the session and the JVM."""
+        within(_STOP_SECONDS, self.session.stop)
+        self._jvm.stop()
+
+
+def _broken(*_: object) -> None:
+    log.debug("a connection of the JVM broke")
+
+
+def _hush_py4j() -> None:
+    """It tells every broken call with its stack, partly by the root logger, and whoever made the call tells what it means."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
+
+
+def within(seconds: float, action: Callable[[], None]) -> None:
+    """Do something that ends something in the JVM, without waiting for longer than that; a JVM that is gone needs no ending."""
+
+    def act() -> None:
+        try:
+            action()
+        except (Py4JError, OSError) as error:
+            log.debug("the JVM does not answer any more", extra={"error": str(error)})
+
+    thread = threading.Thread(target=act, daemon=True, name="stop")
+    thread.start()
+    thread.join(seconds)
+
+
+def _emptied(scratch: Path) -> Path:
+    """A folder of this job's own: what Spark leaves in a common one when it is killed stays there for ever."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(exist_ok=True)
+    return scratch
+
+
+def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
+    """Where Spark finds and leaves things."""
+    logging_file = directory / "log4j2.properties"
+    logging_file.write_text(jvm_output.log4j_properties(debug=debug))
+    java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"
+    if not local:
+        return {"spark.driver.extraJavaOptions": java_options}
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return {
+        "spark.driver.extraJavaOptions": f'{java_options} {_JVM_OPTIONS} "-Djava.io.tmpdir={scratch}"',
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }

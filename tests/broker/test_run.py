@@ -1,0 +1,84 @@
+"""The main job on a real broker's disk, held against what Kafka's own tools say."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.broker.clients import CODECS, SECONDS, create_topic, delete_topic, producer, send, transaction
+from tests.broker.kafka import Kafka
+from tests.broker.oracle import end_offsets, log_totals
+from tests.processes import Counts, Page, exported, read_page, segtail, until
+
+pytestmark = pytest.mark.spark
+
+METADATA = "__cluster_metadata"
+"""Grows while we look at it, and no client can ask for its end."""
+
+Counted = dict[tuple[str, int], Counts]
+
+
+def of_topics(page: Page) -> Counted:
+    return {key: counts for key, counts in exported(page).items() if key[0] != METADATA}
+
+
+def said_by_kafka(kafka: Kafka, log_dirs: tuple[Path, ...]) -> Counted:
+    """Every partition of a cluster at rest, by kafka-dump-log over the log dirs of one broker, and kafka-get-offsets."""
+    ends = end_offsets(kafka)
+    totals = {key: value for key, value in log_totals(log_dirs).items() if key[0] != METADATA}
+    assert {key: value.next_offset for key, value in totals.items() if value.next_offset} == {key: end for key, end in ends.items() if end}
+    return {key: Counts(value.bytes, value.data_batches, value.data_records, ends[key]) for key, value in totals.items()}
+
+
+def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) -> None:
+    create_topic(kafka.bootstrap, "run.before")
+    send(producer(kafka.bootstrap), "run.before", 0, 2, 10)
+    arguments = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
+    with segtail("run", *arguments, "--listen", "127.0.0.1:0", said=tmp_path / "said") as job:
+        until("it exports what was there", lambda: ("run.before", 0) in of_topics(job.page()))
+        create_topic(kafka.bootstrap, "run.deleted", partitions=2)
+        send(producer(kafka.bootstrap), "run.deleted", 1, 1, 10)
+        for codec in CODECS:
+            create_topic(kafka.bootstrap, f"run-{codec}", partitions=2)
+            client = producer(kafka.bootstrap, codec, idempotent=codec == "zstd")
+            for partition in range(2):
+                send(client, f"run-{codec}", partition, 3 + partition, 20, value_bytes=500)
+        send(producer(kafka.bootstrap), "run.before", 0, 1, 10)
+        create_topic(kafka.bootstrap, "run.txn", partitions=3)
+        client = producer(kafka.bootstrap, "lz4", transactional_id="run")
+        client.init_transactions(SECONDS)
+        for round_ in range(4):
+            with transaction(client, commit=round_ != 2):
+                send(client, "run.txn", round_ % 3, 2, 5)
+                send(client, "run.txn", 1, 1, 5)
+        until("it exports the topic that will be deleted", lambda: of_topics(job.page()).get(("run.deleted", 1)))
+        delete_topic(kafka.bootstrap, "run.deleted")
+
+        expected = said_by_kafka(kafka, kafka.log_dirs)
+        assert {topic for topic, _ in expected} >= {"run.before", "run.txn", "__transaction_state", *(f"run-{codec}" for codec in CODECS)}
+        until(f"it exports {expected}", lambda: of_topics(job.page()) == expected)
+        assert not any(("topic", "run.deleted") in series.labels for series in job.page())
+        assert sum(value for series, value in job.page().items() if series.name == "segtail_skipped_bytes_total") == 0
+
+
+def test_disks_of_three_brokers_at_once_export_each_partition_once(kafka_cluster: Kafka, tmp_path: Path) -> None:
+    topic = "run.replicated"
+    create_topic(kafka_cluster.bootstrap, topic, partitions=4)
+    client = producer(kafka_cluster.bootstrap, "gzip")
+    for partition in range(4):
+        send(client, topic, partition, 2, 10 + partition)
+    out = tmp_path / "out.prom"
+    arguments = ("--log-dirs", ",".join(map(str, kafka_cluster.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
+    with segtail("run", *arguments, "--once", "--textfile", out, said=tmp_path / "said") as job:
+        assert job.wait() == 0, job.said
+    page = read_page(out.read_text())
+    assert of_topics(page) == said_by_kafka(kafka_cluster, kafka_cluster.nodes[0].log_dirs)
+    told = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
+    leaders = {partition: state.leader for partition, state in told.items()}
+    assert {dict(labels)["partition"]: dict(labels)["broker"] for labels in ends_of(page, topic)} == {
+        str(partition): str(leader) for partition, leader in leaders.items()
+    }
+
+
+def ends_of(page: Page, topic: str) -> list[frozenset[tuple[str, str]]]:
+    return [series.labels for series in page if series.name == "segtail_partition_log_end_offset" and ("topic", topic) in series.labels]

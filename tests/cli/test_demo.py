@@ -1,0 +1,141 @@
+"""The demo: what it takes when nothing is given, and once as a process from its first line to its end."""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.cli.demo import free_address, with_demo_defaults
+from streaming.settings import Settings, StartFrom
+from streaming.units import Address
+
+LINE_SECONDS = 120.0  # a busy machine may take long to start a JVM; nothing waits for longer than it has to
+END_SECONDS = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def settings(**values: object) -> Settings:
+    return Settings.model_validate(values)
+
+
+def test_nothing_given_means_from_the_first_byte_on_with_a_checkpoint_of_its_own(tmp_path: Path) -> None:
+    chosen = with_demo_defaults(settings(), tmp_path)
+    assert chosen.start_from is StartFrom.EARLIEST
+    assert chosen.checkpoint.parent == tmp_path
+
+
+def test_what_is_given_stands(tmp_path: Path) -> None:
+    given = settings(**{"from": "latest", "checkpoint": "/given", "listen": f"127.0.0.1:{free_port()}", "log_level": "debug"})
+    assert with_demo_defaults(given, tmp_path) == given
+
+
+def test_another_port_is_taken_where_one_is_in_use() -> None:
+    free = Address("127.0.0.1", free_port())
+    assert free_address(free) == free
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = Address("127.0.0.1", other.getsockname()[1])
+        assert free_address(taken) == Address("127.0.0.1", 0)
+
+
+class Lines:
+    """The lines of a process's standard output as they come."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        self._fd = process.stdout.fileno()
+        self._rest = b""
+
+    def __iter__(self) -> Iterator[str]:
+        deadline = time.monotonic() + LINE_SECONDS
+        while True:
+            line, newline, rest = self._rest.partition(b"\n")
+            if newline:
+                self._rest = rest
+                deadline = time.monotonic() + LINE_SECONDS
+                yield line.decode()
+                continue
+            ready, _, _ = select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"no line for {LINE_SECONDS} s"
+            read = os.read(self._fd, 65536)
+            if not read:
+                return
+            self._rest += read
+
+
+def left_running(mark: str) -> list[str]:
+    """Command lines of the processes that carry ``mark`` in their environment and do not end soon."""
+    left = []
+    for process in Path("/proc").iterdir():
+        try:
+            if not process.name.isdigit() or mark.encode() not in (process / "environ").read_bytes():
+                continue
+            command = (process / "cmdline").read_text().replace("\0", " ")
+            ended = os.pidfd_open(int(process.name))
+        except OSError:  # ended meanwhile, or another user's
+            continue
+        if not select.select([ended], [], [], END_SECONDS)[0]:
+            left.append(command)
+        os.close(ended)
+    return left
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("java_home")
+def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")} | {"TMPDIR": str(scratch)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=environ,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        lines = Lines(process)
+        url = first_url(lines)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", url)
+        seen: list[int] = []
+        for line in lines:
+            told = re.match(r"[\d,]+ partitions, ([\d,]+) batches, .*/s, [\d,]+ records/s", line)
+            seen += [int(told[1].replace(",", ""))] if told else []
+            if len(seen) >= 3 and seen[-1] > seen[0]:
+                break
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            page = answer.read().decode()
+        assert 'segtail_partition_appended_bytes_total{broker="1",topic="web.clicks",partition="0"}' in page
+        process.send_signal(signal.SIGINT)
+        assert process.wait(END_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    assert left_running(f"TMPDIR={scratch}") == []
+    assert list(scratch.iterdir()) == []
+
+
+def first_url(lines: Lines) -> str:
+    for line in lines:
+        found = re.search(r"\w+://\S+", line)
+        if found:
+            return found[0]
+    raise AssertionError("the demo ended without a URL")

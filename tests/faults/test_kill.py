@@ -1,0 +1,94 @@
+"""`kill -9` of any part of a job at any moment, then the same command: an undisturbed job's numbers, and nothing left running."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.processes import Segtail, counted, exported, read_page, segtail, until, values
+
+pytestmark = pytest.mark.spark
+
+
+def records(job: Segtail) -> float:
+    return sum(values(job.page(), "segtail_partition_appended_records_total").values())
+
+
+def when_it_starts(job: Segtail, checkpoint: Path) -> None:
+    until("the agent is being started", lambda: job.agent)
+
+
+def when_spark_starts(job: Segtail, checkpoint: Path) -> None:
+    until("the JVM is being started", lambda: job.jvm)
+
+
+def after_the_first_commit(job: Segtail, checkpoint: Path) -> None:
+    until("a micro-batch is committed", (checkpoint / "spark" / "commits" / "0").exists)
+
+
+def while_batches_run(job: Segtail, checkpoint: Path) -> None:
+    """At some moment among micro-batches that find new records."""
+    first = until("records are exported", lambda: records(job))
+    until("more records are exported", lambda: records(job) > first)
+
+
+def kill_driver(job: Segtail) -> None:
+    job.kill()
+
+
+@pytest.mark.timeout(600)
+def test_totals_are_those_of_an_undisturbed_run_whatever_is_killed_when(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "a checkpoint"
+    with writing_broker(tmp_path / "broker") as broker:
+        broker.start()
+        run = ("run", "--log-dirs", broker.log_dirs, "--from", "earliest", "--listen", "127.0.0.1:0", "--checkpoint", checkpoint)
+        disturb(run, tmp_path, checkpoint, when_it_starts, kill_driver)
+        disturb(run, tmp_path, checkpoint, when_spark_starts, Segtail.kill_group)
+        disturb(run, tmp_path, checkpoint, after_the_first_commit, kill_driver)
+        with segtail(*run, said=tmp_path / "said") as job:
+            while_batches_run(job, checkpoint)
+            outlive_the_agent(job)
+            job.kill_family()
+            job.wait()
+        disturb(run, tmp_path, checkpoint, while_batches_run, kill_jvm)
+        broker.rest()
+        assert once(broker, checkpoint, tmp_path) == once(broker, tmp_path / "undisturbed", tmp_path)
+
+
+def disturb(
+    run: tuple[object, ...], directory: Path, checkpoint: Path, moment: Callable[[Segtail, Path], None], kill: Callable[[Segtail], None]
+) -> None:
+    with segtail(*run, said=directory / "said") as job:
+        moment(job, checkpoint)
+        kill(job)
+        assert job.wait() != 0  # and nothing is left of it
+
+
+def outlive_the_agent(job: Segtail) -> None:
+    """The agent alone is killed: the job starts another and goes on."""
+    killed, before = job.agent, records(job)
+    assert killed is not None
+    job.kill(killed)
+    until("another agent is started", lambda: job.agent not in (None, killed))
+    until("the job goes on", lambda: records(job) > before)
+    assert "the job's own agent ended, it is started again" in job.said
+
+
+def kill_jvm(job: Segtail) -> None:
+    assert job.jvm is not None
+    job.kill(job.jvm)
+    until("the driver gives up", lambda: not job.running())
+    assert "Traceback" not in job.said
+    assert "segtail: error: Spark's JVM does not answer any more" in job.said
+
+
+def once(broker: WritingBroker, checkpoint: Path, directory: Path) -> object:
+    """What a run to the end of what is there counts, after it was held against what the broker wrote."""
+    out = directory / "out.prom"
+    arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint)
+    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, said=directory / "said") as job:
+        assert job.wait() == 0, job.said
+    page = read_page(out.read_text())
+    assert exported(page) == written(broker)
+    return counted(page)

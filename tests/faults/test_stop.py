@@ -1,0 +1,63 @@
+"""Two jobs side by side, how they end, and what a job does without its journal."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.faults.writing import writing_broker, written
+from tests.processes import STOP_SECONDS, Segtail, counted, exported, read_page, segtail, until
+
+pytestmark = pytest.mark.spark
+
+
+def ends_well(job: Segtail) -> None:
+    assert job.wait(STOP_SECONDS) == 0, job.said
+    assert "Traceback" not in job.said
+
+
+def says_little(job: Segtail) -> bool:
+    """Nothing but where its metrics are, and its own log."""
+    lines = job.said.splitlines()
+    lines.remove(f"segtail: metrics at {job.url}")
+    return all(line.startswith("time=") and "level=info logger=streaming." in line for line in lines)
+
+
+@pytest.mark.timeout(600)
+def test_two_jobs_count_the_same_and_end_when_they_are_told(tmp_path: Path) -> None:
+    with writing_broker(tmp_path / "broker") as broker:
+
+        def job(name: str, *more: str) -> tuple[str | Path, ...]:
+            return ("run", "--log-dirs", broker.log_dirs, "--from", "earliest", "--checkpoint", tmp_path / name, *more)
+
+        live = ("--listen", "127.0.0.1:0")
+        with (
+            segtail(*job("one", *live), said=tmp_path / "one.said") as one,
+            segtail(*job("two", *live), said=tmp_path / "two.said") as two,
+            segtail(*job("three", *live), said=tmp_path / "three.said") as three,
+        ):
+            until("the JVM is being started", lambda: three.jvm)
+            three.terminate()
+            ends_well(three)  # while it starts
+            until("both follow", lambda: exported(one.page()) and exported(two.page()))
+            broker.write_on(1_000)
+            until("both have everything", lambda: exported(one.page()) == exported(two.page()) == written(broker))
+            assert counted(one.page()) == counted(two.page())
+
+            with segtail(*job("one", "--once"), said=tmp_path / "second.said") as second:
+                assert second.wait() == 2
+                assert second.said.startswith(f"segtail: error: checkpoint {tmp_path / 'one'} is in use by another job: stop it, or name")
+            one.interrupt()
+            ends_well(one)
+            assert says_little(one), one.said
+            two.terminate_family()
+            ends_well(two)
+
+        broker.write_on(1_000)
+        shutil.rmtree(tmp_path / "one" / "agent")
+        out = tmp_path / "out.prom"
+        with segtail(*job("one", "--once", "--textfile", str(out)), said=tmp_path / "one.said") as one:
+            assert one.wait() == 0, one.said
+        assert "level=warning" in one.said
+        assert "the agent's journal is gone and made anew: the logs are read again, and counted once" in one.said
+        assert exported(read_page(out.read_text())) == written(broker)

@@ -1,0 +1,96 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming.errors import CheckpointError
+from streaming.job import checkpoint
+from streaming.job.checkpoint import Checkpoint
+
+CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
+
+
+def made(path: Path, shards: int = 64) -> Checkpoint:
+    return Checkpoint(path, CLUSTER, shards)
+
+
+def test_a_job_stays_who_it_is(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    first.close()
+    again = made(tmp_path, shards=16)
+    assert again.identity == first.identity
+    assert again.identity.state_shards == 64  # fixed when it was made
+    again.close()
+
+
+def test_two_checkpoints_are_two_jobs(tmp_path: Path) -> None:
+    one, two = made(tmp_path / "one"), made(tmp_path / "two")
+    assert one.identity.job_id != two.identity.job_id
+    one.close()
+    two.close()
+
+
+def test_one_holder(tmp_path: Path) -> None:
+    held = made(tmp_path)
+    with pytest.raises(CheckpointError, match=f"{tmp_path} is in use by another job: stop it, or name another with --checkpoint DIR"):
+        made(tmp_path)
+    held.close()
+    made(tmp_path).close()
+
+
+def test_jvm_of_a_killed_job_still_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "JVM_WAIT_SECONDS", 0.0)
+    killed = made(tmp_path)
+    wait = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(wait, stdin=subprocess.PIPE, pass_fds=(killed.spark_lock_fd,)) as jvm:
+        killed.close()
+        with pytest.raises(CheckpointError, match="in use"):
+            made(tmp_path)
+        assert jvm.stdin is not None
+        jvm.stdin.close()
+        jvm.wait()
+        made(tmp_path).close()
+
+
+def test_refused_checkpoint_is_let_go_of(tmp_path: Path) -> None:
+    made(tmp_path).close()
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(CheckpointError, match=f"belongs to cluster {CLUSTER}, the log dirs to other: name another with --checkpoint DIR"):
+        Checkpoint(tmp_path, "other", 64)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "null", "7"])
+def test_identity_that_is_not_valid(tmp_path: Path, content: str) -> None:
+    (tmp_path / "job.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"job\.json is not valid .*: restore it, or delete the directory to begin anew"):
+        made(tmp_path)
+
+
+def test_identity_of_a_later_version(tmp_path: Path) -> None:
+    made(tmp_path).close()
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
+    with pytest.raises(CheckpointError, match="is of version 2, this segtail reads 1"):
+        made(tmp_path)
+
+
+def test_state_without_identity(tmp_path: Path) -> None:
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "0").touch()
+    with pytest.raises(CheckpointError, match=r"has lost its job\.json: restore it, or delete the directory to begin anew"):
+        made(tmp_path)
+
+
+def test_last_micro_batch_that_was_planned(tmp_path: Path) -> None:
+    held = made(tmp_path)
+    assert (held.planned, held.resumed) == (-1, False)
+    offsets = held.spark / "offsets"
+    offsets.mkdir(parents=True)
+    for name in ("9", "10", ".11.crc", "11.tmp"):
+        (offsets / name).touch()
+    assert (held.planned, held.resumed) == (10, True)
+    held.close()

@@ -1,0 +1,221 @@
+"""Runs `segtail` as a user would, kills parts of it, and sees what is left: shared by the tests that start it as a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from prometheus_client.parser import text_string_to_metric_families
+
+SEGTAIL = Path(sys.executable).with_name("segtail")
+SECONDS = 120
+"""How long a test waits for what must happen; a machine with nothing else to do needs a tenth of it."""
+
+STOP_SECONDS = 10
+_POLL_SECONDS = 0.05
+_MARK = "TEST_FAMILY"  # segtail refuses variables with its own prefix that it does not know
+
+_Found = TypeVar("_Found")
+
+
+class Sample(NamedTuple):
+    """A series of a page."""
+
+    name: str
+    labels: frozenset[tuple[str, str]]
+
+
+Page = dict[Sample, float]
+
+
+class Counts(NamedTuple):
+    """Of one partition. Control batches count among the bytes alone."""
+
+    bytes: float
+    data_batches: float
+    data_records: float
+    end_offset: float
+
+
+def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS) -> _Found:
+    """Looks again and again until there is something true; fails with ``what`` when it does not come."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(_POLL_SECONDS)
+
+
+class Process(NamedTuple):
+    """One of a family."""
+
+    pid: int
+    command: str
+
+
+class Segtail:
+    """A running `segtail`; everything it starts belongs to its family, whoever the parent is by now."""
+
+    def __init__(self, arguments: Sequence[object], said: Path, environ: dict[str, str] | None = None) -> None:
+        self._family = f"{_MARK}={uuid.uuid4()}"
+        self._said = said
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
+        name, _, value = self._family.partition("=")
+        with said.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [str(SEGTAIL), *map(str, arguments)],
+                env=clean | (environ or {}) | {name: value},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        """Standard error so far."""
+        return self._said.read_text()
+
+    @property
+    def family(self) -> list[Process]:
+        """The processes of it that are alive; a zombie has no environment any more."""
+        return [process for process in _processes() if process is not None and self._family in _environment(process.pid)]
+
+    def member(self, words: str) -> Process | None:
+        """One whose command line holds ``words``."""
+        return next((process for process in self.family if words in process.command), None)
+
+    @property
+    def agent(self) -> Process | None:
+        return self.member(" agent --child ")
+
+    @property
+    def jvm(self) -> Process | None:
+        return self.member("org.apache.spark.deploy.SparkSubmit")
+
+    @property
+    def url(self) -> str | None:
+        """Where its metrics are, when it has said so."""
+        lines = [line for line in self.said.splitlines() if line.startswith("segtail: metrics at ")]
+        return lines[0].removeprefix("segtail: metrics at ") if lines else None
+
+    def page(self) -> Page:
+        """What it exports now; nothing before it answers."""
+        if self.url is None:
+            return {}
+        try:
+            with urllib.request.urlopen(self.url, timeout=SECONDS) as answer:
+                return read_page(answer.read().decode())
+        except OSError:
+            return {}
+
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self, process: Process | None = None) -> None:
+        """Kill -9 one process, the driver if none is named."""
+        os.kill(self._process.pid if process is None else process.pid, signal.SIGKILL)
+
+    def kill_group(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+
+    def kill_family(self) -> None:
+        for process in self.family:
+            _signal(process, signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def terminate_family(self) -> None:
+        """What a supervisor does that ends all processes of a service at once."""
+        for process in self.family:
+            _signal(process, signal.SIGTERM)
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def wait(self, seconds: float = SECONDS) -> int:
+        """Its exit status, after which nothing of the family may be left for long."""
+        status = self._process.wait(seconds)
+        until(f"nothing is left of {self.family}", lambda: not self.family)
+        return status
+
+
+@contextmanager
+def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = None) -> Iterator[Segtail]:
+    """A `segtail` that does not outlive the block, whatever happens in it."""
+    started = Segtail(arguments, said, environ)
+    try:
+        yield started
+    finally:
+        started.kill_family()
+        started.wait()
+
+
+def read_page(text: str) -> Page:
+    """A page in the text format; a series that comes twice fails."""
+    found: Page = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            series = Sample(sample.name, frozenset(sample.labels.items()))
+            assert series not in found
+            found[series] = sample.value
+    return found
+
+
+def counted(page: Page) -> Page:
+    """What must not depend on when and how often the job was started: everything of logs and topics but the clock's."""
+    kept = ("segtail_partition_", "segtail_topic_", "segtail_skipped_")
+    return {series: value for series, value in page.items() if series.name.startswith(kept) and "last_append_timestamp" not in series.name}
+
+
+def values(page: Page, name: str) -> dict[tuple[str, int], float]:
+    """One series name by topic and partition."""
+    found = {}
+    for series, value in page.items():
+        if series.name == name:
+            labels = dict(series.labels)
+            key = (labels["topic"], int(labels["partition"]))
+            assert key not in found
+            found[key] = value
+    return found
+
+
+def exported(page: Page) -> dict[tuple[str, int], Counts]:
+    """The counts of every partition, each of which may be there once."""
+    names = ("appended_bytes_total", "appended_batches_total", "appended_records_total", "log_end_offset")
+    columns = [values(page, f"segtail_partition_{name}") for name in names]
+    return {key: Counts(*(column[key] for column in columns)) for key in columns[0]}
+
+
+def _processes() -> Iterator[Process | None]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                yield Process(int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                yield None  # it has ended
+
+
+def _environment(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    try:
+        os.kill(process.pid, number)
+    except ProcessLookupError:
+        return  # it was faster
