@@ -133,19 +133,23 @@ class Observer:
     def _agent_families(self, now: float) -> Iterable[Samples]:
         agents = self.agents
         with self._lock:
-            lags = {name: (lag.size, lag.seconds(now)) for name, lag in self._lags.items()}
+            lags = {name: (lag.size, lag.seconds(now)) for name, lag in self._lags.items() if lag.known}
         # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
         info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
         readable = (((broker,), broker in each.metadata_brokers) for each in agents for broker in each.brokers)
-        behind = [((broker,), each, *lags.get(each.name, (0, 0.0))) for each in agents for broker in each.brokers]
-        catching_up = ((of, each.catching_up or seconds > CATCHING_UP_AFTER_S) for of, each, _, seconds in behind)
+        behind = [((broker,), *lags[each.name]) for each in agents if each.name in lags for broker in each.brokers]
+        catching_up = (
+            ((broker,), each.catching_up or lags.get(each.name, (0, 0.0))[1] > CATCHING_UP_AFTER_S)
+            for each in agents
+            for broker in each.brokers
+        )
         yield _gauges(definitions.BROKER_INFO, info)
         yield _gauges(definitions.METADATA_READABLE, readable)
         yield _gauges(definitions.AGENT_UP, up)
         yield _gauges(definitions.CATCHING_UP, catching_up)
-        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, _, size, _ in behind))
-        yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, _, seconds in behind))
+        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind))
+        yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
         metric = definitions.SKIPPED_BYTES

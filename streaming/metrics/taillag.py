@@ -19,7 +19,7 @@ class TailLag:
 
     def __init__(self) -> None:
         self._published = 0
-        self._processed = 0
+        self._processed: int | None = None  # not told yet: after a restart that is everything but 0
         self._waiting: deque[_Point] = deque()  # oldest first, each with bytes that are not processed
         self._apart = 0.0  # seconds: a point younger than this against the last one is joined to it
 
@@ -29,7 +29,7 @@ class TailLag:
             self._waiting.clear()
             self._processed = 0
         self._published = total
-        if total <= self._processed or (self._waiting and total <= self._waiting[-1].total):
+        if (self._processed is not None and total <= self._processed) or (self._waiting and total <= self._waiting[-1].total):
             return
         if self._waiting and at - self._waiting[-1].at < self._apart:
             self._waiting[-1] = _Point(total, self._waiting[-1].at)
@@ -46,9 +46,14 @@ class TailLag:
             self._apart = 0.0
 
     @property
+    def known(self) -> bool:
+        """Whether it was ever told what is processed: until then there is no lag to speak of."""
+        return self._processed is not None
+
+    @property
     def size(self) -> int:
-        """Bytes published and not processed."""
-        return max(0, self._published - self._processed)
+        """Bytes published and not processed; all of them while nothing is told of that."""
+        return max(0, self._published - (self._processed or 0))
 
     def seconds(self, now: float) -> float:
         """For how long the oldest of them have been waiting, 0 if there are none."""

@@ -72,10 +72,21 @@ def test_a_broker_is_behind_by_what_its_agent_published_and_nobody_folded() -> N
     assert values(observer, "segtail_tail_lag_seconds", "broker", now=53.0) == {"1": 3.0}
 
 
+def test_lag_is_not_told_before_it_is_known_what_the_metrics_hold() -> None:
+    observer = new_observer()
+    observer.polled(agent())
+    observer.published("a1", 1000, at=50.0)
+    assert values(observer, "segtail_tail_lag_bytes", "broker", now=60.0) == {}
+    assert values(observer, "segtail_broker_catching_up", "broker", now=60.0) == {"1": 0}
+    observer.processed("a1", 1000)
+    assert values(observer, "segtail_tail_lag_bytes", "broker", now=60.0) == {"1": 0}
+
+
 @pytest.mark.parametrize(("own_word", "now", "expected"), [(False, 54.0, 0), (False, 56.0, 1), (True, 50.0, 1)])
 def test_a_broker_catches_up_while_its_agent_says_so_or_the_metrics_are_behind(own_word: bool, now: float, expected: float) -> None:
     observer = new_observer()
     observer.polled(agent(catching_up=own_word))
+    observer.processed("a1", 0)
     observer.published("a1", 1000, at=50.0)
     assert values(observer, "segtail_broker_catching_up", "broker", now=now) == {"1": expected}
 
@@ -84,6 +95,7 @@ def test_two_agents_of_one_broker_make_no_series_twice() -> None:
     observer = new_observer()
     observer.polled(agent("a1", metadata_brokers=frozenset({1})))
     observer.polled(agent("a2"))
+    observer.processed("a2", 0)
     observer.published("a2", 9, at=0.0)
     assert values(observer, "segtail_tail_lag_bytes", "broker") == {"1": 9}
     assert values(observer, "segtail_broker_metadata_readable", "broker") == {"1": 1}
