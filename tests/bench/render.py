@@ -4,6 +4,7 @@ Both write the same series of partitions, from values they already have: prometh
 number of series, as its time grows in proportion.
 """
 
+import statistics
 from collections.abc import Callable
 from time import perf_counter
 
@@ -17,6 +18,7 @@ from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.rows import STATES
+from tests.bench.table import show
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
@@ -27,25 +29,26 @@ _METRICS = [metric for metric in METRICS if metric.column]
 
 
 def run() -> None:
-    """Print one line: seconds of both, and how many times faster this is."""
+    """Print one table: seconds of both, and how many times faster this is."""
     logs = SERIES // len(_METRICS)
     table = Table(replicas="leaders", stale_after_s=300, series_limit=2 * SERIES)
     table.apply(_states(logs))
     observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
     series = sum(not line.startswith(b"#") for line in render(table, observer, 0.0).splitlines())
-    own = _best_seconds(lambda: render(table, observer, 0.0)) * SERIES / series
+    own = _seconds(lambda: render(table, observer, 0.0)) * SERIES / series
     registry = _peer_registry(PEER_SERIES // len(_METRICS))
-    peer = _best_seconds(lambda: generate_latest(registry)) * SERIES / PEER_SERIES
-    print(f"scrape of {SERIES:,} series: segtail {own:.2f} s, prometheus_client {peer:.2f} s, ratio {peer / own:.0f}")
+    peer = _seconds(lambda: generate_latest(registry)) * SERIES / PEER_SERIES
+    rows = [("segtail", f"{own:.2f}", f"{peer / own:.1f}"), ("prometheus_client", f"{peer:.2f}", "1.0")]
+    show(f"a page of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "prometheus_client's / it"), rows)
 
 
-def _best_seconds(work: Callable[[], bytes]) -> float:
+def _seconds(work: Callable[[], bytes]) -> float:
     def once() -> float:
         began = perf_counter()
         work()
         return perf_counter() - began
 
-    return min(once() for _ in range(ROUNDS))
+    return statistics.median(once() for _ in range(ROUNDS))
 
 
 def _place(log: int) -> tuple[str, int]:

@@ -1,0 +1,90 @@
+"""Whether the offsets of a log follow each other: from batch to batch, over the ends of segments.
+
+An offset that comes again, or goes back, is never right. One that is missing is right only where compaction took it: gaps count unless the
+log shows that it has been compacted, by what is in it or by the log dir's own list of compacted logs.
+"""
+
+import logging
+
+import numpy as np
+
+from streaming.disk.files import CLEANER_CHECKPOINT, FileType, KafkaFile, read_file
+from streaming.dump.finding import Finding, Report
+from streaming.dump.segment import Window, report_flaws
+from streaming.errors import FormatError
+from streaming.kafka.checkpoints import parse_offset_checkpoint
+from streaming.kafka.headers import Batches
+from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
+from streaming.kafka.names import INTERNAL_TOPICS
+
+log = logging.getLogger(__name__)
+
+
+class Continuity:
+    """Follows the segments of one directory in order. ``gaps``: report missing offsets too."""
+
+    def __init__(self, first: KafkaFile, report: Report, *, gaps: bool) -> None:
+        self._report = report
+        self._next_offset: int | None = None
+        self._file = first
+        self._gaps: list[Finding] = []
+        self._looks_for_gaps = gaps
+        self._compacted = gaps and _is_compacted(first)
+
+    def begin(self, file: KafkaFile, *, at_start: bool) -> None:
+        """The next file, read from its start or from a place further on."""
+        self._file = file
+        if file.type is not FileType.SEGMENT or not at_start:
+            self._next_offset = 0 if at_start else None
+        elif self._next_offset is None or self._next_offset < file.base_offset or not file.live:
+            if self._next_offset is not None and file.live:
+                self._missing(0, self._next_offset, file.base_offset)
+            self._next_offset = file.base_offset
+
+    def add(self, window: Window) -> None:
+        """The next window of the file."""
+        batches = window.batches
+        first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
+        if self._looks_for_gaps and not self._compacted:
+            self._compacted = _shows_compaction(batches)
+            following = np.append(first, batches.last_offset[:-1] + 1)
+            for item in np.flatnonzero(batches.base_offset > following).tolist():
+                position = window.position + int(batches.positions[item])
+                self._missing(position, int(following[item]), int(batches.base_offset[item]))
+        path = self._file.path
+        self._next_offset = report_flaws(window, first, lambda position, what: self._report(Finding(path, position, what)))
+
+    def end(self) -> None:
+        """The log is read: report its gaps."""
+        if not self._compacted:
+            for gap in self._gaps:
+                self._report(gap)
+
+    def _missing(self, position: int, expected: int, found: int) -> None:
+        if self._looks_for_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
+            what = f"expected offset {expected}, found {found}: offsets are missing, which is right in a compacted topic alone"
+            self._gaps.append(Finding(self._file.path, position, what))
+
+
+def _shows_compaction(batches: Batches) -> bool:
+    """Fewer records than offsets, or a delete horizon: nothing but compaction leaves them behind."""
+    current = batches.magic == CURRENT_MAGIC
+    fewer = batches.records < batches.last_offset - batches.base_offset + 1
+    return bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
+
+
+def _is_compacted(file: KafkaFile) -> bool:
+    """Whether the log dir says that it has compacted this log; the coordinators' topics always are."""
+    if file.partition is None:
+        return False
+    if file.topic in INTERNAL_TOPICS:
+        return True
+    path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
+    try:
+        entries = parse_offset_checkpoint(read_file(path))
+    except FileNotFoundError:  # a directory that was copied out of its log dir
+        return False
+    except (FormatError, OSError) as error:
+        log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})
+        return False
+    return any((entry.topic, entry.partition) == (file.topic, file.partition.partition) for entry in entries)

@@ -1,0 +1,106 @@
+"""Keys and values of records as people read them: text, JSON, hex, or what a coordinator's record says."""
+
+import json
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import cast
+
+from streaming.dump.plain import plain
+from streaming.dump.request import Payload
+from streaming.dump.table import Cell
+from streaming.kafka.consumer_offsets import KeyType, OtherKey, read_offsets_key, read_offsets_value
+from streaming.kafka.control import ControlType, read_control
+from streaming.kafka.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
+from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.records import Record
+from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
+
+Decoded = tuple[Cell, Cell]
+"""A key and a value."""
+
+Decoder = Callable[[Record], Decoded]
+"""Raises FormatError where a record is not what its topic should hold."""
+
+
+def decoder_for(topic: str, payload: Payload) -> Decoder:
+    """How the records of a topic are shown. The metadata log may hold secrets: it is never shown but opened."""
+    if payload is Payload.NONE:
+        return lambda _record: (None, None)
+    if topic == METADATA_TOPIC:
+        return _metadata
+    if payload is Payload.NATURAL and topic in _BY_TOPIC:
+        return _BY_TOPIC[topic]
+    show = _SHOWN[payload]
+    return lambda record: (_nullable(record.key, show), _nullable(record.value, show))
+
+
+def is_opened(topic: str) -> bool:
+    """Whether the name of a topic tells what its records hold."""
+    return topic == METADATA_TOPIC or topic in _BY_TOPIC
+
+
+def control_type(record: Record) -> str:
+    """The name of a control record's type. Raises FormatError."""
+    key = record.key or b""
+    number = int.from_bytes(key[2:4], "big", signed=True)
+    return ControlType(number).name if number in set(ControlType) else str(number)
+
+
+def decode_control(record: Record) -> Decoded:
+    """What a control record says; its key is told by its type. Raises FormatError."""
+    return None, plain(read_control(record))
+
+
+def text(data: bytes) -> str:
+    """UTF-8; bytes that are none as ``\\xNN``."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _nullable(data: bytes | None, show: Callable[[bytes], Cell]) -> Cell:
+    return None if data is None else show(data)
+
+
+def _json(data: bytes) -> Cell:
+    try:
+        return cast(Cell, json.loads(data))
+    except (ValueError, RecursionError):  # not JSON: shown as what it is
+        return text(data)
+
+
+_SHOWN: dict[Payload, Callable[[bytes], Cell]] = {
+    Payload.NATURAL: text,
+    Payload.TEXT: text,
+    Payload.JSON: _json,
+    Payload.HEX: bytes.hex,
+}
+
+
+def _transaction(record: Record) -> Decoded:
+    transactional_id = read_transaction_key(record.key or b"")
+    if transactional_id is None:
+        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
+    value = None if record.value is None else plain(read_transaction_value(record.value))
+    return {"transactional_id": transactional_id}, value
+
+
+def _offsets(record: Record) -> Decoded:
+    key = read_offsets_key(record.key or b"")
+    number = key.key_type if isinstance(key, OtherKey) else int.from_bytes((record.key or b"")[:2], "big")
+    kind = KeyType(number).name if number in set(KeyType) else str(number)
+    value = None if record.value is None else plain(read_offsets_value(key, record.value))
+    told = cast(dict[str, Cell], plain(key))
+    told.pop("key_type", None)
+    return {"type": kind, **told}, value
+
+
+def _metadata(record: Record) -> Decoded:
+    if record.value is None:
+        return _nullable(record.key, text), None
+    frame = read_metadata_frame(record.value)
+    kind = MetadataKind(frame.kind).name if frame.kind in set(MetadataKind) else str(frame.kind)
+    parsed = read_metadata_record(record.value)
+    told = plain(parsed) if is_dataclass(parsed) else {}
+    return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], told)}
+
+
+_BY_TOPIC: dict[str, Decoder] = {"__transaction_state": _transaction, "__consumer_offsets": _offsets}

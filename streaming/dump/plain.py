@@ -1,0 +1,24 @@
+"""Values of Kafka's as JSON holds them."""
+
+from dataclasses import fields, is_dataclass
+from enum import IntEnum, StrEnum
+
+from streaming.dump.table import Cell
+from streaming.kafka.transaction_state import TransactionState
+
+
+def plain(value: object) -> Cell:
+    """Fields by their names, bytes as hex, enumerations by the names that Kafka gives them."""
+    if isinstance(value, TransactionState):
+        return value.kafka_name
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value

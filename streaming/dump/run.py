@@ -1,0 +1,106 @@
+"""A dump from a request to bytes on an output."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+from streaming.dump.dumper import Dumper
+from streaming.dump.finding import Finding, Report
+from streaming.dump.lines import LineWriter
+from streaming.dump.progress import Progress
+from streaming.dump.request import Format, Request
+from streaming.dump.styles import CsvStyle, JsonStyle, Style, TextStyle
+from streaming.dump.table import Table
+from streaming.errors import SegtailError
+
+FOUND, UNUSABLE = 1, 2
+
+_STYLES: dict[Format, type[Style]] = {Format.TEXT: TextStyle, Format.JSON: JsonStyle, Format.CSV: CsvStyle}
+
+
+class OutputError(SegtailError):
+    """What was dumped cannot be written."""
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Tells errors of the output from those of the files that are dumped."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+class _Writer(Protocol):
+    def write(self, table: Table) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _LineSink:
+    def __init__(self, style: Style, out: BinaryIO) -> None:
+        self._lines = LineWriter(style)
+        self._out = out
+
+    def write(self, table: Table) -> None:
+        for lines in self._lines.lines(table):
+            self._out.write(lines)
+
+    def close(self) -> None:
+        """Nothing stands behind the last line."""
+
+
+class _Sink:
+    """Opens the writer of a format when the first table comes: by then threads walk the first segment, while libraries are imported."""
+
+    def __init__(self, form: Format, out: BinaryIO) -> None:
+        self._form = form
+        self._out = out
+        self._writer: _Writer | None = None
+
+    def write(self, table: Table) -> None:
+        with _output():
+            if self._writer is None:
+                self._writer = self._open()
+            self._writer.write(table)
+
+    def close(self) -> None:
+        with _output():
+            if self._writer is not None:
+                self._writer.close()
+            self._out.flush()
+
+    def _open(self) -> _Writer:
+        if self._form in _STYLES:
+            return _LineSink(_STYLES[self._form](), self._out)
+        from streaming.dump.arrow import ArrowSink, ParquetSink  # only where asked for: pyarrow takes longer to import than many a dump
+
+        return ArrowSink(self._out) if self._form is Format.ARROW else ParquetSink(self._out)
+
+
+def dump(request: Request, out: BinaryIO, report: Report, progress: Progress) -> int:
+    """Dump what is asked for and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
+
+    Raises:
+        UsageError: it is not possible as asked.
+        OutputError: the output takes no more.
+        BrokenPipeError: nobody reads the output any more.
+    """
+    findings = 0
+
+    def count(finding: Finding) -> None:
+        nonlocal findings
+        findings += 1
+        progress.clear()
+        report(finding)
+
+    sink = _Sink(request.format, out)
+    dumper = Dumper(request, sink, count, progress)
+    dumper.run()
+    sink.close()
+    progress.clear()
+    if findings > dumper.unusable:
+        return FOUND
+    return UNUSABLE if dumper.unusable else 0

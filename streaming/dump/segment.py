@@ -1,0 +1,248 @@
+"""Walks the batches of a file from its first byte to its last, window by window, past what is damaged."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from streaming.disk.files import FileType, KafkaFile
+from streaming.disk.segments import OpenSegment
+from streaming.dump.ahead import PART_BYTES, Part, processors, walk_ahead
+from streaming.dump.finding import Finding, Report
+from streaming.errors import FormatError
+from streaming.kafka.headers import Batches, find_flaws, read_headers
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.walk import Bytes, Positions, Stop, walk
+
+WINDOW_BYTES = PART_BYTES
+"""How much is read at once."""
+
+SEEDED_BYTES = 1 << 20
+"""Below this the plain walk is as fast as looking into the index."""
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Whole batches that follow each other: ``batches.positions`` count from byte ``position`` of the file, where ``buffer`` begins.
+
+    The buffer is used again for the next window. Unless the reader was asked for whole batches, it may be empty, or hold a header alone.
+    """
+
+    position: int
+    buffer: Bytes
+    batches: Batches
+
+
+@dataclass(slots=True)
+class Tail:
+    """What lies behind the last batch: zeros of a preallocated file, and bytes that are no whole batch."""
+
+    zeros: int = 0
+    damaged: int = 0
+
+
+class Ticks(Protocol):
+    """Is told how far the work has come, in bytes of the file."""
+
+    def __call__(self, position: int, /) -> None: ...
+
+
+class SegmentReader:
+    """One ``.log``, or a metadata snapshot, open for reading. Close it."""
+
+    def __init__(self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, ticks: Ticks) -> None:
+        """Open the file. Raises OSError.
+
+        Args:
+            whole: hand out windows with all bytes of their batches, and not headers alone.
+        """
+        self.file = file
+        self.tail = Tail()
+        self._report = report
+        self._buffer = buffer
+        self._whole = whole
+        self._ticks = ticks
+        self._spare: list[Bytes] = []  # buffers that no thread uses at the moment
+        self._open = OpenSegment(file.path, file.base_offset)
+        self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under the name that is looked for
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        self._open.close()
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._open.size()
+
+    def proven_start(self, offset: int) -> int:
+        """A position to read from for all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
+        found = self._open.indexed(offset) if self._seeded else None
+        return found[1] if found is not None and self._begins_batch(found[1], self.file.base_offset, found[0]) else 0
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes of the file."""
+        return self._open.read(position, size)
+
+    def windows(self, position: int) -> Iterator[Window]:
+        """All whole batches from ``position``, where one begins. What stands in the way is reported and passed over."""
+        if not self._whole and self._seeded and self.size() - position > 4 * PART_BYTES and processors() > 1:
+            seeds = self._open.seeds(position, self.size())
+            for part in walk_ahead(_part_starts(position, self.size(), seeds), partial(self._walk_part, seeds), self.size()):
+                if part.start != position:  # the index was wrong here, or there is damage: from here on one after the other
+                    break
+                if len(part.batches):
+                    yield Window(position, _NOTHING, part.batches)
+                position = part.end
+                self._ticks(position)
+        yield from self._one_by_one(position)
+
+    def _walk_part(self, seeds: Positions, start: int, end: int) -> Part:
+        """Walk on as long as all is well; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
+        buffer = self._spare.pop() if self._spare else np.empty(WINDOW_BYTES, np.uint8)
+        size = self._open.read_into(buffer[: end - start], start)
+        walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
+        batches = read_headers(buffer, walked.positions)
+        self._spare.append(buffer)
+        if (broken := _broken(batches)) is not None:
+            return Part(start, start + int(batches.positions[broken]), batches.take(slice(0, broken)))
+        return Part(start, start + walked.end, batches)
+
+    def _one_by_one(self, position: int) -> Iterator[Window]:
+        while True:
+            window, position, more = self._next(position)
+            if window is not None:
+                self._ticks(position)
+                yield window
+            if not more:
+                return
+
+    def _next(self, position: int) -> tuple[Window | None, int, bool]:
+        """The window at a position, where the next one begins, and whether there may be one."""
+        buffer = self._buffer
+        size = self._open.read_into(buffer, position)
+        seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
+        walked = walk(buffer, 0, size, seeds)
+        batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
+        if (broken := _broken(batches)) is not None:
+            batches, end, stop = batches.take(slice(0, broken)), int(batches.positions[broken]), Stop.BAD_LENGTH
+        window = Window(position, buffer, batches) if len(batches) else None
+        position += end
+        if stop is Stop.END:
+            return window, position, size > 0
+        if stop is Stop.SHORT and (end or size == len(buffer)):  # the end of the buffer, perhaps not of the file
+            return (window, position, True) if end else self._large(position)
+        if stop is Stop.SHORT and position + size < self.size():  # it has grown since it was read
+            return window, position, True
+        following = self._over_damage(position, stop)
+        return window, position if following is None else following, following is not None
+
+    def _large(self, position: int) -> tuple[Window | None, int, bool]:
+        """One batch that is larger than the buffer."""
+        length = int.from_bytes(self._open.read(position + LENGTH_AT, PREFIX_BYTES - LENGTH_AT), "big", signed=True)
+        size, magic = PREFIX_BYTES + length, int(self._buffer[MAGIC_AT])
+        if position + size > self.size():
+            following = self._over_damage(position, Stop.SHORT)
+            return None, position if following is None else following, following is not None
+        needed = size if self._whole or magic < CURRENT_MAGIC else HEADER_BYTES
+        buffer = np.frombuffer(self._open.read(position, needed), np.uint8)
+        return Window(position, buffer, read_headers(buffer, np.zeros(1, np.int64))), position + size, True
+
+    def _over_damage(self, position: int, stop: Stop) -> int | None:
+        """Where to go on behind what is no batch: None at the end of the file, and where no batch can be found any more."""
+        left = self.size() - position
+        if stop is Stop.ZEROS and (ends := self._zeros_end(position)) == self.size():
+            self.tail.zeros += left
+            return None
+        if stop is Stop.ZEROS:
+            what = f"expected a batch or zeros to the end of the file, found zeros up to position {ends}"
+        else:
+            what = self._expected(position, left)
+        following = self._resume(position)
+        passed = (self.size() if following is None else following) - position
+        self.tail.damaged += passed
+        going_on = "nothing behind it can be read" if following is None else f"going on at position {following}"
+        self._report(Finding(self.file.path, position, f"{what}; {passed} bytes are passed over, {going_on}"))
+        return following
+
+    def _expected(self, position: int, left: int) -> str:
+        head = self._open.read(position, HEADER_BYTES)
+        if len(head) < PREFIX_BYTES:
+            return f"expected a batch or the end of the file, found {left} bytes, the beginning of a batch that is not whole"
+        length = int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        if length < MIN_LENGTH:
+            return f"expected a batch, found the length {length}, where {MIN_LENGTH} is the smallest"
+        if len(head) > MAGIC_AT and head[MAGIC_AT] > CURRENT_MAGIC:
+            return f"expected a batch of magic 0, 1 or 2, found magic {head[MAGIC_AT]}"
+        if PREFIX_BYTES + length <= left:
+            return f"expected a batch of magic 2 of at least {MIN_BATCH_BYTES} bytes, found one of {PREFIX_BYTES + length}"
+        return f"expected a whole batch of {PREFIX_BYTES + length} bytes, found {left} up to the end of the file"
+
+    def _zeros_end(self, position: int) -> int:
+        """Where the zeros from a position on end."""
+        while chunk := self._open.read(position, WINDOW_BYTES):
+            rest = chunk.lstrip(b"\0")
+            if rest:
+                return position + len(chunk) - len(rest)
+            position += len(chunk)
+        return position
+
+    def _resume(self, position: int) -> int | None:
+        """The next batch that the index knows and whose CRC proves that it is one."""
+        if not self._seeded:
+            return None
+        seeds = self._open.seeds(position + 1, self.size()).tolist()
+        return next((seed for seed in seeds if self._begins_batch(seed, self.file.base_offset, None)), None)
+
+    def _begins_batch(self, position: int, lowest: int, highest: int | None) -> bool:
+        """Whether a batch with a right CRC, and a base offset in these bounds, stands at a position."""
+        from streaming.kafka.batches import read_batch  # few dumps come here, and every import shows in how long the others take
+        from streaming.kafka.messages import read_message
+
+        head = self._open.read(position, HEADER_BYTES)
+        length = int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        if len(head) <= MAGIC_AT or length < MIN_LENGTH or position + PREFIX_BYTES + length > self.size():
+            return False
+        data = memoryview(self._open.read(position, PREFIX_BYTES + length))
+        try:
+            if head[MAGIC_AT] < CURRENT_MAGIC:
+                message = read_message(data)
+                offset = message.offset if message is not None and message.is_valid else -1
+            else:
+                batch = read_batch(data)
+                offset = -1 if batch is None else batch.base_offset
+        except FormatError:  # the answer is no: what stands there is told when it is read
+            return False
+        return lowest <= offset and (highest is None or offset <= highest)
+
+
+def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
+    """The position, and behind every so many bytes the next one that the index knows."""
+    found = np.searchsorted(seeds, np.arange(position + PART_BYTES, end, PART_BYTES))
+    return [position, *np.unique(seeds[found[found < len(seeds)]]).tolist()]
+
+
+def _broken(batches: Batches) -> int | None:
+    """The first item that is no batch at all: of a magic that does not exist, or shorter than its own header."""
+    magic = batches.magic.view(np.uint8)
+    bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (batches.size < MIN_BATCH_BYTES)))
+    return int(bad[0]) if len(bad) else None
+
+
+def report_flaws(window: Window, next_offset: int, path_report: Callable[[int, str], None]) -> int:
+    """Report every batch of a window whose header Kafka cannot have written there; returns the offset that follows the window.
+
+    Args:
+        next_offset: the smallest offset that its first batch may have.
+        path_report: takes the position in the file and what is wrong.
+    """
+    batches = window.batches
+    expected = np.empty(len(batches), np.int64)
+    expected[0] = next_offset
+    expected[1:] = batches.last_offset[:-1] + 1
+    for flaw in find_flaws(batches, np.arange(len(batches)), expected):
+        path_report(window.position + int(batches.positions[flaw.item]), flaw.what)
+    return int(batches.last_offset[-1]) + 1

@@ -1,0 +1,48 @@
+"""What a whole segment must remember of its batches so that its indexes can be checked: four numbers a batch, and its markers."""
+
+import numpy as np
+
+from streaming.dump.segment import Window
+from streaming.kafka.headers import Batches, read_headers
+from streaming.kafka.walk import Positions
+
+_EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+
+
+class Skeleton:
+    """Grows window by window; 32 bytes a batch."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Positions, Positions, Positions, Positions]] = []
+        self.aborts: set[tuple[int, int]] = set()
+        """(offset, producer id) of every control batch."""
+
+    def add(self, window: Window) -> None:
+        """The batches of the next window."""
+        batches = window.batches
+        positions = batches.positions + window.position
+        self._columns.append((positions, batches.base_offset, batches.last_offset, batches.max_timestamp))
+        control = batches.control
+        if control.any():
+            producers = batches.headers["producer_id"][control].tolist()
+            self.aborts.update(zip(batches.base_offset[control].tolist(), producers, strict=True))
+
+    def batches(self) -> Batches:
+        """Positions in the file, offsets and largest timestamps of all batches; the other columns are empty."""
+        positions, base, last, timestamps = (
+            (np.concatenate(column) for column in zip(*self._columns, strict=True))
+            if self._columns
+            else (np.empty(0, np.int64) for _ in range(4))
+        )
+        return Batches(
+            positions=positions,
+            headers=_EMPTY.headers,
+            base_offset=base,
+            last_offset=last,
+            size=_EMPTY.size,
+            records=_EMPTY.records,
+            max_timestamp=timestamps,
+            leader_epoch=_EMPTY.leader_epoch,
+            attributes=_EMPTY.attributes,
+            magic=_EMPTY.magic,
+        )

@@ -1,0 +1,160 @@
+"""What each format of lines puts around and instead of values."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Protocol
+
+from streaming.dump.digits import GROUP
+from streaming.dump.table import Cell, Column, Numbers, Table, cells_of
+
+FLAGS = ("false", "true")
+
+_WIDE = 12  # columns that are too many for one line
+_LEAST_DIGITS = 11  # of an offset or a position in text, so that columns stay aligned while a log grows
+
+
+class Style(Protocol):
+    """What one format puts around and instead of values."""
+
+    blank: bytes
+    null: bytes
+    shrinks: bool  # blanks are taken out of the finished lines
+
+    def head(self, table: Table) -> bytes:
+        """What stands before the first row of a table from a file."""
+
+    def label(self, table: Table, at: int) -> bytes:
+        """What stands before the value of a column."""
+
+    def end(self) -> bytes:
+        """What ends a row."""
+
+    def name(self, text: str) -> bytes:
+        """A name as a value."""
+
+    def width(self, column: Column, needed: int) -> int:
+        """Characters of a cell whose longest value has so many."""
+
+    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+        """The lines of a table row by row."""
+
+
+class TextStyle:
+    """Columns under a line of their names, which begins with the file's."""
+
+    blank, null, shrinks = b" ", b"-", False
+
+    def head(self, table: Table) -> bytes:
+        return f"# {table.path}\n".encode()
+
+    def label(self, table: Table, at: int) -> bytes:
+        return b""
+
+    def end(self) -> bytes:
+        return b"\n"
+
+    def name(self, text: str) -> bytes:
+        return text.encode()
+
+    def width(self, column: Column, needed: int) -> int:
+        if isinstance(column, Numbers) and column.values.dtype.itemsize == 8:
+            needed = max(needed, _LEAST_DIGITS)
+        return -(-(max(needed, len(column.name)) + 1) // GROUP) * GROUP
+
+    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+        names = [column.name for column in table.columns]
+        columns = [[name, *map(_shown, cells_of(column))] for name, column in zip(names, table.columns, strict=True)]
+        if table.rows == 1 and len(columns) > _WIDE:  # such as a summary: a line a column
+            width = max(map(len, names))
+            yield from (f"  {name.ljust(width)}  {value}\n".encode() for name, value in columns)
+            return
+        widths = [max(map(len, column)) for column in columns]
+        for row in list(zip(*columns, strict=True))[0 if begins else 1 :]:
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            yield f"  {'  '.join(padded).rstrip()}\n".encode()
+
+
+class JsonStyle:
+    """One object a line."""
+
+    blank, null, shrinks = b"\0", b"null", True
+
+    def head(self, table: Table) -> bytes:
+        return b""
+
+    def label(self, table: Table, at: int) -> bytes:
+        start = json.dumps({"kind": table.kind, "file": table.path})[:-1] if at == 0 else ""
+        return f'{start}, "{table.columns[at].name}": '.encode()
+
+    def end(self) -> bytes:
+        return b"}\n"
+
+    def name(self, text: str) -> bytes:
+        return b'"%s"' % text.encode() if text not in FLAGS else text.encode()
+
+    def width(self, column: Column, needed: int) -> int:
+        return -(-needed // GROUP) * GROUP
+
+    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+        names = [column.name for column in table.columns]
+        start = {"kind": table.kind, "file": table.path}
+        for row in zip(*map(cells_of, table.columns), strict=True):
+            yield (json.dumps(start | dict(zip(names, row, strict=True))) + "\n").encode()
+
+
+class CsvStyle:
+    """RFC 4180 with a line of names, once; the file is the last column."""
+
+    blank, null, shrinks = b"\0", b"", True
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def head(self, table: Table) -> bytes:
+        if self._begun or not table.columns:
+            return b""
+        self._begun = True
+        return (",".join(column.name for column in table.columns) + ",file\n").encode()
+
+    def label(self, table: Table, at: int) -> bytes:
+        return b"," if at else b""
+
+    def end(self) -> bytes:
+        return b""
+
+    def name(self, text: str) -> bytes:
+        return text.encode()
+
+    def width(self, column: Column, needed: int) -> int:
+        return -(-needed // GROUP) * GROUP
+
+    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        for row in zip(*map(cells_of, table.columns), strict=True):
+            writer.writerow([*("" if cell is None else _plain(cell) for cell in row), table.path])
+        yield lines.getvalue().encode()
+
+
+def _plain(cell: Cell) -> str | int:
+    if isinstance(cell, bool):
+        return FLAGS[cell]
+    if isinstance(cell, str | int):
+        return cell
+    return json.dumps(cell, ensure_ascii=False)
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    text = str(_plain(cell))
+    return json.dumps(text, ensure_ascii=False) if isinstance(cell, str) and (not text.isprintable() or " " in text or not text) else text
+
+
+def csv_text(text: str) -> str:
+    """A text as one value of a line, quoted where it must be."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([text])
+    return line.getvalue()

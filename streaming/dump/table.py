@@ -1,0 +1,76 @@
+"""Rows of one kind as columns: what every output is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cell = object
+"""None, a bool, an int, a str, bytes, or a structure of lists and dicts of these that JSON can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Whole numbers; a column that is ``nullable`` has -1 where there is none."""
+
+    name: str
+    values: NDArray[np.integer]
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """True or false."""
+
+    name: str
+    values: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """One of a few names a row: ``codes`` are places in ``names``."""
+
+    name: str
+    codes: NDArray[np.integer]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Anything else, one Python value a row. ``raw``: bytes or None, which a binary format stores as they are."""
+
+    name: str
+    values: Sequence[Cell]
+    raw: bool = False
+
+
+Column = Numbers | Flags | Choices | Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows from one file; all columns have ``rows`` items. ``kind`` says what a row is, such as ``batch``."""
+
+    kind: str
+    path: str
+    rows: int
+    columns: tuple[Column, ...]
+
+
+def cells_of(column: Column) -> list[Cell]:
+    """The values of any column as Python values."""
+    match column:
+        case Numbers(values=values, nullable=nullable):
+            return [None if nullable and value == -1 else value for value in values.tolist()]
+        case Flags(values=values):
+            return list(values.tolist())
+        case Choices(codes=codes, names=names):
+            return [names[code] for code in codes.tolist()]
+        case Cells(values=values):
+            return list(values)
+
+
+def cells(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """A table of a few rows."""
+    return Table(kind, path, len(rows), tuple(Cells(name, [row[at] for row in rows]) for at, name in enumerate(names)))

@@ -1,0 +1,43 @@
+"""Runs the benches, all of them or those named: ``python -m tests.bench [name...]``.
+
+Each prints a table. On a machine that does other work too the figures are rough, and ratios less so: they are of measurements side by side.
+"""
+
+import argparse
+from collections.abc import Callable
+
+from tests.bench import agent, dump, latency, render, scan, trigger
+from tests.bench.bounds import Bounds
+
+BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
+    "scan": (lambda _: scan.run(), "header scan against Kafka's own Java reader; needs a JDK"),
+    "dump": (lambda _: dump.run(), "segtail dump against kafka-dump-log; needs a JDK"),
+    "render": (lambda _: render.run(), "a scrape of 1,000,000 series"),
+    "trigger": (trigger.run, "the running job idle and with many active partitions"),
+    "latency": (latency.run, "from an append to /metrics"),
+    "agent": (agent.run, "the agent with many mostly idle partitions"),
+}
+
+
+def main() -> None:
+    """Parse what to run, and run it."""
+    names = "".join(f"\n  {name:8} {told}" for name, (_, told) in BENCHES.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description=f"benches:{names}", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = Bounds()
+    parser.add_argument("name", nargs="*", help="which to run; all unless given")
+    parser.add_argument("--seconds", type=float, default=default.seconds, help="length of each measurement of a running job (%(default)s)")
+    parser.add_argument("--active", type=int, default=default.active, help="partitions of the bench 'trigger' (%(default)s)")
+    parser.add_argument("--mostly-idle", type=int, default=default.mostly_idle, help="partitions of the bench 'agent' (%(default)s)")
+    given = parser.parse_args()
+    unknown = [name for name in given.name if name not in BENCHES]
+    if unknown:
+        parser.error(f"no bench is called {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    bounds = Bounds(seconds=given.seconds, active=given.active, mostly_idle=given.mostly_idle)
+    for name in given.name or BENCHES:
+        BENCHES[name][0](bounds)
+
+
+if __name__ == "__main__":
+    main()

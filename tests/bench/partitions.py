@@ -1,0 +1,75 @@
+"""Partitions that grow as a bench wants them to: batches of one size, stamped with their offset and written as a broker would."""
+
+import os
+import struct
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.log_dir import LogDir
+from streaming.simulator.segment import LogConfig
+
+RECORDS = 20
+PARTITIONS_A_TOPIC = 100
+_CONFIG = LogConfig(segment_bytes=1 << 30)
+
+
+class Partitions:
+    """A log dir with partitions that hold one batch each. Nothing else writes to them.
+
+    Args:
+        directory: is made.
+        batch_bytes: about the size of a batch, which is never compressed.
+    """
+
+    def __init__(self, directory: Path, count: int, batch_bytes: int) -> None:
+        self.path = directory
+        log_dir = LogDir(directory, 1, "bench-cluster-AAAAAAAAA", UUID(int=7))
+        self.batch = _batch(batch_bytes)
+        self._files: list[Path] = []
+        for item in range(count):
+            topic, partition = self.place(item)
+            log = log_dir.create(topic, partition, UUID(int=1 + item // PARTITIONS_A_TOPIC), _CONFIG)
+            log.close()
+            self._files.append(log.directory / f"{0:020}.log")
+        self._next = [0] * count
+        self._fds: dict[int, int] = {}
+        for item in range(count):
+            self.append(item)
+            os.close(self._fds.pop(item))
+        log_dir.release()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for fd in self._fds.values():
+            os.close(fd)
+
+    @staticmethod
+    def place(item: int) -> tuple[str, int]:
+        """Topic and partition."""
+        return f"bench.{item // PARTITIONS_A_TOPIC}", item % PARTITIONS_A_TOPIC
+
+    def append(self, item: int) -> int:
+        """Append a batch; returns the offset behind it."""
+        fd = self._fds.get(item)
+        if fd is None:
+            fd = self._fds[item] = os.open(self._files[item], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        offset = self._next[item]
+        os.write(fd, struct.pack(">q", offset) + self.batch)  # the CRC leaves the base offset out: a leader stamps it
+        self._next[item] = offset + RECORDS
+        return self._next[item]
+
+
+def _batch(size: int) -> bytes:
+    """A batch without its base offset."""
+    now = time.time_ns() // 1_000_000
+    value = os.urandom(max(1, size // RECORDS - 10))
+    return encode(Batch(records=tuple(Record(None, value, now) for _ in range(RECORDS))), 0)[8:]

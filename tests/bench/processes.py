@@ -1,0 +1,70 @@
+"""What a running job costs, from /proc: CPU and memory of the driver, the JVM, its Python workers and the agent."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+PARTS = ("driver", "jvm", "workers", "agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds so far and resident bytes, by part of the job. Of a page that several processes share each has its part."""
+
+    cpu_seconds: dict[str, float]
+    resident_bytes: dict[str, int]
+
+
+def usage(driver: int) -> Usage:
+    """The job whose driver has this process id. The CPU of children that have ended counts for who waited for them."""
+    cpu = dict.fromkeys(PARTS, 0.0)
+    resident = dict.fromkeys(PARTS, 0)
+    children = _children()
+    waiting = [(driver, "driver")]
+    while waiting:
+        process, part = waiting.pop()
+        try:
+            stat = _stat(process)
+            memory = _proportional_bytes(process)
+        except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
+            continue
+        own, ended = sum(map(int, stat[11:13])), sum(map(int, stat[13:15]))
+        cpu[part] += own / _TICKS
+        cpu["workers" if part == "jvm" else part] += ended / _TICKS
+        resident[part] += memory
+        waiting += [(child, _part(child, part)) for child in children.get(process, ())]
+    return Usage(cpu, resident)
+
+
+def _stat(process: int) -> list[str]:
+    """The fields of ``stat`` behind the command's name: state first."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _proportional_bytes(process: int) -> int:
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0  # a zombie has none
+
+
+def _children() -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                found.setdefault(int(_stat(int(entry))[1]), []).append(int(entry))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return found
+
+
+def _part(process: int, parent: str) -> str:
+    if parent != "driver":
+        return "workers" if parent == "jvm" else parent
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return parent
+    return "agent" if b"agent" in words else "jvm" if words[0].endswith(b"java") else parent

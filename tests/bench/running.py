@@ -1,0 +1,125 @@
+"""A job as users run it, ``segtail run``, and what it says of itself."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.bench.processes import PARTS, Usage, usage
+
+START_SECONDS = 180.0
+_END_SECONDS = 30.0
+_BATCHES = re.compile(rb"^segtail_query_batch_duration_seconds_(count|sum)\{[^}]*\} (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a job did in some seconds: CPU seconds by part, micro-batches and how long they took together."""
+
+    seconds: float
+    cpu_seconds: dict[str, float]
+    batches: int
+    batch_seconds: float
+    resident_bytes: dict[str, int]
+
+    @property
+    def cores(self) -> float:
+        """CPU seconds a second."""
+        return sum(self.cpu_seconds.values()) / self.seconds
+
+
+class RunningJob:
+    """``segtail run`` on a log dir until the block is left. Entering waits until it is ready."""
+
+    def __init__(self, log_dir: Path, checkpoint: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "streaming.cli", "run", "--log-dirs", str(log_dir), "--checkpoint", str(checkpoint)]
+        self._command = [*command, "--listen", "127.0.0.1:0", "--set", "log_level=error", *options]
+        self._messages = checkpoint.with_name(f"{checkpoint.name}.messages")
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
+        with self._messages.open("wb") as messages:
+            self._process = subprocess.Popen(self._command, stderr=messages, env=environ, cwd=Path(__file__).parents[2])
+        try:
+            wait_for(self._says_url)
+            wait_for(self._ready)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop()
+
+    def scrape(self) -> bytes:
+        """A page of /metrics."""
+        with urllib.request.urlopen(self.url, timeout=60) as answer:
+            page: bytes = answer.read()
+        return page
+
+    def cost(self, seconds: float, meanwhile: Callable[[float], None]) -> Cost:
+        """Measure for so long. ``meanwhile`` is given the moment, of `time.monotonic`, at which to return."""
+        began, batches, spent = time.monotonic(), self._batches(), usage(self._process.pid)
+        meanwhile(began + seconds)
+        ended, batches_then, spent_then = time.monotonic(), self._batches(), usage(self._process.pid)
+        return Cost(
+            seconds=ended - began,
+            cpu_seconds=_between(spent, spent_then),
+            batches=int(batches_then[0] - batches[0]),
+            batch_seconds=batches_then[1] - batches[1],
+            resident_bytes=spent_then.resident_bytes,
+        )
+
+    def _batches(self) -> tuple[float, float]:
+        found = {name: float(value) for name, value in _BATCHES.findall(self.scrape())}
+        return found.get(b"count", 0.0), found.get(b"sum", 0.0)
+
+    def _says_url(self) -> bool:
+        said = self._messages.read_text(errors="replace")
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the job did not start: {said[-2000:]}")
+        found = re.search(r"http://\S+/metrics(?=\s)", said)
+        self.url = found[0] if found else ""
+        return found is not None
+
+    def _ready(self) -> bool:
+        try:
+            urllib.request.urlopen(self.url.removesuffix("metrics") + "-/ready", timeout=60).close()
+        except urllib.error.HTTPError:
+            return False
+        return True
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = START_SECONDS) -> None:
+    """Wait until something holds. TimeoutError if it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not ready after {seconds:.0f} s")
+        time.sleep(0.1)
+
+
+def nothing(until: float) -> None:
+    """Let time pass."""
+    time.sleep(max(0.0, until - time.monotonic()))
+
+
+def _between(before: Usage, after: Usage) -> dict[str, float]:
+    return {part: after.cpu_seconds[part] - before.cpu_seconds[part] for part in PARTS}

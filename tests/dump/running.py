@@ -1,0 +1,53 @@
+"""Dumps as the command makes them, without a process of their own."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streaming.dump.finding import Finding
+from streaming.dump.progress import Progress
+from streaming.dump.request import Format, Request
+from streaming.dump.run import dump
+
+LOGS = Path(__file__).parents[1] / "data" / "logs"
+
+
+@dataclass(frozen=True)
+class Dumped:
+    """What a dump wrote, what it found and its exit status."""
+
+    output: bytes
+    findings: tuple[Finding, ...]
+    status: int
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The objects of a JSON dump."""
+        return [json.loads(line) for line in self.output.splitlines()]
+
+
+def dumped(*paths: Path, **asked: Any) -> Dumped:
+    """A dump as text, or as ``format`` says."""
+    out, findings = io.BytesIO(), list[Finding]()
+    status = dump(Request(paths=paths, **asked), out, findings.append, Progress(None))
+    return Dumped(out.getvalue(), tuple(findings), status)
+
+
+def rows(*paths: Path, **asked: Any) -> list[dict[str, Any]]:
+    """The rows of a dump in which nothing was found."""
+    done = dumped(*paths, format=Format.JSON, **asked)
+    assert (done.findings, done.status) == ((), 0)
+    return done.rows
+
+
+def without_file(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as they are whatever the name of their file."""
+    return [{name: value for name, value in row.items() if name != "file"} for row in found]
+
+
+def findings_at(done: Dumped) -> list[tuple[str, int | None]]:
+    """The files and positions of what was found."""
+    return [(finding.path.name, finding.position) for finding in done.findings]

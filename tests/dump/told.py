@@ -1,0 +1,101 @@
+"""Kafka's own dump as values, and our rows as its lines say them."""
+
+import re
+from typing import Any
+
+_FIELD = re.compile(r"([A-Za-z]+): (OptionalLong\.empty|OptionalLong\[\d+\]|\[[^\]]*\]|\S+)")
+
+
+def fields(line: str) -> dict[str, str]:
+    """The fields of a line of Kafka's tool, without what a decoder adds."""
+    return dict(_FIELD.findall(line.split(" key: {")[0].split(" payload: ")[0]))
+
+
+def batch_fields(row: dict[str, Any]) -> dict[str, str]:
+    """A row as Kafka's tool names its fields."""
+    if row["magic"] < 2:
+        return {
+            "offset": str(row["last_offset"]),
+            "position": str(row["position"]),
+            row["timestamp_type"]: str(row["max_timestamp"]),
+            "size": str(row["size"]),
+            "magic": str(row["magic"]),
+            "compresscodec": row["codec"],
+            "crc": str(row["crc"]),
+            "isvalid": str(row["valid"]).lower(),
+        }
+    return {
+        "baseOffset": str(row["base_offset"]),
+        "lastOffset": str(row["last_offset"]),
+        "count": str(row["count"]),
+        "baseSequence": str(row["base_sequence"]),
+        "lastSequence": str(row["last_sequence"]),
+        "producerId": str(row["producer_id"]),
+        "producerEpoch": str(row["producer_epoch"]),
+        "partitionLeaderEpoch": str(row["leader_epoch"]),
+        "isTransactional": str(row["transactional"]).lower(),
+        "isControl": str(row["control"]).lower(),
+        "deleteHorizonMs": optional(row["delete_horizon"]),
+        "position": str(row["position"]),
+        row["timestamp_type"]: str(row["max_timestamp"]),
+        "size": str(row["size"]),
+        "magic": str(row["magic"]),
+        "compresscodec": row["codec"],
+        "crc": str(row["crc"]),
+        "isvalid": str(row["valid"]).lower(),
+    }
+
+
+def record_fields(row: dict[str, Any], told: dict[str, str]) -> dict[str, str]:
+    """A record's row; of what a record does not know by itself, the type of its time, as it was told."""
+    time_type = next(name for name in told if name in ("CreateTime", "LogAppendTime", "NoTimestampType"))
+    found = {
+        "offset": str(row["offset"]),
+        time_type: str(row["timestamp"]),
+        "keySize": str(row["key_size"]),
+        "valueSize": str(row["value_size"]),
+    }
+    if "isValid" in told:  # a message of an old format
+        return found
+    found["sequence"] = str(row["sequence"])
+    found["headerKeys"] = f"[{','.join(header['key'] for header in row['headers'])}]"
+    if row["control"] in ("COMMIT", "ABORT"):
+        found["endTxnMarker"] = row["control"]
+        found["coordinatorEpoch"] = str(row["value"]["coordinator_epoch"])
+    return found
+
+
+def snapshot_fields(row: dict[str, Any]) -> dict[str, str]:
+    """A producer's row."""
+    found = {
+        "producerId": str(row["producer_id"]),
+        "producerEpoch": str(row["producer_epoch"]),
+        "coordinatorEpoch": str(row["coordinator_epoch"]),
+        "currentTxnFirstOffset": optional(row["current_txn_first_offset"]),
+        "lastTimestamp": str(row["timestamp"]),
+    }
+    if row["last_offset"] < 0:
+        return found
+    return found | {
+        "firstSequence": str(row["first_sequence"]),
+        "lastSequence": str(row["last_sequence"]),
+        "lastOffset": str(row["last_offset"]),
+        "offsetDelta": str(row["offset_delta"]),
+        "timestamp": str(row["timestamp"]),
+    }
+
+
+def aborted_fields(row: dict[str, Any]) -> dict[str, str]:
+    """A row of the index of aborted transactions."""
+    return {
+        "version": "0",
+        "producerId": str(row["producer_id"]),
+        "firstOffset": str(row["first_offset"]),
+        "lastOffset": str(row["last_offset"]),
+        "lastStableOffset": str(row["last_stable_offset"]),
+    }
+
+
+def optional(value: int | None) -> str:
+    """A number that may be absent."""
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
