@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format conf bench lock clean
+.PHONY: help setup demo test check fuzz format conf bench lock clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -48,6 +48,9 @@ check: setup ## Format, lint, types, import contracts, and the tests without a J
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker"
+
+fuzz: setup ## Feed every parser damaged bytes, for some minutes
+	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz
 
 format: setup ## Format the code and mend what can be mended without thought
 	$(BIN)/ruff check --fix-only

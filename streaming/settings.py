@@ -88,18 +88,27 @@ class Settings(BaseModel):
     )
     hanging_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging.",
+        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging. "
+        "Told as a threshold; the metrics of transactions are still to come.",
     )
-    late_after: Duration = Field(default=timedelta(minutes=1), description="Transactions that are open for longer are listed one by one.")
-    late_limit: Count = Field(default=500, description="At most so many late transactions are listed.")
+    late_after: Duration = Field(
+        default=timedelta(minutes=1),
+        description="Transactions that are open for longer are listed one by one. Told as a threshold; the list is still to come.",
+    )
+    late_limit: Count = Field(
+        default=500, description="At most so many late transactions are listed. No effect yet: the list is still to come."
+    )
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."
     )
     series_limit: PositiveCount = Field(default=1_000_000, description="Above so many series, sums by topic take the place of partitions.")
-    producers_limit: PositiveCount = Field(default=10_000, description="At most so many producers are remembered for each log.")
+    producers_limit: PositiveCount = Field(
+        default=10_000, description="At most so many producers are remembered for each log. No effect yet: counting them is still to come."
+    )
     assume_replicated: Flag = Field(
         default=False,
-        description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint.",
+        description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint. "
+        "No effect yet: the high watermark is still to come.",
     )
     state_shards: Shards = Field(default=64, description="Keys of the job's state; fixed when a checkpoint is made.")
     max_bytes_per_batch: Size = Field(default=128 << 20, description="Most bytes of log that one micro-batch accounts for.")

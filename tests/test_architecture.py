@@ -50,6 +50,34 @@ def test_a_command_without_a_job_starts_without_spark(arguments: list[str]) -> N
     assert (done.returncode, done.stderr) == (0, "")
 
 
+LOGS = ROOT / "tests" / "data" / "logs" / "transactions" / "pay-0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--verify"], {"pyarrow", "pandas", "pydantic"}),
+        (["--summary"], {"pyarrow", "pandas", "pydantic"}),
+        (["--records", "--format", "json"], {"pyarrow", "pandas", "pydantic"}),
+        (["--format", "csv"], {"pyarrow", "pandas", "pydantic"}),
+        (["--format", "arrow"], {"pandas", "pydantic"}),
+        (["--format", "parquet"], {"pydantic"}),
+    ],
+    ids=lambda value: " ".join(sorted(value)),  # a set has another order in each process
+)
+def test_a_dump_imports_no_spark_and_little_else(arguments: list[str], heavy: set[str]) -> None:
+    """It is over before Spark, or even a large library, would be there."""
+    code = (
+        "import sys\n"
+        "from streaming.cli.app import segtail\n"
+        "status = segtail.main(sys.argv[1:], standalone_mode=False)\n"
+        f"heavy = {heavy | {'pyspark', 'py4j', 'watchdog', 'rich'}!r} & {{name.partition('.')[0] for name in sys.modules}}\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy else status)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "dump", str(LOGS), *arguments], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_flight_appears_in_the_agent_alone() -> None:
     assert _rooms_that_import("pyarrow.flight") <= {"agent"}
 
