@@ -31,6 +31,9 @@ LOOK_MS = 200
 COLD_LOOKS = 5
 """A log that has been quiet is looked at in every fifth look."""
 
+HOT_AT_ONCE = 256
+"""Where more logs than that grow they take turns too, each at least once a second: the cost of an event does not depend on its size."""
+
 SURVEY_MS = 60_000
 """How often everything is listed anew."""
 
@@ -243,17 +246,18 @@ class Watcher:
                 size += min(WINDOW_BYTES, max(0, tail.size - tail.place.position))
         return size, tails
 
-    def _due(self) -> Iterable[Tail]:
-        """All logs until they have been caught up with; then those that are hot, and of the others every fifth in turn."""
+    def _due(self) -> list[Tail]:
+        """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""
         tails, hot = self.tails(), self._roster.hot
         if not self.caught_up:
             return tails
         self._looks += 1
-        due = dict.fromkeys([*hot, *tails[self._looks % COLD_LOOKS :: COLD_LOOKS]])
-        for tail, left in list(hot.items()):
-            if left > 1:
-                hot[tail] = left - 1
-            else:
+        stride = min(COLD_LOOKS, -(-len(hot) // HOT_AT_ONCE))
+        due = [tail for tail in tails[self._looks % COLD_LOOKS :: COLD_LOOKS] if tail not in hot]
+        for tail in list(hot)[self._looks % stride :: stride] if hot else ():
+            due.append(tail)
+            hot[tail] -= 1
+            if not hot[tail]:
                 del hot[tail]
         return due
 

@@ -12,11 +12,12 @@ from tests.processes import Counts
 START = 1_700_000_000_000
 _LIMIT_MS = 60_000  # by its own clock: no segment is so old, and no partition so large, that retention or compaction would take anything
 _STEP_MS = 50
+_PAUSE_SECONDS = 0.25  # so that it has something to write for five minutes, however slow the machine is
 _RATE = 400_000
 
 
 class WritingBroker:
-    """Writes at its pace until `rest`, or until it has written for a minute."""
+    """Writes at its pace, a fifth of a real broker's, until `rest` or until its own minute is over."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -48,7 +49,7 @@ class WritingBroker:
         return facts
 
     def _write(self) -> None:
-        while not self._rest.wait(_STEP_MS / 1000) and self._now < START + _LIMIT_MS:
+        while not self._rest.wait(_PAUSE_SECONDS) and self._now < START + _LIMIT_MS:
             self._now += _STEP_MS
             self._broker.step(self._now)
 

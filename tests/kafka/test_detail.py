@@ -1,7 +1,10 @@
 """The batches of a range one by one, packed."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +12,7 @@ from streaming.errors import FormatError
 from streaming.kafka.detail import first_offset_above, pack, sums_from
 from streaming.kafka.headers import read_headers
 from streaming.kafka.sums import sum_ranges
-from tests.builders import batch
+from tests.builders import NOW, batch
 from tests.kafka.dumped import columns, read
 from tests.kafka.segments import Content, contents, written
 
@@ -41,9 +44,20 @@ def test_where_a_later_leader_epoch_begins(content: Content, epoch: int) -> None
 DETAIL = pack(columns(written([batch(1), batch(1)]).data))
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\x02" + DETAIL[1:], DETAIL[:-1], DETAIL + b"\0"])
-def test_another_version_or_a_cut_one_is_refused(damaged: bytes) -> None:
-    with pytest.raises(FormatError, match="version"):
+@pytest.mark.parametrize("damaged", [b"", b"\x02" + DETAIL[1:], DETAIL[:-1], DETAIL[:3], b"\x01" + zstandard.compress(b"short")])
+def test_another_version_or_a_damaged_one_is_refused(damaged: bytes) -> None:
+    with pytest.raises(FormatError, match="packed batches"):
         sums_from(damaged, 0)
-    with pytest.raises(FormatError, match="version"):
+    with pytest.raises(FormatError, match="packed batches"):
         first_offset_above(damaged, 0)
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused_and_nothing_else(data: bytes) -> None:
+    with suppress(FormatError):
+        sums_from(b"\x01" + data, 0)
+
+
+def test_a_batch_takes_a_few_bytes() -> None:
+    packed = pack(columns(written([batch(1, value_bytes=size % 7, timestamp=NOW + size) for size in range(1000)]).data))
+    assert len(packed) < 4000
