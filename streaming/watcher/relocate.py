@@ -113,7 +113,7 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     before, first = tail.place, segments[0]
     lost = _seen_bytes(tail, first) or _bytes_by_density(before, segments, buffer)
     log.warning(
-        "log deleted before it was read",
+        "segments were deleted before they were read",
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
     tail.close()
