@@ -112,6 +112,8 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was cut off at ``row.next_offset``; what was counted stays counted, what comes in its place is counted anew."""
     # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
+    if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again
+        return replace(_noted(state, row), log_end_offset=end)
     return replace(
         _noted(state, row),
         log_end_offset=end,

@@ -196,3 +196,11 @@ def test_a_log_settles_with_the_row_that_ends_its_backlog_and_stays_so() -> None
     shard.fold(appended(3, 10, 20, settled=True))
     shard.fold(appended(4, 20, 30, settled=False))
     assert shard.log().settled
+
+
+def test_the_end_of_a_log_that_was_told_again_is_no_truncation() -> None:
+    shard = Shard()
+    shard.fold(APPEARED, appended(2, 0, 10))
+    shard.fold(appended(1, 0, 10, journal="j2"), row(Kind.TRUNCATED, 2, journal="j2", next_offset=10))
+    log = shard.log()
+    assert (log.appended_records, log.log_end_offset, log.truncations) == (10, 10, 0)
