@@ -73,11 +73,6 @@ class Consumers:
                 (seq, self._clock_ms(), consumer),
             )
 
-    def note_seen(self, consumer: str) -> None:
-        """It asked for something."""
-        with self._journal.database.transaction() as run:
-            run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer))
-
     def trim(self, bounds: Bounds) -> int:
         """Forget what nobody needs, and what is beyond the bounds. Returns the log bytes that were lost to some consumer."""
         now = self._clock_ms()

@@ -108,7 +108,7 @@ def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> Non
     desk.consumers.note_committed("a", 4)
     desk.consumers.trim(BOUNDS)
     assert desk.held == [5]
-    desk.consumers.note_seen("b")
+    desk.consumers.hello("b")
     desk.publish(1)
     desk.consumers.note_streamed("a", 4, 6)
     desk.consumers.note_committed("a", 6)
@@ -133,7 +133,7 @@ def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told
     desk.consumers.enrol("a")
     desk.publish(3)
     desk.clock.now += BOUNDS.max_age_ms + 1
-    desk.consumers.note_seen("a")
+    desk.consumers.hello("a")
     desk.publish(2)
     assert desk.consumers.trim(BOUNDS) == 30
     (seq, lost), *rest = desk.journal.read(0, 9)
