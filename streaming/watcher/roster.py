@@ -63,6 +63,7 @@ class Roster:
     ) -> None:
         self.tails: dict[LogId, Tail] = {}
         self.hot: dict[Tail, int] = {}  # logs in which something happened lately, and for how many more looks they count as such
+        self._at: dict[Path, Tail] = {}  # the same by their directories
         self._log_dirs = log_dirs
         self._kept = {place.log: place for place in places}
         self._has_topic = has_topic
@@ -98,10 +99,9 @@ class Roster:
     def heed(self, hints: set[Path]) -> bool:
         """Look at the directories in which something happened; returns whether the log dirs have to be listed too."""
         roots = {log_dir.path for log_dir in self._log_dirs}
-        watched = {tail.partition.path: tail for tail in self.tails.values()} if hints else {}
         stirred = bool(hints & roots)
         for hint in hints - roots:
-            tail, name = watched.get(hint), parse_partition_dir(hint.name)
+            tail, name = self._at.get(hint), parse_partition_dir(hint.name)
             if tail is not None:
                 stirred = not self._look_again(tail) or stirred
             elif name is not None and name.state is DirState.LIVE:  # in those being deleted or moved things happen all the time
@@ -181,8 +181,7 @@ class Roster:
         tail = self.tails.pop(gone, None)
         self._kept.pop(gone, None)
         if tail is not None:
-            self.hot.pop(tail, None)
-            tail.close()
+            self._let_go(tail)
         reason = "moved" if self._has_topic(gone) else "deleted"
         log.info("log left", extra={"log": str(gone), "reason": reason})
         return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
@@ -214,7 +213,7 @@ class Roster:
         tail.log_start = log_start_offset(partition.path, segments)
         if wanted is not None:
             self._go_back(tail, wanted, fresh)
-        self.tails[key] = tail
+        self.tails[key] = self._at[partition.path] = tail
         if fresh or wanted is not None:
             events.append(tail.event(Kind.APPEARED, next_offset=tail.place.next_offset, log_epoch=tail.place.log_epoch))
         if wanted is not None and tail.place.stopped:
@@ -235,10 +234,15 @@ class Roster:
             return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments), True, []
         tail, events = resume(partition, segments, place, self._buffer)
         if watched is not None:
-            self.hot.pop(watched, None)
-            watched.close()
+            self._let_go(watched)
         self._kept.pop(key, None)
         return tail, False, events
+
+    def _let_go(self, tail: Tail) -> None:
+        self.hot.pop(tail, None)
+        if self._at.get(tail.partition.path) is tail:
+            del self._at[tail.partition.path]
+        tail.close()
 
     def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> None:
         """Set the tail to where a new consumer wants to begin, never ahead of where others are."""

@@ -3,9 +3,11 @@
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streaming.disk.segments import OpenSegment
 from streaming.rows import Kind
 from streaming.simulator.batches import Record, encode
 from streaming.simulator.compaction import compact
@@ -16,6 +18,7 @@ from streaming.simulator.messages import Messages
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
 from streaming.watcher.locate import WINDOW_BYTES
+from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import Station
@@ -104,6 +107,26 @@ def test_more_than_one_look_holds_is_read_from_a_preallocated_file_too(station: 
     assert totals(station, log) == facts(log)
 
 
+def test_an_append_to_a_preallocated_file_costs_no_look_at_the_whole_of_it(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = partition(disk, "t", preallocate=True, segment_bytes=16 << 20)
+    log.append(batch())
+    station.look()
+    read: list[int] = []
+    read_into = OpenSegment.read_into
+
+    def counted(self: OpenSegment, *rest: Any, **more: Any) -> int:
+        read.append(read_into(self, *rest, **more))
+        return read[-1]
+
+    monkeypatch.setattr(OpenSegment, "read_into", counted)
+    log.append(batch())
+    station.look(set())
+    assert totals(station, log) == facts(log)
+    assert 0 < sum(read) <= 2 * ZERO_TAIL_LOOK_BYTES
+
+
 @pytest.mark.parametrize("written", [1, 12, 13, 17, 30, 58, 61, 100, SIZE - 2])
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_batch_half_written_into_a_preallocated_file_is_not_there_yet(station: Station, disk: LogDir, before: int, written: int) -> None:
@@ -120,10 +143,11 @@ def test_a_batch_half_written_into_a_preallocated_file_is_not_there_yet(station:
     assert not [event for event in station.events if event.kind in (Kind.CORRUPT, Kind.TRUNCATED)]
 
 
-def test_a_batch_half_written_up_to_the_very_end_of_a_preallocated_file(station: Station, disk: LogDir) -> None:
+@pytest.mark.parametrize("written", [30, 90])
+def test_a_batch_half_written_up_to_the_very_end_of_a_preallocated_file(station: Station, disk: LogDir, written: int) -> None:
     log = partition(disk, "t", preallocate=True, segment_bytes=2 * SIZE)
     log.append(batch())
-    log.write_part(batch(), size=90)
+    log.write_part(batch(), size=written)
     station.look()
     log.append(batch())
     station.look()
@@ -293,6 +317,18 @@ def test_a_backlog_goes_on_behind_what_compaction_left_of_it(station: Station, d
     compact(log, 0, {0, 6})
     assert ranges(station.look()) == [(Kind.APPENDED, 0, 6, 10), (Kind.APPENDED, 10, 10, 12)]
     assert station.fold_of("t").skipped == {}
+
+
+def test_a_compacted_file_is_not_taken_for_the_one_that_was_open_before_an_error(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(batch(2), batch(3))
+    station.look()
+    log.append(batch(4), batch(5), batch(6))
+    log.roll()
+    log.append(batch(1))
+    compact(log, 0, {2, 9})
+    station.watcher.tails()[0].close()
+    assert ranges(station.look()) == [(Kind.APPENDED, 0, 9, 20), (Kind.APPENDED, 20, 20, 21)]
 
 
 def test_gaps_that_compaction_left_between_segments_are_no_loss(station: Station, disk: LogDir) -> None:

@@ -274,6 +274,7 @@ def test_a_loss_keeps_what_is_no_loss_in_its_order(journal: Journal) -> None:
     gone = appended(0, 0, kind=Kind.GONE, number=1)
     journal.publish([appended(0, 10), appended(0, 3, number=1), Event(kind=Kind.BEAT), truncated, appended(5, 20), gone])
     assert journal.trim_losing(6) == 33
+    assert Kind.BEAT not in {event.kind for _, event in everything(journal)}
     found = [(event.partition, event.kind, event.next_offset, event.bytes) for _, event in everything(journal)]
     assert [one for one in found if one[0] == 0] == [(0, Kind.SKIPPED, 10, 10), (0, Kind.TRUNCATED, 5, 0), (0, Kind.SKIPPED, 25, 20)]
     assert [one for one in found if one[0] == 1] == [(1, Kind.SKIPPED, 3, 3), (1, Kind.GONE, 0, 0)]

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from streaming.disk.logdirs import open_log_dirs
 from streaming.rows import Kind
 from streaming.simulator.files import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
-from streaming.watcher.roster import HALF_MADE_MS, HOLD_MS
+from streaming.watcher.locate import window
+from streaming.watcher.roster import HALF_MADE_MS, HOLD_MS, Roster
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import SURVEY_MS, Clock, Station
 
 
 def names(station: Station) -> set[str]:
@@ -107,6 +109,25 @@ def test_without_a_hint_nothing_of_the_new_topic_is_counted_for_the_old_one(stat
     second.append(*[batch(1)] * 9)
     second.roll()
     assert station.look(set()) == []
+    station.look()
+    assert station.fold_of("t").records == 9
+
+
+def test_a_backlog_does_not_go_on_in_the_files_of_another_topic(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    first = partition(disk, "t", topic_id=1)
+    for _ in range(3):
+        first.append(batch(3))
+        first.roll()
+    station.turn()
+    delete(disk, first).remove()
+    second = partition(disk, "t", topic_id=2)
+    for _ in range(9):
+        second.append(batch(1))
+        second.roll()
+    begun = len(station.events)
+    station.turn()
+    assert [event for event in station.events[begun:] if event.kind is not Kind.BEAT] == []
     station.look()
     assert station.fold_of("t").records == 9
 
@@ -299,6 +320,17 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(
     log.append(batch(1))
     station.look()
     assert station.fold_of("t").records == 4
+
+
+def test_hints_in_directories_that_are_deleted_or_moved_are_no_reason_to_list_the_log_dirs(disk: LogDir) -> None:
+    log = partition(disk, "t")
+    roster = Roster(open_log_dirs([disk.path]), [], lambda _: None, Clock(), window())
+    roster.survey()
+    assert not roster.heed({log.directory, disk.path / f"t-1.{1:032x}-delete", disk.path / f"t-2.{1:032x}-future", disk.path / "x"})
+    assert roster.heed({disk.path})
+    assert roster.heed({disk.path / "new-0"})
+    log.rename(f"{log.name}.{0:032x}-delete")
+    assert roster.heed({disk.path / "t-0"})
 
 
 # --- descriptors

@@ -74,7 +74,7 @@ def test_what_may_only_be_half_written_is_looked_at_again_before_it_is_called_co
     log = partition(disk, "t", preallocate=True)
     log.append(batch(2))
     data = encode(batch(3), 2)
-    patch(log, log.active.size, data[:20] + b"\x00\x77" + data[22:40])  # the attributes are not what they will be
+    patch(log, log.active.size, data[:22] + b"\x07" + data[23:40])  # a codec that does not exist
     station.look()
     assert losses(station) == []
     station.clock.now += SUSPECT_MS - 1
