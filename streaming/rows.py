@@ -7,8 +7,9 @@ Units: offsets and positions are Kafka's own (a position is a byte in a ``.log``
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.codecs import CODECS as CODECS
@@ -35,6 +36,67 @@ class Kind(StrEnum):
     BEAT = "beat"  # one log of the full picture: log start, leader, settled; never counters or offsets read
     BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone
 
+
+class Step(IntEnum):
+    """What a row of `TRANSACTION_STEPS` says."""
+
+    DATA = 0  # transactional batches of one producer, no marker of its among them
+    COMMIT = 1  # a COMMIT marker
+    ABORT = 2  # an ABORT marker
+    ONGOING = 3  # open before the first byte that is read: from a producer snapshot
+
+
+class StartSource(IntEnum):
+    """Where the start time of a transaction was taken from, the most trustworthy first."""
+
+    COORDINATOR = 1  # the coordinator's transactionStartTimestamp; known only where the metrics are rendered
+    SEEN = 2  # the agent's clock, the range was seen within seconds of its append
+    RECORDED = 3  # the first batch's timestamp, clamped by the times of the files
+    SNAPSHOT = 4  # the data is gone: the producer snapshot's timestamp, clamped by the time of that file
+
+
+TRANSACTION_STEPS = np.dtype(
+    [
+        ("step", "u1"),  # Step
+        ("source", "u1"),  # StartSource of start_ms; 0 for markers
+        ("producer_epoch", "<i2"),
+        ("producer_id", "<i8"),
+        ("first_offset", "<i8"),  # of the first batch; of a marker its offset
+        ("next_offset", "<i8"),  # behind the last batch, or the marker
+        ("bytes", "<i8"),  # of its batches
+        ("bytes_before", "<i8"),  # bytes of the range before first_offset; -1 for ONGOING
+        ("start_ms", "<i8"),  # when the first batch was appended, as source says; of a marker when it was
+        ("last_ms", "<i8"),  # when the last batch was appended, by the same clock
+    ]
+)
+"""What a range says of transactions, in offset order of ``first_offset``; ranges without transactional batches have none."""
+
+TRANSACTIONS = np.dtype(
+    [
+        ("source", "u1"),  # StartSource of start_ms
+        ("committed", "i1"),  # 1, 0 by its marker; -1 while it is open
+        ("producer_epoch", "<i2"),  # of its data
+        ("producer_id", "<i8"),
+        ("first_offset", "<i8"),
+        ("next_offset", "<i8"),  # behind its last batch of data
+        ("marker_offset", "<i8"),  # -1 while it is open
+        ("bytes", "<i8"),  # of data seen
+        ("bytes_at", "<i8"),  # appended_bytes of the log when its first batch came; -1 where that is not known
+        ("start_ms", "<i8"),
+        ("last_ms", "<i8"),
+    ]
+)
+"""The transactions of one log that are open, or closed by a marker that may not be replicated yet; sorted by ``first_offset``."""
+
+SEGMENTS = np.dtype(
+    [
+        ("base_offset", "<i8"),
+        ("size", "<i8"),  # bytes, without the zero tail of a preallocated file
+        ("largest_timestamp", "<i8"),  # of its records, -1 none
+        ("modified_ms", "<i8"),  # of the file: what Kafka takes where there is no timestamp
+    ]
+)
+"""The segments of one log in order, the active one last."""
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _LONGS = pa.list_(pa.int64())
@@ -108,6 +170,22 @@ BATCHES = pa.schema(
     ]
 )
 """One row a record batch, scanned when it is read: for people who explore. What magic 0 and 1 do not have is -1."""
+
+
+COORDINATOR = pa.schema(
+    [
+        ("transactional_id", _TEXT),
+        ("offset", _LONG),  # of the record in its `__transaction_state` partition
+        ("state", _TEXT),  # as `segtail_coordinator_transactions` spells it; "" for a tombstone; "?" for a record not understood
+        ("producer_id", _LONG),
+        ("producer_epoch", _INT),
+        ("timeout_ms", _INT),
+        ("start_ms", _LONG),  # transactionStartTimestamp, -1 none
+        ("last_update_ms", _LONG),
+        ("partitions", pa.list_(pa.string())),  # "topic-partition"
+    ]
+)
+"""Newest entries of `__transaction_state`, at most one for each transactional.id."""
 
 
 class Change(StrEnum):
