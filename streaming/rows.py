@@ -20,6 +20,9 @@ BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))
 BATCH_RECORDS_BOUNDS = tuple(4**n for n in range(8))
 """Upper bounds (inclusive) of the records-per-batch histogram: 1 to 16,384; one more bucket takes the rest."""
 
+TRANSACTION_SECONDS_BOUNDS = (0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+"""Upper bounds (inclusive) of the histogram of transactions' durations: 10 ms to 24 h; one more bucket takes the rest."""
+
 SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")
 """Why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
 
@@ -33,7 +36,8 @@ class Kind(StrEnum):
     SKIPPED = "skipped"  # bytes between base_offset and next_offset will never be counted: reason
     CORRUPT = "corrupt"  # the log is not understood at start_position of segment: reason in words
     GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
-    BEAT = "beat"  # one log of the full picture: log start, leader, settled; never counters or offsets read
+    FACTS = "facts"  # what a full picture says of a log, told between two of them because it changed
+    BEAT = "beat"  # one log of the full picture: log start, leader, settled, facts; never counters or offsets read
     BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone
 
 
@@ -131,6 +135,12 @@ EVENTS = pa.schema(
         ("batch_bytes_buckets", _LONGS),
         ("batch_records_buckets", _LONGS),
         ("detail", pa.binary()),  # the batches one by one (see kafka.detail), only on ranges published again
+        ("transactions", pa.binary()),  # TRANSACTION_STEPS of the range, or at its beginning; null for none
+        ("active_producers", _INT),  # producer ids with state at the end of the range, -1 not known
+        ("sequence_gaps", _LONG),
+        ("coordinator", pa.binary()),  # COORDINATOR, the newest entries of a range of `__transaction_state`; null for none
+        ("high_watermark", _LONG),  # by the checkpoint file, -1 none
+        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for none
         ("log_start_offset", _LONG),
         ("leader", _INT),  # by the metadata log; -1 none, -2 not known
         ("leader_epoch", _INT),  # by the metadata log; -1 not known
@@ -139,10 +149,13 @@ EVENTS = pa.schema(
 )
 """One row an event, except a beat, which is expanded to a row for every log and a closing one."""
 
-SHARD = "shard"
+SHARD, ROWS = "shard", "rows"
 
-SHARDED_EVENTS = EVENTS.append(pa.field(SHARD, pa.int32()))
-"""Events as the source hands them to Spark: with the key of the fold."""
+PACKED = pa.schema([(SHARD, _INT), (ROWS, pa.binary())])
+"""Rows as they pass through Spark, which looks at the key of the fold alone: all of one shard in one value.
+
+``rows`` is one Arrow record batch without its schema (`pack_rows`). Whatever a row says, it costs Spark nothing to carry.
+"""
 
 BATCHES = pa.schema(
     [
@@ -227,10 +240,37 @@ STATES = pa.schema(
         ("share_batch_bytes_buckets", _LONGS),
         ("share_batch_records_buckets", _LONGS),
         ("share_records", _LONG),
-        ("shard", _INT),
+        ("high_watermark", _LONG),  # by the checkpoint file, -1 none
+        ("transactional", pa.bool_()),  # had a transactional batch
+        ("committed_transactions", _LONG),
+        ("aborted_transactions", _LONG),
+        ("empty_markers", _LONG),
+        ("aborted_bytes", _LONG),
+        ("share_transaction_buckets", _LONGS),  # by TRANSACTION_SECONDS_BOUNDS
+        ("share_transaction_ms", _LONG),  # sum of the durations in those buckets
+        ("active_producers", _INT),
+        ("sequence_gaps", _LONG),
+        ("segments_rolled", _LONG),
+        ("segments_deleted", _LONG),
+        ("active_segment", _LONG),  # base offset of the segment that was last appended to, -1 none yet
+        ("active_position", _LONG),  # how far it has been read
+        ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
+        ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for none
+        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for none
     ]
 )
-"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns (and ``shard``)."""
+"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``."""
+
+
+def pack_rows(rows: pa.RecordBatch) -> bytes:
+    """The value that carries rows of `EVENTS` or `STATES` in `PACKED`."""
+    packed: bytes = rows.serialize().to_pybytes()
+    return packed
+
+
+def unpack_rows(packed: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows that `pack_rows` made."""
+    return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +305,12 @@ class EventRow:
     batch_bytes_buckets: tuple[int, ...]
     batch_records_buckets: tuple[int, ...]
     detail: "Blob | None"
+    transactions: "Blob | None"
+    active_producers: int
+    sequence_gaps: int
+    coordinator: "Blob | None"
+    high_watermark: int
+    facts: "Blob | None"
     log_start_offset: int
     leader: int
     leader_epoch: int

@@ -155,7 +155,7 @@ class Job:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
         if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
-            rows = zip(states["change"].to_pylist(), states["shard"].to_pylist(), strict=True)
+            rows = zip(states["change"].to_pylist(), states["partition"].to_pylist(), strict=True)
             self._pictured.update(shard for change, shard in rows if change == Change.PICTURE)
 
     def run_once(self, stop: threading.Event) -> bool:

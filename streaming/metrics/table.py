@@ -91,7 +91,7 @@ class Table:
                 self._drop(key)
             self._set(list(kept), rows["agent"].to_pylist(), values)
             self._count_topics()
-            for agent, shard in zip(pictures["agent"].to_pylist(), pictures["shard"].to_pylist(), strict=True):
+            for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
                 self._pictures.setdefault(agent, set()).add(shard)
 
     def expect(self, agents: Iterable[str], shards: int) -> None:

@@ -5,17 +5,18 @@ from operator import attrgetter
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from streaming.query.cutting import cut, overwritten_from
 from streaming.query.state import ShardState
-from streaming.rows import EVENTS, SHARD, STATES, EventRow
+from streaming.rows import EVENTS, ROWS, SHARD, STATES, EventRow, pack_rows, unpack_rows
 from streaming.rules.fold import Changed, ShardFold
 from streaming.rules.log_state import LogKey
 
 _STATE = StructType([StructField("logs", BinaryType())])
-_SHOWN_NAMES = [name for name in STATES.names if name not in ("change", SHARD)]
+_SHOWN_NAMES = [name for name in STATES.names if name != "change"]
 _SHOWN = attrgetter(*_SHOWN_NAMES)
 _LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 
@@ -34,29 +35,29 @@ class ShardProcessor(StatefulProcessor):
         kept = self._state.get()
         before = ShardState(None if kept is None else bytes(kept[0]))
         fold = ShardFold(int(shard), before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
-        events = [row for frame in rows for row in _event_rows(frame)]
+        events = [row for frame in rows for packed in frame[ROWS] for row in _event_rows(packed)]
         before.load(LogKey(row.broker, row.topic, row.partition, row.topic_id) for row in events)
         fold.fold(events)
         changes = list(fold.changes())
         if fold.touched or fold.marks != before.marks:
             self._state.update((before.updated(fold.touched, fold.marks),))
         if changes:
-            yield _state_rows(changes, int(shard))
+            yield pd.DataFrame({SHARD: [shard], ROWS: [_state_rows(changes)]})
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-def _event_rows(frame: pd.DataFrame) -> Iterator[EventRow]:
+def _event_rows(packed: bytes) -> Iterator[EventRow]:
+    rows = unpack_rows(packed, EVENTS)
     columns = []
     for name in EVENTS.names:
-        values = frame[name].tolist()
-        columns.append([tuple(value.tolist()) for value in values] if name in _LISTS else values)
+        values = rows[name].to_pylist()
+        columns.append([tuple(value) for value in values] if name in _LISTS else values)
     return (EventRow(*values) for values in zip(*columns, strict=True))
 
 
-def _state_rows(changes: Sequence[Changed], shard: int) -> pd.DataFrame:
+def _state_rows(changes: Sequence[Changed]) -> bytes:
     columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
-    values = dict(zip(_SHOWN_NAMES, map(list, columns), strict=True))
-    # without a copy pandas leaves the columns as they are instead of gathering them by type, which Spark would undo
-    return pd.DataFrame({"change": [str(changed.change) for changed in changes], **values, SHARD: [shard] * len(changes)}, copy=False)
+    values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {"change": [str(changed.change) for changed in changes]}
+    return pack_rows(pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES))

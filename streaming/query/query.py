@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from streaming.errors import SegtailError
 from streaming.query.failure import reason
 from streaming.query.processor import ShardProcessor
-from streaming.rows import SHARD, STATES
+from streaming.rows import PACKED, ROWS, SHARD, STATES, unpack_rows
 
 QUERY_NAME = "segtail"
 
@@ -22,20 +22,21 @@ class FoldError(SegtailError):
 
 
 def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> DataStreamWriter:
-    """The query over a stream of `streaming.rows.SHARDED_EVENTS`; ``sink`` gets the changed rows and the number of each micro-batch.
+    """The query over a stream of `streaming.rows.PACKED` events; ``sink`` gets the changed rows and the number of each micro-batch.
 
     Without timers: what depends on the clock is worked out where the metrics are rendered.
     """
     states = events.groupBy(SHARD).transformWithStateInPandas(
-        ShardProcessor(), outputStructType=from_arrow_schema(STATES), outputMode="Update", timeMode="None"
+        ShardProcessor(), outputStructType=from_arrow_schema(PACKED), outputMode="Update", timeMode="None"
     )
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         try:
-            states = batch.toArrow()
+            shards = batch.toArrow()
         except (PySparkException, Py4JError) as error:
             # not with its whole text: Spark takes that apart with regular expressions, on which its thread runs out of stack
             raise FoldError(reason(str(error))) from None
-        sink(states, batch_id)
+        changed = [unpack_rows(packed, STATES) for packed in shards[ROWS].to_pylist()]
+        sink(pa.Table.from_batches(changed, STATES), batch_id)
 
     return states.writeStream.queryName(QUERY_NAME).outputMode("update").foreachBatch(deliver)

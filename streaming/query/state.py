@@ -1,7 +1,7 @@
 """The state of one shard as Spark keeps it: one versioned Arrow value, of which only the touched rows become Python objects.
 
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
-``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1.
+``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 2.
 """
 
 import json
@@ -19,8 +19,8 @@ from streaming.rules.log_state import LogKey, LogState
 NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end")
 """What the fold keeps of a log and does not hand out."""
 
-_VERSION = 1
-_NOT_KEPT = ("change", "shard")
+_VERSION = 2
+_NOT_KEPT = ("change",)
 _TYPES = {"journal": pa.string(), "departed": pa.bool_(), "stopped_at": pa.int64(), "stopped_end": pa.int64()}
 _SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
 _MARKS = b"marks"
@@ -37,7 +37,7 @@ class ShardState:
         """Open what `updated` made, None for a shard without logs.
 
         Raises:
-            CheckpointError: it was written by a later version.
+            CheckpointError: it was written by a segtail that keeps it otherwise.
         """
         self._table = _SCHEMA.empty_table() if value is None else _open(value)
         marks = (self._table.schema.metadata or {}).get(_MARKS, b"{}")
@@ -79,7 +79,8 @@ class ShardState:
 
 def _open(value: bytes) -> pa.Table:
     if value[0] != _VERSION:
-        raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
+        what = f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}"
+        raise CheckpointError(f"{what}: use the segtail that wrote it, or another checkpoint")
     return pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
 
 

@@ -154,7 +154,7 @@ class ShardFold:
                     self._leave(state, deleted=False)
         self._in_picture.clear()
         if row.settled:
-            told = LogState(agent=row.agent, broker=row.broker, topic="", partition=-1, topic_id="")
+            told = LogState(agent=row.agent, broker=row.broker, topic="", partition=self._shard, topic_id="")
             self._pictures.append(Changed(Change.PICTURE, told))
 
     def changes(self) -> Iterator[Changed]:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, fields, replace
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, EventRow
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, TRANSACTION_SECONDS_BOUNDS, EventRow
 
 _NO_SKIPS = (0,) * len(SKIP_REASONS)
 _NO_CODECS = (0,) * len(CODECS)
 _NO_BYTES_BUCKETS = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
 _NO_RECORDS_BUCKETS = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
+_NO_TRANSACTIONS = (0,) * (len(TRANSACTION_SECONDS_BOUNDS) + 1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,6 +59,23 @@ class LogState:
     share_batch_bytes_buckets: tuple[int, ...] = _NO_BYTES_BUCKETS
     share_batch_records_buckets: tuple[int, ...] = _NO_RECORDS_BUCKETS
     share_records: int = 0
+    high_watermark: int = -1
+    transactional: bool = False
+    committed_transactions: int = 0
+    aborted_transactions: int = 0
+    empty_markers: int = 0
+    aborted_bytes: int = 0
+    share_transaction_buckets: tuple[int, ...] = _NO_TRANSACTIONS
+    share_transaction_ms: int = 0
+    active_producers: int = -1
+    sequence_gaps: int = 0
+    segments_rolled: int = 0
+    segments_deleted: int = 0
+    active_segment: int = -1
+    active_position: int = 0
+    transactions: bytes | None = None
+    coordinator: bytes | None = None
+    facts: bytes | None = None
     stopped_at: int = -1
     stopped_end: int = -1
 

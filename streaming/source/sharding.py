@@ -1,11 +1,11 @@
-"""Give every event row the key of the fold."""
+"""Give every event row to the shard that folds it, all rows of a shard in one value."""
 
 import zlib
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.rows import SHARD, SHARDED_EVENTS, Kind
+from streaming.rows import PACKED, Kind, pack_rows
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:
@@ -13,19 +13,30 @@ def shard_of(topic: str, partition: int, shards: int) -> int:
     return zlib.crc32(f"{topic}-{partition}".encode()) % shards
 
 
-def with_shards(events: pa.Table, shards: int) -> pa.Table:
-    """Events with their shard (`streaming.rows.SHARDED_EVENTS`); the closing row of a full picture goes to every shard."""
+def by_shard(events: pa.Table, shards: int) -> pa.Table:
+    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a full picture goes to every shard."""
+    rows = events.combine_chunks()
+    closing = np.array(rows["kind"].to_pylist(), dtype=object) == str(Kind.BEAT_END)
+    own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
+    keys = np.concatenate([_shards_of(rows, shards)[own], np.tile(np.arange(shards), len(copied))])
+    items = np.concatenate([own, np.repeat(copied, shards)])
+    order = np.argsort(keys, kind="stable")
+    keys, ordered = keys[order], rows.take(pa.array(items[order], pa.int64())).combine_chunks()
+    found, begins, counts = np.unique(keys, return_index=True, return_counts=True)
+    packed = [_packed(ordered.slice(begin, count)) for begin, count in zip(begins.tolist(), counts.tolist(), strict=True)]
+    return pa.table([found.tolist(), packed], schema=PACKED)
+
+
+def _shards_of(rows: pa.Table, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     known: dict[tuple[str, int], int] = {}
-    keys = []
-    for name in zip(events["topic"].to_pylist(), events["partition"].to_pylist(), strict=True):
+    keys = np.zeros(len(rows), np.int64)
+    for item, name in enumerate(zip(rows["topic"].to_pylist(), rows["partition"].to_pylist(), strict=True)):
         if name not in known:
             known[name] = shard_of(*name, shards)
-        keys.append(known[name])
-    closing = np.flatnonzero(np.array(events["kind"].to_pylist(), dtype=object) == str(Kind.BEAT_END))
-    rows = events.append_column(SHARD, pa.array(keys, pa.int32()))
-    if not len(closing):
-        return rows.cast(SHARDED_EVENTS)
-    others = rows.filter(pa.compute.not_equal(rows["kind"], str(Kind.BEAT_END)))
-    copies = events.take(np.repeat(closing, shards))
-    copies = copies.append_column(SHARD, pa.array(list(range(shards)) * len(closing), pa.int32()))
-    return pa.concat_tables([others, copies]).cast(SHARDED_EVENTS)
+        keys[item] = known[name]
+    return keys
+
+
+def _packed(rows: pa.Table) -> bytes:
+    (batch,) = rows.combine_chunks().to_batches()
+    return pack_rows(batch)

@@ -19,12 +19,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from streaming.agent.client import AgentClient
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range, Status
 from streaming.errors import AgentError
-from streaming.rows import SHARDED_EVENTS
+from streaming.rows import PACKED
 from streaming.source import agents, offsets
 from streaming.source.options import SourceOptions
-from streaming.source.sharding import with_shards
+from streaming.source.sharding import by_shard
 
-SCHEMA = from_arrow_schema(SHARDED_EVENTS)
+SCHEMA = from_arrow_schema(PACKED)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 
 TASKS = 2
@@ -144,7 +144,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for agent, asked in partition.ranges.items():
             events = agents.read_range(self._options, agent, asked, partition.addresses.get(agent))
             if events is not None:
-                yield from with_shards(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
+                yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
             elif _attempt() > 0:
                 raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have had its rows")
 

@@ -14,13 +14,14 @@ from streaming.errors import JournalBusyError, JournalError
 
 log = logging.getLogger(__name__)
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, total INTEGER, size INTEGER NOT NULL,
   kind TEXT NOT NULL, broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
-  base_offset INTEGER NOT NULL, next_offset INTEGER NOT NULL, body TEXT NOT NULL, detail BLOB);
+  base_offset INTEGER NOT NULL, next_offset INTEGER NOT NULL, body TEXT NOT NULL,
+  detail BLOB, transactions BLOB, coordinator BLOB, facts BLOB);
 CREATE TABLE places (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,

@@ -57,6 +57,12 @@ class Event:
     batch_bytes_buckets: tuple[int, ...] = _NO_BYTES_BUCKETS
     batch_records_buckets: tuple[int, ...] = _NO_RECORDS_BUCKETS
     detail: Blob | None = None
+    transactions: Blob | None = None
+    active_producers: int = -1
+    sequence_gaps: int = 0
+    coordinator: Blob | None = None
+    high_watermark: int = -1
+    facts: Blob | None = None
     log_start_offset: int = -1
     leader: int = -2
     leader_epoch: int = -1

@@ -12,13 +12,16 @@ from streaming.watcher.events import Event
 COUNTED = (Kind.APPENDED, Kind.SKIPPED)
 """Events whose bytes are bytes of logs that were published."""
 
-COLUMNS = "seq, kind, broker, topic, partition, topic_id, base_offset, next_offset, detail, body"
+_BLOBS = ("detail", "transactions", "coordinator", "facts")
+_KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset", *_BLOBS)
+
+COLUMNS = f"seq, {', '.join(_KEYED)}, body"
 """What `event_of` takes, in its order."""
 
-_KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset", "detail")
 _BODY = tuple(field.name for field in fields(Event) if field.name not in _KEYED)
 _TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
 _values = attrgetter(*_BODY)
+_blobs = attrgetter(*_BLOBS)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 _OVERHEAD_BYTES = 200  # what SQLite needs for an event besides its body, about
 
@@ -36,11 +39,12 @@ def insert(run: sqlite3.Connection, event: Event, at_ms: int, *, seq: int | None
         total: bytes of logs up to and with it, None while that may still change.
     """
     body = _ENCODER.encode(_values(event))
-    size = _OVERHEAD_BYTES + len(body) + (len(event.detail) if event.detail is not None else 0)
+    blobs = _blobs(event)
+    size = _OVERHEAD_BYTES + len(body) + sum(len(blob) for blob in blobs if blob is not None)
     keys = (event.kind, event.broker, event.topic, event.partition, event.topic_id, event.base_offset, event.next_offset)
     cursor = run.execute(
-        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        (seq, at_ms, counted_bytes(event), total, size, *keys, body, event.detail),
+        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (seq, at_ms, counted_bytes(event), total, size, *keys, body, *blobs),
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid, size
@@ -48,6 +52,6 @@ def insert(run: sqlite3.Connection, event: Event, at_ms: int, *, seq: int | None
 
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event in a row of `COLUMNS`."""
-    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[9]), strict=True)}
-    keys = zip(_KEYED, row[1:9], strict=True)
+    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[-1]), strict=True)}
+    keys = zip(_KEYED, row[1:-1], strict=True)
     return Event(**{**dict(keys), "kind": Kind(row[1]), **body})

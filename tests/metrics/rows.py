@@ -31,6 +31,20 @@ _VALUES: Row = {
     "share_batch_bytes_buckets": [0] * 9,
     "share_batch_records_buckets": [0] * 9,
     "share_records": 0,
+    "high_watermark": -1,
+    "transactional": False,
+    "committed_transactions": 0,
+    "aborted_transactions": 0,
+    "empty_markers": 0,
+    "aborted_bytes": 0,
+    "share_transaction_buckets": [0] * 13,
+    "share_transaction_ms": 0,
+    "active_producers": -1,
+    "sequence_gaps": 0,
+    "segments_rolled": 0,
+    "segments_deleted": 0,
+    "active_segment": -1,
+    "active_position": 0,
 }
 
 
@@ -45,7 +59,6 @@ def place(
         "partition": partition,
         "topic_id": topic_id,
         "log_dir": "/data",
-        "shard": 0,
     } | values
 
 
@@ -62,11 +75,11 @@ def removed(topic: str = "orders", partition: int = 0, **where: Any) -> Row:
 
 
 def residue(shard: int, skipped_bytes: list[int], *, broker: int = 1) -> Row:
-    return place("residue", "", shard, broker=broker, skipped_bytes=skipped_bytes, shard=shard)
+    return place("residue", "", shard, broker=broker, skipped_bytes=skipped_bytes)
 
 
 def picture(agent: str, shard: int) -> Row:
-    return {"change": "picture", "agent": agent, "shard": shard}
+    return {"change": "picture", "agent": agent, "partition": shard}
 
 
 def states(*rows: Row) -> pa.Table:

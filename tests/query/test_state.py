@@ -31,7 +31,7 @@ OLD = LogState(
     stopped_end=12345,
 )
 GOLDEN = Path(__file__).parents[1] / "golden"
-INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch"}
+INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch", "active_producers"}
 
 
 @st.composite
@@ -44,6 +44,8 @@ def log_states(draw: st.DrawFn) -> LogState:
             values[each.name] = draw(st.booleans())
         elif each.type in ("int", int):
             values[each.name] = draw(small if each.name in INTS else numbers)
+        elif each.default is None:
+            values[each.name] = draw(st.none() | st.binary(max_size=9))
         else:
             values[each.name] = tuple(draw(st.lists(numbers, min_size=len(each.default), max_size=len(each.default))))
     return LogState(**values)
@@ -82,10 +84,11 @@ def test_a_shard_without_logs_is_empty() -> None:
     assert list(ShardState(empty.updated({}, {})).known()) == []
 
 
-def test_a_state_of_a_later_version_is_refused_in_words() -> None:
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_state_of_another_version_is_refused_in_words(version: int) -> None:
     value = kept(log())
-    with pytest.raises(CheckpointError, match="version 2, this segtail reads 1"):
-        ShardState(b"\x02" + value[1:])
+    with pytest.raises(CheckpointError, match=f"version {version}, this segtail reads 2"):
+        ShardState(bytes([version]) + value[1:])
 
 
 def test_a_value_that_lies_in_a_checkpoint_of_version_1_is_read() -> None:

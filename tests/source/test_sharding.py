@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.agent.tables import events_table
-from streaming.rows import SHARD, SHARDED_EVENTS, Kind
-from streaming.source.sharding import shard_of, with_shards
+from streaming.rows import EVENTS, PACKED, ROWS, SHARD, Kind, unpack_rows
+from streaming.source.sharding import by_shard, shard_of
 from streaming.watcher.events import Event
 
 
@@ -43,17 +43,23 @@ closing = st.just(Event(kind=Kind.BEAT_END))
 @given(st.lists(st.one_of(logs, logs, closing), max_size=12), st.integers(1, 9))
 def test_a_row_goes_to_its_shard_and_the_end_of_a_picture_to_all(found: list[Event], shards: int) -> None:
     table = events(*found)
-    sharded = with_shards(table, shards)
-    assert sharded.schema == SHARDED_EVENTS
-    rows = sharded.to_pylist()
+    sharded = by_shard(table, shards)
+    assert sharded.schema == PACKED
+    assert len(set(sharded[SHARD].to_pylist())) == len(sharded)
+    rows = [row | {SHARD: each[SHARD]} for each in sharded.to_pylist() for row in unpack_rows(each[ROWS], EVENTS).to_pylist()]
     for seq, event in enumerate(found):
         copies = [row for row in rows if row["seq"] == seq]
         expected = range(shards) if event.kind is Kind.BEAT_END else [shard_of(event.topic, event.partition, shards)]
         assert sorted(row[SHARD] for row in copies) == list(expected)
         (original,) = table.slice(seq, 1).to_pylist()
         assert all({**row, SHARD: None} == {**original, SHARD: None} for row in copies)
+    for each in sharded.to_pylist():  # in the order in which they came
+        seqs = unpack_rows(each[ROWS], EVENTS)["seq"].to_pylist()
+        assert [seq for seq in seqs if found[seq].kind is not Kind.BEAT_END] == sorted(
+            seq for seq in seqs if found[seq].kind is not Kind.BEAT_END
+        )
 
 
 def test_all_replicas_of_a_partition_meet() -> None:
-    table = with_shards(events(*(Event(kind=Kind.APPENDED, broker=broker, topic="orders", partition=3) for broker in range(5))), 64)
-    assert len(set(table[SHARD].to_pylist())) == 1
+    table = by_shard(events(*(Event(kind=Kind.APPENDED, broker=broker, topic="orders", partition=3) for broker in range(5))), 64)
+    assert len(table) == 1

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from streaming.agent.messages import Log
 from streaming.errors import AgentError, UsageError
-from streaming.rows import EventRow, Kind
+from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agents as agents_module
 from streaming.source import stream
@@ -58,7 +58,8 @@ def read(reader: EventStreamReader, start: dict[str, Any], end: dict[str, Any]) 
     tasks = [pickle.loads(pickle.dumps((reader, task))) for task in reader.partitions(start, end)]
     batches = [found for its_reader, task in tasks for found in its_reader.read(task)]
     assert all(found.schema == ARROW_SCHEMA for found in batches)
-    return event_rows(pa.Table.from_batches(batches, ARROW_SCHEMA).drop_columns(["shard"]))
+    packed = pa.Table.from_batches(batches, ARROW_SCHEMA)[ROWS].to_pylist()
+    return event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS) for each in packed], EVENTS))
 
 
 def next_batch(reader: EventStreamReader, start: dict[str, Any], limit: Any = ALL) -> dict[str, Any]:
