@@ -1,11 +1,13 @@
 """The state of one shard as Spark keeps it: one versioned Arrow value, of which only the touched rows become Python objects.
 
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
-``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 2.
+``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (more columns: what
+transactions, producers and inventories lead to).
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -16,12 +18,12 @@ from streaming.rows import STATES
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
 
-NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end")
+NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end", "newest_segment", "deleted_below")
 """What the fold keeps of a log and does not hand out."""
 
 _VERSION = 2
 _NOT_KEPT = ("change",)
-_TYPES = {"journal": pa.string(), "departed": pa.bool_(), "stopped_at": pa.int64(), "stopped_end": pa.int64()}
+_TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {"journal": pa.string(), "departed": pa.bool_()}
 _SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
 _MARKS = b"marks"
 _KEY = ("broker", "topic", "partition", "topic_id")
@@ -37,7 +39,7 @@ class ShardState:
         """Open what `updated` made, None for a shard without logs.
 
         Raises:
-            CheckpointError: it was written by a segtail that keeps it otherwise.
+            CheckpointError: it was written by a later version.
         """
         self._table = _SCHEMA.empty_table() if value is None else _open(value)
         marks = (self._table.schema.metadata or {}).get(_MARKS, b"{}")
@@ -78,10 +80,19 @@ class ShardState:
 
 
 def _open(value: bytes) -> pa.Table:
-    if value[0] != _VERSION:
-        what = f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}"
-        raise CheckpointError(f"{what}: use the segtail that wrote it, or another checkpoint")
-    return pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
+    if not 1 <= value[0] <= _VERSION:
+        raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
+    table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
+    return table if table.schema.equals(_SCHEMA) else _with_defaults(table)
+
+
+def _with_defaults(table: pa.Table) -> pa.Table:
+    """A table of an earlier version: what it knows nothing of stands as for a log that was just seen."""
+    defaults = {field.name: field.default for field in fields(LogState)}
+    columns = [
+        table[each.name] if each.name in table.schema.names else pa.array([defaults[each.name]] * len(table), each.type) for each in _SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata(table.schema.metadata))
 
 
 def _table(rows: list[tuple[Any, ...]]) -> pa.Table:

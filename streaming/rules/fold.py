@@ -101,8 +101,9 @@ class ShardFold:
         state = self._get(key)
         if row.kind == Kind.APPEARED:
             self.touched[key] = throughput.appeared(state, row)
-        elif row.kind == Kind.BEAT:
-            self._in_picture.add(key)
+        elif row.kind in (Kind.BEAT, Kind.FACTS):
+            if row.kind == Kind.BEAT:
+                self._in_picture.add(key)
             if state is not None and not state.departed:
                 self.touched[key] = throughput.pictured(state, row)
         elif row.kind in _STEPS:

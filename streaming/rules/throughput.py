@@ -8,6 +8,7 @@ import logging
 from dataclasses import replace
 
 from streaming.rows import EventRow
+from streaming.rules import inventory
 from streaming.rules.log_state import LogState, new_log
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,11 @@ def counted(state: LogState, row: EventRow) -> LogState:
         appended_batches=state.appended_batches + row.batches,
         appended_records=state.appended_records + row.records,
         old_format_batches=state.old_format_batches + row.old_format_batches,
+        high_watermark=row.high_watermark if row.high_watermark >= 0 else state.high_watermark,
+        active_producers=row.active_producers,
+        sequence_gaps=state.sequence_gaps + row.sequence_gaps,
+        active_segment=row.segment,
+        active_position=row.end_position,
     )
     if row.leads == 0:
         return after
@@ -120,6 +126,9 @@ def truncated(state: LogState, row: EventRow) -> LogState:
         truncations=state.truncations + 1,
         truncated_bytes=state.truncated_bytes + row.bytes,
         stopped_at=-1,
+        newest_segment=min(state.newest_segment, end),
+        active_segment=row.segment,
+        active_position=row.end_position,
     )
 
 
@@ -150,13 +159,14 @@ def corrupt(state: LogState, row: EventRow) -> LogState:
 
 
 def pictured(state: LogState, row: EventRow) -> LogState:
-    """One log of a full picture: never counters, never offsets that are read.
+    """One log of a full picture, or what changed of it since: never what is counted, never offsets that are read.
 
     The picture is drawn when it is read, so its log start may already lie behind what has been folded.
     """
     return replace(
-        _noted(state, row),
+        inventory.listed(_noted(state, row), row.facts),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
+        high_watermark=row.high_watermark,
         leader=row.leader,
         leader_epoch=row.leader_epoch,
     )

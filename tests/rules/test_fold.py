@@ -281,7 +281,7 @@ def test_the_end_of_a_picture_drops_what_it_lacks_and_nothing_of_another_agent()
         (1, 0): Change.LOG,
         (1, 1): Change.DEPARTED,
         (1, 2): Change.LOG,
-        (1, -1): Change.PICTURE,
+        (1, 7): Change.PICTURE,
     }
     assert not shard.log(broker=2).departed
 
