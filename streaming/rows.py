@@ -20,7 +20,7 @@ BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))
 BATCH_RECORDS_BOUNDS = tuple(4**n for n in range(8))
 """Upper bounds (inclusive) of the records-per-batch histogram: 1 to 16,384; one more bucket takes the rest."""
 
-TRANSACTION_SECONDS_BOUNDS = (0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+TRANSACTION_SECONDS_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 21600.0, 86400.0)
 """Upper bounds (inclusive) of the histogram of transactions' durations: 10 ms to 24 h; one more bucket takes the rest."""
 
 SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")

@@ -1,0 +1,183 @@
+"""What a byte range says of transactions: its transactional batches and markers as the rows of `streaming.rows.TRANSACTION_STEPS`.
+
+Whose a batch is stands in its header; whether a marker commits or aborts, in its one record alone (`ControlRecordType`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.errors import FormatError
+from streaming.kafka.batches import read_batch
+from streaming.kafka.control import EndTxnMarker, read_control
+from streaming.kafka.headers import Batches, Longs
+from streaming.kafka.layout import CONTROL_BIT, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
+from streaming.kafka.records import read_records
+from streaming.kafka.walk import Bytes
+from streaming.rows import TRANSACTION_STEPS, StartSource, Step
+
+Steps = NDArray[np.void]
+"""An array of `TRANSACTION_STEPS`."""
+
+NO_STEPS: Steps = np.empty(0, TRANSACTION_STEPS)
+"""What a range without transactional batches says."""
+
+_MARKER_BYTES = 78
+# The record of a marker as every broker writes it: length 16, no attributes, both deltas 0, a key of 4 bytes in version 0. Its last two
+# bytes, which follow, are the type; compaction sets a delta where it sets a delete horizon, and the batch is larger then.
+_MARKER_HEAD = np.frombuffer(bytes.fromhex("2000000008") + bytes(2), np.uint8)
+_TYPE_AT = HEADER_BYTES + len(_MARKER_HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How it is known when the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds).
+
+    Between them a batch's own timestamp counts, which is the client's: often the time of an event, not of the append. A batch without one
+    counts as appended at ``latest_ms``: a transaction looks younger rather than older than it is.
+    """
+
+    source: StartSource
+    earliest_ms: int
+    latest_ms: int
+
+    @classmethod
+    def seen(cls, seen_ms: int) -> Self:
+        """The range was seen within seconds of its append."""
+        return cls(StartSource.SEEN, seen_ms, seen_ms)
+
+    @classmethod
+    def recorded(cls, before_ms: int, modified_ms: int) -> Self:
+        """The range lay there: ``modified_ms`` is the time of its segment's file, ``before_ms`` of the segment before it, 0 without one."""
+        return cls(StartSource.RECORDED, before_ms, modified_ms)
+
+    def clamp(self, timestamps: Longs) -> Longs:
+        """When batches with these timestamps were appended."""
+        clamped: Longs = np.where(timestamps < 0, self.latest_ms, np.clip(timestamps, self.earliest_ms, self.latest_ms))
+        return clamped
+
+
+def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = False) -> Steps:
+    """The steps of a range, ordered by ``first_offset``.
+
+    Args:
+        batches: the sound batches of the range, in order; their positions count from the beginning of ``buffer``.
+        buffer: holds the markers whole. Of other batches it is not looked at.
+        times: when they were appended.
+        singly: a row for every batch, so that the range can be cut at any of them (`steps_from`); else a row for all that one producer
+            wrote between two of its markers.
+
+    Raises:
+        FormatError: a marker is not understood; with its position in ``buffer``.
+    """
+    marked = batches.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT)
+    if not marked.any():
+        return NO_STEPS
+    headers: Any = batches.headers
+    # A control batch without a producer is the quorum's own, and one that compaction has emptied ended what is gone already. A data batch
+    # that it has emptied is still a part of its transaction.
+    kept = (marked != 0) & (headers["producer_id"] >= 0) & ((marked & CONTROL_BIT == 0) | (batches.records > 0))
+    types = np.full(len(batches), Step.DATA, np.int64)
+    control = np.flatnonzero(kept & batches.control)
+    if len(control):
+        types[control] = _marker_types(batches, buffer, control)
+        kept &= types >= 0
+    rows = _rows(batches, types, np.flatnonzero(kept), times)
+    return rows if singly else _grouped(rows)
+
+
+def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:
+    headers: Any = batches.headers[items]
+    data = types[items] == Step.DATA
+    newest = batches.max_timestamp[items]
+    # The time of a batch's beginning is told apart only where the client's clock counts and compaction has not put a horizon in its place.
+    own_start = (batches.attributes[items] & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) == 0) & (headers["base_timestamp"] >= 0)
+    rows = np.zeros(len(items), TRANSACTION_STEPS)
+    rows["step"] = types[items]
+    rows["source"] = np.where(data, int(times.source), 0)
+    rows["producer_epoch"] = headers["producer_epoch"]
+    rows["producer_id"] = headers["producer_id"]
+    rows["first_offset"] = batches.base_offset[items]
+    rows["next_offset"] = batches.last_offset[items] + 1
+    rows["bytes"] = batches.size[items]
+    rows["bytes_before"] = (np.cumsum(batches.size) - batches.size)[items]
+    rows["start_ms"] = times.clamp(np.where(own_start, headers["base_timestamp"], newest))
+    rows["last_ms"] = times.clamp(newest)
+    return rows
+
+
+def _marker_types(batches: Batches, buffer: Bytes, items: NDArray[np.intp]) -> Longs:
+    """COMMIT, ABORT, or -1 for a control record of another type, which is passed over as Kafka passes it over."""
+    found = np.full(len(items), -1, np.int64)
+    positions, sizes = batches.positions[items], batches.size[items]
+    usual = (sizes == _MARKER_BYTES) & (positions + _MARKER_BYTES <= len(buffer))
+    if usual.any():
+        at = positions[usual, None] + np.arange(HEADER_BYTES, _TYPE_AT + 2)
+        bodies = buffer[at]
+        kinds = bodies[:, -2].astype(np.int64) << 8 | bodies[:, -1]
+        plain = (bodies[:, :-2] == _MARKER_HEAD).all(axis=1) & (kinds <= 1)
+        found[np.flatnonzero(usual)[plain]] = np.where(kinds[plain] == 1, int(Step.COMMIT), int(Step.ABORT))
+        usual[np.flatnonzero(usual)[~plain]] = False
+    for item in np.flatnonzero(~usual).tolist():
+        found[item] = _marker_type(buffer, int(positions[item]), int(sizes[item]))
+    return found
+
+
+def _marker_type(buffer: Bytes, position: int, size: int) -> int:
+    try:
+        batch = read_batch(buffer.data[position : position + size], check_crc=False)
+        if batch is None:
+            raise FormatError("the batch is not all there")
+        for record in read_records(batch):
+            control = read_control(record)
+            if isinstance(control, EndTxnMarker):
+                return Step.COMMIT if control.committed else Step.ABORT
+    except FormatError as error:
+        raise FormatError(f"marker of a transaction: {error.what}", position) from error
+    return -1
+
+
+def merge_steps(first: Steps, later: Steps, first_bytes: int) -> Steps:
+    """The steps of a range of ``first_bytes`` bytes and of the one right behind it, as of one range; both grouped."""
+    if not len(later):
+        return first
+    shifted = later.copy()
+    shifted["bytes_before"] += np.where(later["bytes_before"] >= 0, first_bytes, 0)
+    return _grouped(np.concatenate([first, shifted])) if len(first) else shifted
+
+
+def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
+    """The part of a range from ``offset`` on, whose first ``cut_bytes`` bytes lie before it; the steps must be told singly."""
+    kept = steps[steps["first_offset"] >= offset].copy()
+    kept["bytes_before"] -= cut_bytes
+    return kept
+
+
+def _grouped(rows: Steps) -> Steps:
+    """Put the data of each producer between two of its markers into one row."""
+    if len(rows) < 2:
+        return rows
+    order = order_by_producer(rows["producer_id"])
+    rows = rows[order]
+    data = rows["step"] == Step.DATA
+    joins = np.empty(len(rows), np.bool_)  # to the row before it
+    joins[0] = False
+    joins[1:] = data[1:] & data[:-1] & (rows["producer_id"][1:] == rows["producer_id"][:-1])
+    firsts = np.flatnonzero(~joins)
+    lasts = np.append(firsts[1:], len(rows)) - 1
+    grouped = rows[firsts]
+    grouped["producer_epoch"] = rows["producer_epoch"][lasts]
+    grouped["next_offset"] = rows["next_offset"][lasts]
+    grouped["bytes"] = np.add.reduceat(rows["bytes"], firsts)
+    grouped["last_ms"] = np.maximum.reduceat(rows["last_ms"], firsts)
+    return grouped[np.argsort(grouped["first_offset"], kind="stable")]
+
+
+def order_by_producer(producer_ids: Longs) -> NDArray[np.intp]:
+    """The items in the order of their producers, those of one producer in the order they have."""
+    lowest = producer_ids.min()
+    if producer_ids.max() - lowest < 1 << 16:  # ids are given out one after the other; numpy sorts 16 bits by counting, many times faster
+        return np.argsort((producer_ids - lowest).astype(np.uint16), kind="stable")
+    return np.argsort(producer_ids, kind="stable")
