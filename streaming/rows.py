@@ -255,8 +255,8 @@ STATES = pa.schema(
         ("active_segment", _LONG),  # base offset of the segment that was last appended to, -1 none yet
         ("active_position", _LONG),  # how far it has been read
         ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
-        ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for none
-        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for none
+        ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for what was told last
+        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for what was told last
     ]
 )
 """Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, Change
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, TRANSACTION_SECONDS_BOUNDS, Change
 
 Longs = NDArray[np.int64]
 
@@ -18,9 +18,9 @@ RESIDUE = 3
 KINDS = {Change.LOG: LOG, Change.DEPARTED: DEPARTED, Change.RESIDUE: RESIDUE}
 """Codes of ``kind``: what a slot holds. A new matrix is all zeros, so free."""
 
-PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent")
+PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "slot")
 """Where a log belongs. ``topic``, ``replicas_of`` and ``agent`` are numbers that the table gave out: of a topic on a broker, of one
-partition wherever its replicas lie, of an agent."""
+partition wherever its replicas lie, of an agent. ``slot`` is where the log itself stands."""
 
 SCALARS = (
     "settled",
@@ -39,6 +39,19 @@ SCALARS = (
     "truncations",
     "truncated_bytes",
     "share_records",
+    "high_watermark",
+    "transactional",
+    "committed_transactions",
+    "aborted_transactions",
+    "empty_markers",
+    "aborted_bytes",
+    "share_transaction_ms",
+    "active_producers",
+    "sequence_gaps",
+    "segments_rolled",
+    "segments_deleted",
+    "active_segment",
+    "active_position",
 )
 """Columns of one number, in units of `streaming.rows`."""
 
@@ -47,6 +60,7 @@ LISTS = {
     "share_codec_bytes": len(CODECS),
     "share_batch_bytes_buckets": len(BATCH_BYTES_BOUNDS) + 1,
     "share_batch_records_buckets": len(BATCH_RECORDS_BOUNDS) + 1,
+    "share_transaction_buckets": len(TRANSACTION_SECONDS_BOUNDS) + 1,
 }
 """Columns of many numbers: how many. Buckets are counted apart, not up to their bound."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.columns import FREE, LOG, Columns, empty_columns, read_values
 from streaming.metrics.ids import Ids
 from streaming.metrics.labels import labels
@@ -35,6 +36,7 @@ class Snapshot:
     """A copy of the table that no later row touches."""
 
     columns: Columns
+    carried: list[Carried]  # by the number in ``columns["slot"]``
     topic_labels: list[str]  # by the number in ``columns["topic"]``
     topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
     silent: Flags  # by the number in ``columns["agent"]``
@@ -56,6 +58,7 @@ class Table:
         self._stale_after_s = stale_after_s
         self._lock = Lock()  # protects everything below
         self._columns = empty_columns(_FIRST_SLOTS)
+        self._carried: list[Carried] = []
         self._slots: Ids[LogKey] = Ids()
         self._topics: Ids[tuple[int, str]] = Ids()
         self._partitions: Ids[tuple[str, str, int]] = Ids()
@@ -85,11 +88,12 @@ class Table:
         removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
         kept = {key: row for key, row in last.items() if change[row] != Change.REMOVED}
         rows = rows.take(pa.array(list(kept.values()), pa.int64()))
-        values = read_values(rows)
+        values, carried = read_values(rows), [rows[name].to_pylist() for name in CARRIED]
         with self._lock:
             for key in removed:
                 self._drop(key)
             self._set(list(kept), rows["agent"].to_pylist(), values)
+            self._carry(list(kept), zip(*carried, strict=True))
             self._count_topics()
             for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
                 self._pictures.setdefault(agent, set()).add(shard)
@@ -115,6 +119,7 @@ class Table:
         with self._lock:
             return Snapshot(
                 columns=self._columns.upto(len(self._slots)),
+                carried=self._carried.copy(),
                 topic_labels=self._topic_labels.copy(),
                 topic_counted=self._topic_counted.copy(),
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
@@ -124,9 +129,14 @@ class Table:
     def _set(self, keys: list[LogKey], agents: list[str], values: Columns) -> None:
         slots = np.array([self._slot(key) for key in keys], np.int64)
         values["agent"][:] = [self._agent(agent) for agent in agents]
-        for name in ("topic", "replicas_of"):
+        for name in ("topic", "replicas_of", "slot"):
             values[name][:] = self._columns[name][slots]
         self._columns.matrix[:, slots] = values.matrix
+
+    def _carry(self, keys: list[LogKey], told: Iterable[tuple[bytes | None, ...]]) -> None:
+        for key, values in zip(keys, told, strict=True):
+            slot = self._slot(key)
+            self._carried[slot] = self._carried[slot].told(*values)
 
     def _slot(self, key: LogKey) -> int:
         slot = self._slots.find(key)
@@ -135,6 +145,9 @@ class Table:
         slot = self._slots.take(key)
         if slot == len(self._columns):
             self._columns = self._columns.grown(2 * slot)
+        if slot == len(self._carried):
+            self._carried.append(NOTHING_CARRIED)
+        self._columns["slot"][slot] = slot
         topic = self._topics.take((key.broker, key.topic))
         if topic == len(self._topic_labels):
             self._topic_labels.append("")
@@ -146,7 +159,9 @@ class Table:
     def _drop(self, key: LogKey) -> None:
         if self._slots.find(key) is None:
             return
-        self._columns["kind"][self._slots.release(key)] = FREE
+        slot = self._slots.release(key)
+        assert slot is not None  # a log takes its slot once
+        self._columns["kind"][slot], self._carried[slot] = FREE, NOTHING_CARRIED
         self._partitions.release(_partition(key))
         topic = self._topics.release((key.broker, key.topic))
         if topic is not None:

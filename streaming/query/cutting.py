@@ -4,10 +4,13 @@ import logging
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from streaming.errors import FormatError
 from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.sums import Sums
-from streaming.rows import EventRow
+from streaming.kafka.transactions import steps_from
+from streaming.rows import TRANSACTION_STEPS, EventRow
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +26,22 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
     except FormatError as error:
         _not_understood(row, error)
         return None
+    # a gap may have been counted with the first part: rather one too few
+    row = replace(row, sequence_gaps=0)
     if sums is not None:
-        return replace(row, **{name: getattr(sums, name) for name in _SUMMED})
+        return replace(
+            row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
+        )
     values = ((name, getattr(row, name)) for name in _SUMMED)
     nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
-    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1})
+    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
+
+
+def _steps_from(row: EventRow, offset: int, cut_bytes: int) -> bytes | None:
+    if row.transactions is None:
+        return None
+    steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
+    return steps.tobytes() or None
 
 
 def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:

@@ -74,6 +74,7 @@ class ShardFold:
         self._overwritten_from = overwritten_from
         self._pictures: list[Changed] = []
         self._in_picture: set[LogKey] = set()
+        self._pictured: set[LogKey] = set()  # told by a full picture in this micro-batch
         self._last: tuple[str, str, int, int] | None = None
 
     def fold(self, rows: Iterable[EventRow]) -> None:
@@ -104,6 +105,7 @@ class ShardFold:
         elif row.kind in (Kind.BEAT, Kind.FACTS):
             if row.kind == Kind.BEAT:
                 self._in_picture.add(key)
+                self._pictured.add(key)
             if state is not None and not state.departed:
                 self.touched[key] = throughput.pictured(state, row)
         elif row.kind in _STEPS:
@@ -167,8 +169,19 @@ class ShardFold:
             elif not key.topic:
                 yield Changed(Change.RESIDUE, state)
             else:
-                yield Changed(Change.DEPARTED if state.departed else Change.LOG, state)
+                yield Changed(Change.DEPARTED if state.departed else Change.LOG, self._without_known(key, state))
         yield from self._pictures
+
+    def _without_known(self, key: LogKey, state: LogState) -> LogState:
+        """Without what is large and stands as it was told last. A full picture tells it again: nobody may have it since a restart."""
+        known = self._find(key)
+        if known is None or key in self._pictured:
+            return state
+        return replace(
+            state,
+            facts=None if state.facts == known.facts else state.facts,
+            coordinator=None if state.coordinator == known.coordinator else state.coordinator,
+        )
 
 
 def _skips(state: LogState) -> Iterator[tuple[str, int]]:

@@ -5,27 +5,28 @@ been counted. A row that comes again as it was never gets here (`streaming.rules
 """
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from streaming.rows import EventRow
-from streaming.rules import inventory
+from streaming.rules import inventory, log_transactions
 from streaming.rules.log_state import LogState, new_log
 
 log = logging.getLogger(__name__)
 
-_SHARES = ("share_codec_bytes", "share_batch_bytes_buckets", "share_batch_records_buckets", "share_records")
+_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith("share_"))
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
     """A log is watched from ``row.next_offset`` on; for one that is known that changes nothing but where it lies."""
     if state is None:
-        return replace(new_log(row, row.next_offset), journal=row.journal)
+        return log_transactions.found(replace(new_log(row, row.next_offset), journal=row.journal), row)
     if state.departed:
         back = replace(new_log(row, row.next_offset), journal=row.journal, skipped_bytes=state.skipped_bytes)
-        return replace(back, **{name: getattr(state, name) for name in _SHARES})
+        return log_transactions.found(replace(back, **{name: getattr(state, name) for name in _SHARES}), row)
     # a journal that begins behind what was counted is not taken over yet: by that its first append shows the hole before it
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
-    return replace(_noted(state, row), journal=journal)
+    known = replace(_noted(state, row), journal=journal)
+    return log_transactions.found(known, row) if row.next_offset > state.log_end_offset else known
 
 
 def appended(state: LogState, row: EventRow) -> LogState:
@@ -52,6 +53,7 @@ def counted(state: LogState, row: EventRow) -> LogState:
         active_segment=row.segment,
         active_position=row.end_position,
     )
+    after = log_transactions.settled(log_transactions.counted(after, row, state.appended_bytes))
     if row.leads == 0:
         return after
     return replace(
@@ -91,7 +93,7 @@ def overwrites(state: LogState, row: EventRow) -> bool:
 def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     """The log was cut off at ``offset`` and nobody told; how many bytes went is not known."""
     log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
-    return replace(state, log_end_offset=offset, truncations=state.truncations + 1)
+    return log_transactions.truncated(replace(state, log_end_offset=offset, truncations=state.truncations + 1), offset, 0)
 
 
 def _seen(state: LogState, row: EventRow) -> LogState:
@@ -120,7 +122,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again
         return replace(_noted(state, row), log_end_offset=end)
-    return replace(
+    after = replace(
         _noted(state, row),
         log_end_offset=end,
         truncations=state.truncations + 1,
@@ -130,6 +132,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
         active_segment=row.segment,
         active_position=row.end_position,
     )
+    return log_transactions.found(log_transactions.truncated(after, end, row.bytes), row)
 
 
 def skipped(state: LogState, row: EventRow) -> LogState:
@@ -140,7 +143,7 @@ def skipped(state: LogState, row: EventRow) -> LogState:
         return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
     after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
-    return after.skipped(row.reason, missed)
+    return log_transactions.found(after, row).skipped(row.reason, missed)
 
 
 def _behind_flaw(state: LogState, row: EventRow) -> LogState:
@@ -163,10 +166,11 @@ def pictured(state: LogState, row: EventRow) -> LogState:
 
     The picture is drawn when it is read, so its log start may already lie behind what has been folded.
     """
-    return replace(
+    after = replace(
         inventory.listed(_noted(state, row), row.facts),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         leader=row.leader,
         leader_epoch=row.leader_epoch,
     )
+    return log_transactions.settled(after)

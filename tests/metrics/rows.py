@@ -37,7 +37,7 @@ _VALUES: Row = {
     "aborted_transactions": 0,
     "empty_markers": 0,
     "aborted_bytes": 0,
-    "share_transaction_buckets": [0] * 13,
+    "share_transaction_buckets": [0] * 15,
     "share_transaction_ms": 0,
     "active_producers": -1,
     "sequence_gaps": 0,

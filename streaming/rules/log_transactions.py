@@ -1,0 +1,104 @@
+"""What one row does to the transactions of one log: `streaming.rules.transactions` applied to what the fold keeps."""
+
+import logging
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from streaming.errors import FormatError
+from streaming.facts import decode
+from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Step
+from streaming.rules import transactions as rule
+from streaming.rules.log_state import LogState
+from streaming.rules.transactions import Outcome, Steps, Transactions
+
+log = logging.getLogger(__name__)
+
+
+def counted(state: LogState, row: EventRow, appended_before: int) -> LogState:
+    """With what a range says that was just counted; ``appended_before`` is what had been counted before it."""
+    if not row.transactions and state.transactions is None:
+        return state
+    before, steps = _kept(state), _steps(row)
+    after, outcome = rule.advance(before, steps, appended_before)
+    return _ended(_with(state, after, transactional=bool(len(steps))), outcome, share=row.leads != 0)
+
+
+def found(state: LogState, row: EventRow) -> LogState:
+    """With what is open at the row's ``next_offset``, as the log's files tell, or with what a reader lost on the way there.
+
+    A row without steps says nothing of it; one with none of them says that nothing is open.
+    """
+    if row.transactions is None:
+        return state
+    steps = _steps(row)
+    if len(steps) and steps["step"][0] != Step.ONGOING:
+        return counted(state, row, state.appended_bytes)
+    return _with(state, rule.resumed(_kept(state), steps), transactional=bool(len(steps)))
+
+
+def truncated(state: LogState, offset: int, cut_bytes: int) -> LogState:
+    """With what was cut off at ``offset`` taken back."""
+    if state.transactions is None:
+        return state
+    return _with(state, rule.truncated(_kept(state), offset, cut_bytes))
+
+
+def settled(state: LogState) -> LogState:
+    """Without what the high watermark or the log start has passed."""
+    if state.transactions is None:
+        return state
+    passed = max(state.log_start_offset, state.log_end_offset if _is_alone(state) else state.high_watermark)
+    return _with(state, rule.replicated(_kept(state), passed))
+
+
+def _with(state: LogState, transactions: Transactions, *, transactional: bool = False) -> LogState:
+    kept = transactions.tobytes() if len(transactions) else None
+    return replace(state, transactions=kept, transactional=state.transactional or transactional)
+
+
+def _ended(state: LogState, outcome: Outcome, *, share: bool) -> LogState:
+    after = replace(
+        state,
+        committed_transactions=state.committed_transactions + outcome.committed,
+        aborted_transactions=state.aborted_transactions + outcome.aborted,
+        empty_markers=state.empty_markers + outcome.empty_markers,
+        aborted_bytes=state.aborted_bytes + outcome.aborted_bytes,
+    )
+    if not share:
+        return after
+    buckets = zip(state.share_transaction_buckets, outcome.duration_buckets, strict=True)
+    return replace(
+        after,
+        share_transaction_buckets=tuple(known + more for known, more in buckets),
+        share_transaction_ms=state.share_transaction_ms + outcome.duration_ms,
+    )
+
+
+def _kept(state: LogState) -> Transactions:
+    return np.frombuffer(state.transactions or b"", TRANSACTIONS)
+
+
+def _steps(row: EventRow) -> Steps:
+    data = row.transactions or b""
+    if len(data) % TRANSACTION_STEPS.itemsize:
+        log.error(
+            "transactions of a range are not understood: is the agent of another version?",
+            extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq},
+        )
+        return np.empty(0, TRANSACTION_STEPS)
+    return np.frombuffer(data, TRANSACTION_STEPS)
+
+
+def _is_alone(state: LogState) -> bool:
+    """Whether the ISR is this replica: then the high watermark is the log's end (`Partition.maybeIncrementLeaderHW`)."""
+    return state.facts is not None and _isr(state.facts) == (state.broker,)
+
+
+@lru_cache(4096)
+def _isr(facts: bytes) -> tuple[int, ...] | None:
+    try:
+        return decode(facts).isr
+    except FormatError:  # said where the facts were taken in
+        return None
