@@ -89,7 +89,7 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
 
 
 def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:
-    headers: Any = batches.headers[items]
+    headers: Any = batches.headers.take(items)  # many times faster than indexing, as everywhere where items are structured
     data = types[items] == Step.DATA
     newest = batches.max_timestamp[items]
     # The time of a batch's beginning is told apart only where the client's clock counts and compaction has not put a horizon in its place.
@@ -150,7 +150,7 @@ def merge_steps(first: Steps, later: Steps, first_bytes: int) -> Steps:
 
 def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
     """The part of a range from ``offset`` on, whose first ``cut_bytes`` bytes lie before it; the steps must be told singly."""
-    kept = steps[steps["first_offset"] >= offset].copy()
+    kept = steps.compress(steps["first_offset"] >= offset)
     kept["bytes_before"] -= cut_bytes
     return kept
 
@@ -160,19 +160,19 @@ def _grouped(rows: Steps) -> Steps:
     if len(rows) < 2:
         return rows
     order = order_by_producer(rows["producer_id"])
-    rows = rows[order]
+    rows = rows.take(order)
     data = rows["step"] == Step.DATA
     joins = np.empty(len(rows), np.bool_)  # to the row before it
     joins[0] = False
     joins[1:] = data[1:] & data[:-1] & (rows["producer_id"][1:] == rows["producer_id"][:-1])
     firsts = np.flatnonzero(~joins)
     lasts = np.append(firsts[1:], len(rows)) - 1
-    grouped = rows[firsts]
+    grouped = rows.take(firsts)
     grouped["producer_epoch"] = rows["producer_epoch"][lasts]
     grouped["next_offset"] = rows["next_offset"][lasts]
     grouped["bytes"] = np.add.reduceat(rows["bytes"], firsts)
     grouped["last_ms"] = np.maximum.reduceat(rows["last_ms"], firsts)
-    return grouped[np.argsort(grouped["first_offset"], kind="stable")]
+    return grouped.take(np.argsort(grouped["first_offset"], kind="stable"))
 
 
 def order_by_producer(producer_ids: Longs) -> NDArray[np.intp]:

@@ -69,10 +69,10 @@ def advance(transactions: Transactions, steps: Steps, appended_before: int) -> t
         return transactions, NOTHING_ENDED
     # What was open before and what the range says of the same producers, as one sequence; all else stays as it is.
     concerned = _concerned(transactions, steps["producer_id"])
-    rows = np.concatenate([transactions[concerned], _as_transactions(steps, appended_before)])
+    rows = np.concatenate([transactions.take(concerned), _as_transactions(steps, appended_before)])
     kinds = np.concatenate([np.full(len(concerned), Step.ONGOING, np.uint8), steps["step"]])
     order = np.argsort(rows["producer_id"], kind="stable")
-    rows, kinds = rows[order], kinds[order]
+    rows, kinds = rows.take(order), kinds[order]  # take is many times faster than indexing where items are structured
     marker = (kinds == Step.COMMIT) | (kinds == Step.ABORT)
     # A run is one transaction: it ends with a marker or with the producer's last row. One that begins with a marker has opened nothing.
     begins = np.empty(len(rows), np.bool_)
@@ -81,7 +81,7 @@ def advance(transactions: Transactions, steps: Steps, appended_before: int) -> t
     firsts = np.flatnonzero(begins)
     lasts = np.append(firsts[1:], len(rows)) - 1
     opened = ~marker[firsts]
-    runs = _runs(rows, kinds, marker, firsts, lasts)[opened]
+    runs = _runs(rows, kinds, marker, firsts, lasts).compress(opened)
     before = order[firsts][opened]  # below len(concerned): which of these goes on in the run
     outcome = _outcome(runs, rows["start_ms"][lasts][opened], len(firsts) - len(runs))
     return _with(transactions, concerned, before, runs), outcome
@@ -90,14 +90,14 @@ def advance(transactions: Transactions, steps: Steps, appended_before: int) -> t
 def _with(transactions: Transactions, concerned: NDArray[np.intp], before: NDArray[np.intp], runs: Transactions) -> Transactions:
     old = before < len(concerned)
     changed = transactions.copy()
-    changed[concerned[before[old]]] = runs[old]  # a transaction keeps its first offset, and so its place
-    fresh = runs[~old]
+    changed[concerned[before[old]]] = runs.compress(old)  # a transaction keeps its first offset, and so its place
+    fresh = runs.compress(~old)
     if not len(fresh):
         return changed
-    fresh = fresh[np.argsort(fresh["first_offset"])]
+    fresh = fresh.take(np.argsort(fresh["first_offset"]))
     changed = np.concatenate([changed, fresh])
     if len(transactions) and fresh["first_offset"][0] < transactions["first_offset"][-1]:  # from a snapshot: not the last to begin
-        changed = changed[np.argsort(changed["first_offset"], kind="stable")]
+        changed = changed.take(np.argsort(changed["first_offset"], kind="stable"))
     return changed
 
 
@@ -125,7 +125,7 @@ def _runs(
     """One row a run. A run that is an empty marker gets a row that means nothing."""
     closed = marker[lasts]
     lasts_of_data = np.maximum(lasts - closed, firsts)
-    found = rows[firsts]  # who, since when and where from: of the first
+    found = rows.take(firsts)  # who, since when and where from: of the first
     found["producer_epoch"] = rows["producer_epoch"][lasts_of_data]
     found["next_offset"] = rows["next_offset"][lasts_of_data]
     found["bytes"] = np.add.reduceat(np.where(marker, 0, rows["bytes"]), firsts)
@@ -162,7 +162,7 @@ def truncated(transactions: Transactions, offset: int, cut_bytes: int) -> Transa
     """
     if not len(transactions):
         return transactions
-    kept = transactions[transactions["first_offset"] < offset].copy()
+    kept = transactions.compress(transactions["first_offset"] < offset)
     reopened = kept["marker_offset"] >= offset
     kept["committed"][reopened], kept["marker_offset"][reopened] = _OPEN, -1
     shortened = kept["next_offset"] > offset
@@ -181,9 +181,9 @@ def resumed(transactions: Transactions, ongoing: Steps) -> Transactions:
     was closed before the hole stays as it is.
     """
     is_open = transactions["committed"] == _OPEN
-    known, told = transactions[is_open], _as_transactions(ongoing, 0)
-    kept = np.concatenate([transactions[~is_open], known[_among(known, told)], told[~_among(told, known)]])
-    return kept[np.argsort(kept["first_offset"], kind="stable")]
+    known, told = transactions.compress(is_open), _as_transactions(ongoing, 0)
+    kept = np.concatenate([transactions.compress(~is_open), known.compress(_among(known, told)), told.compress(~_among(told, known))])
+    return kept.take(np.argsort(kept["first_offset"], kind="stable"))
 
 
 def _among(some: Transactions, others: Transactions) -> NDArray[np.bool_]:
@@ -201,8 +201,7 @@ def replicated(transactions: Transactions, high_watermark: int) -> Transactions:
     closed = transactions["committed"] != _OPEN
     if not closed.any():
         return transactions
-    kept: Transactions = transactions[~closed | (transactions["marker_offset"] >= high_watermark)]
-    return kept
+    return transactions.compress(~closed | (transactions["marker_offset"] >= high_watermark))
 
 
 def started_at(transactions: Transactions, log_start: int) -> Transactions:
@@ -216,5 +215,4 @@ def started_at(transactions: Transactions, log_start: int) -> Transactions:
 
 def open_ones(transactions: Transactions) -> Transactions:
     """Those with data and no marker yet, in the order of their first offsets."""
-    still: Transactions = transactions[transactions["committed"] == _OPEN]
-    return still
+    return transactions.compress(transactions["committed"] == _OPEN)
