@@ -1,0 +1,147 @@
+"""High watermark, last stable offset and what lies between them, for all replicas at once: a scrape asks for every one of them.
+
+No file tells a high watermark that is up to date: a leader writes it down every five seconds, and a new partition has no entry at all.
+The logs of the in-sync replicas say more where all of them are observed: what all hold is replicated (`Partition.maybeIncrementLeaderHW`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_NEVER = np.iinfo(np.int64).max
+_NOT_KNOWN = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Copies:
+    """Observed replicas, all columns of one length.
+
+    ``partition`` numbers the partitions 0, 1, ... in any order. ``log_start`` and ``end_offset`` are as far as the log was read;
+    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none. ``leads`` and ``in_sync`` follow the newest metadata of its
+    partition, in which ``isr`` is how many replicas are in sync, -1 where no metadata is readable. ``silent`` says that the replica's agent
+    has not answered for ``stale_after``.
+    """
+
+    partition: Longs
+    broker: Longs
+    log_start: Longs
+    end_offset: Longs
+    checkpoint: Longs
+    leads: Flags
+    in_sync: Flags
+    isr: Longs
+    silent: Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Undecided:
+    """The transactions of all replicas (`streaming.rows.TRANSACTIONS`), all columns of one length, in any order.
+
+    ``replica`` is the item in the columns of `Copies`; ``marker_offset`` is -1 while it is open, ``bytes_at`` -1 where it is not known.
+    """
+
+    replica: Longs
+    first_offset: Longs
+    marker_offset: Longs
+    bytes_at: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sizes:
+    """Bytes of each replica's log: ``appended`` as counted up to its end, and ``log`` as it lies on disk, -1 where that is not known."""
+
+    appended: Longs
+    log: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stable:
+    """Where readers of committed data stand.
+
+    ``lag`` counts offsets between the last stable offset and the high watermark, ``lag_bytes`` their bytes. Those are exact where the first
+    undecided batch was seen when it came and everything up to the end is replicated; else an estimate by the mean size of an offset, and -1
+    where nothing is there to estimate by.
+    """
+
+    high_watermark: Longs
+    last_stable_offset: Longs
+    lag: Longs
+    lag_bytes: Longs
+
+
+def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs:
+    """The high watermark of each replica's partition, as far as that replica's log was read.
+
+    With metadata: where all in-sync replicas are observed, the larger of the leader's checkpoint and their smallest end offset (a leader
+    alone in sync: its end); else the leader's checkpoint. Where the leader itself is not observed, the replica's own checkpoint stands for
+    it. No entry: the log start. Without metadata: the replica's own checkpoint, or with ``assume_replicated`` its end.
+    """
+    count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
+    own = np.where(copies.checkpoint < 0, copies.log_start, copies.checkpoint)
+    of_leader = np.full(count, _NOT_KNOWN, np.int64)
+    np.maximum.at(of_leader, copies.partition[copies.leads], own[copies.leads])
+    of_leader_here = of_leader[copies.partition]
+    written = np.where(of_leader_here < 0, own, of_leader_here)
+    held = _held_by_all(copies, count)[copies.partition]
+    with_metadata = np.maximum(written, held)
+    without = copies.end_offset if assume_replicated else own
+    found = np.where(copies.isr >= 0, with_metadata, without)
+    high_watermark: Longs = np.minimum(np.maximum(found, copies.log_start), copies.end_offset)
+    return high_watermark
+
+
+def _held_by_all(copies: Copies, count: int) -> Longs:
+    """The smallest end offset of each partition's in-sync replicas, -1 where not all of them are observed."""
+    seen = np.flatnonzero(copies.in_sync & ~copies.silent)
+    partition = copies.partition[seen]
+    smallest = np.full(count, _NEVER, np.int64)
+    np.minimum.at(smallest, partition, copies.end_offset[seen])
+    expected = np.full(count, _NOT_KNOWN, np.int64)
+    expected[copies.partition] = copies.isr
+    # one broker twice, as a copy of its disk beside it, is one replica
+    observed = np.bincount(np.unique(partition << 32 | copies.broker[seen]) >> 32, minlength=count)
+    held: Longs = np.where((expected > 0) & (observed >= expected), smallest, _NOT_KNOWN)
+    return held
+
+
+def stable_offsets(copies: Copies, high_watermark: Longs, undecided: Undecided, sizes: Sizes) -> Stable:
+    """The last stable offset of each replica (`UnifiedLog.fetchLastStableOffset`).
+
+    It is the first offset of the oldest transaction that is open, or closed by a marker that is not below the high watermark; not below the
+    log start, and the high watermark itself where there is none.
+    """
+    first, bytes_at = _first_undecided(len(high_watermark), high_watermark, undecided)
+    held = first < high_watermark
+    lso = np.where(held, np.maximum(copies.log_start, first), high_watermark)
+    lag = np.maximum(high_watermark - lso, 0)
+    return Stable(high_watermark=high_watermark, last_stable_offset=lso, lag=lag, lag_bytes=_lag_bytes(copies, lso, lag, bytes_at, sizes))
+
+
+def _first_undecided(count: int, high_watermark: Longs, undecided: Undecided) -> tuple[Longs, Longs]:
+    """The smallest first offset that holds each replica back, and what was appended before it, -1 where that is not known."""
+    marker = undecided.marker_offset
+    holds = np.flatnonzero((marker < 0) | (marker >= high_watermark[undecided.replica]))
+    first, bytes_at = np.full(count, _NEVER, np.int64), np.full(count, _NOT_KNOWN, np.int64)
+    np.minimum.at(first, undecided.replica[holds], undecided.first_offset[holds])
+    oldest = holds[undecided.first_offset[holds] == first[undecided.replica[holds]]]
+    bytes_at[undecided.replica[oldest]] = undecided.bytes_at[oldest]
+    return first, bytes_at
+
+
+def _lag_bytes(copies: Copies, lso: Longs, lag: Longs, bytes_at: Longs, sizes: Sizes) -> Longs:
+    counted = np.where(bytes_at >= 0, sizes.appended - bytes_at, _NOT_KNOWN)
+    span = copies.end_offset - copies.log_start
+    by_mean = np.where((sizes.log >= 0) & (span > 0), _part(sizes.log, copies.end_offset - lso, span), _NOT_KNOWN)
+    to_end = np.where(counted >= 0, counted, by_mean)
+    found: Longs = np.where(lag == 0, 0, np.where(to_end < 0, _NOT_KNOWN, _part(to_end, lag, copies.end_offset - lso)))
+    return found
+
+
+def _part(size: Longs, offsets: Longs, of: Longs) -> Longs:
+    """So many of the bytes as belong to some of the offsets; exact where those are all."""
+    part: Longs = np.where(offsets == of, size, (size * (offsets / np.maximum(of, 1))).astype(np.int64))
+    return part
