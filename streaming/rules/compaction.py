@@ -1,0 +1,71 @@
+"""What the cleaner of compacted topics has before it, and what it may not touch yet: `LogCleanerManager.cleanableOffsets`, `LogToClean`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.rules.segments import ABSENT, Logs, Longs
+
+UNCLEANABLE = ("open_transaction", "compaction_lag")
+"""Why closed segments cannot be cleaned yet; a segment counts for one of them, the transaction first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compaction:
+    """What compaction comes to at a moment, one item a log; `ABSENT` (for all fields) of a log that is not compacted.
+
+    ``dirty_ratio`` is `ABSENT` too where no segment is closed. ``uncleanable`` has a row for each of `UNCLEANABLE`.
+    """
+
+    dirty_bytes: Longs
+    dirty_ratio: NDArray[np.float64]
+    uncleanable: Longs
+
+
+class CompactionRule:
+    """The rule for some logs; what does not depend on the clock is worked out once."""
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self._compacts = logs.limit("compacts") > 0
+        self._lag = logs.limit("min_compaction_lag_ms")
+        checkpoint = logs.cleaner_checkpoint
+        valid = (checkpoint >= logs.log_start) & (checkpoint <= logs.log_end)
+        self._dirty_from: Longs = np.where(valid, checkpoint, logs.log_start)
+        self._active_base: Longs = logs.base[logs.last]
+        # An LSO at the high watermark is held back by replication at most, and that is over in a moment.
+        undecided = logs.last_stable < logs.high_watermark
+        self._transaction = np.where(undecided, np.minimum(logs.holding(logs.last_stable), logs.last), logs.last)
+        self._clean = logs.bytes_between(logs.first, logs.below(self._dirty_from))
+
+    def at(self, now_ms: int) -> Compaction:
+        """What it comes to at a moment."""
+        logs = self._logs
+        young = self._first_young(now_ms)
+        bound = np.minimum(
+            np.minimum(logs.last_stable, self._active_base), np.where(young < logs.last, logs.base[young], self._active_base)
+        )
+        bound = np.maximum(bound, self._dirty_from)
+        held = np.where(bound < self._active_base, logs.holding(bound), logs.last)  # the first segment that cannot be cleaned
+        begin = np.minimum(logs.holding(self._dirty_from), held)
+        dirty = np.where(self._dirty_from < logs.base[held], logs.bytes_between(begin, held), 0)
+        total = self._clean + dirty
+        ratio = np.divide(dirty, total, out=np.full(len(total), float(ABSENT)), where=total > 0)
+        transaction = np.clip(self._transaction, held, logs.last)
+        uncleanable = (
+            logs.bytes_between(transaction, logs.last),
+            logs.bytes_between(np.clip(young, held, transaction), transaction),
+        )
+        return Compaction(
+            dirty_bytes=np.where(self._compacts, dirty, ABSENT),
+            dirty_ratio=np.where(self._compacts, ratio, ABSENT),
+            uncleanable=np.where(self._compacts, np.array(uncleanable), ABSENT),
+        )
+
+    def _first_young(self, now_ms: int) -> Longs:
+        """The first closed dirty segment that is younger than ``min.compaction.lag.ms``; the active one where none is."""
+        logs = self._logs
+        lag = self._lag[logs.owner]
+        old = (lag <= 0) | (now_ms - lag >= logs.largest)
+        return logs.run(np.minimum(logs.holding(self._dirty_from), logs.last), old, logs.last)

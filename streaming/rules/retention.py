@@ -1,0 +1,119 @@
+"""What Kafka is about to delete, what stays although its time has come, and why: the rule of `UnifiedLog.deleteOldSegments`.
+
+Three walks, each over what the one before has left: segments wholly below the log start, those without which the log still holds
+``retention.bytes``, those whose largest timestamp is more than ``retention.ms`` ago. A walk goes from the first segment to the first that
+may not go: only a prefix is ever deleted, nothing that reaches beyond the high watermark, and the active segment like any other unless it
+is empty.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.rules.limits import UNLIMITED
+from streaming.rules.segments import ABSENT, Flags, Logs, Longs
+
+BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
+"""Why data past its limit stays, in the order in which they are tried."""
+
+_FAR = 1 << 61  # beyond any clock: times and limits above are cut to it, so that sums of two fit into 64 bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Retention:
+    """What retention comes to at a moment, one item a log; `ABSENT` where there is no value. Times in milliseconds, sizes in bytes.
+
+    ``deletable`` is the number of segments that a check made now would delete. ``blocked`` is a place in `BLOCKED`. Names and meaning of
+    the others are those of the metrics.
+    """
+
+    deletable: Longs
+    retention_lag: Longs
+    overdue: Longs
+    reclaimable: Longs
+    next_deletion: Longs
+    blocked: NDArray[np.int8]
+    ahead: Longs
+
+
+class RetentionRule:
+    """The rule for some logs; what does not depend on the clock is worked out once."""
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self._deletes = logs.limit("deletes") > 0
+        self._remote = logs.limit("remote_copy") > 0
+        self._check_interval = logs.limit("check_interval_ms")
+        self._limit = np.where(self._deletes, np.minimum(logs.limit("retention_ms"), _FAR), UNLIMITED)
+        self._bytes_limit = np.where(self._deletes, logs.limit("retention_bytes"), UNLIMITED)
+        self._timed = self._limit >= 0
+        self._largest = np.minimum(logs.largest, _FAR)
+        self._newest = logs.largest_of(logs.recorded)
+
+        first = logs.first
+        self._full = ~(logs.active & (logs.size == 0))
+        self._replicated = logs.high_watermark[logs.owner] >= logs.following
+        may_go = self._full & self._replicated
+        below_start = ~logs.active & (logs.following <= logs.log_start[logs.owner])
+        started = logs.run(first, may_go & below_start)
+
+        over = logs.bytes_between(started, logs.last + 1) - self._bytes_limit
+        over = np.where((self._bytes_limit >= 0) & (over >= 0), over, ABSENT)
+        over_limit = (over >= 0)[logs.owner] & (logs.before[1:] <= (logs.before[started] + over)[logs.owner])
+        self._sized = logs.run(started, may_go & over_limit)  # the first segment that only its age can delete
+
+        self._may_go = may_go
+        self._not_by_age = (below_start | over_limit)[first] & self._full[first]
+        self._first_expiry = np.where(self._timed, self._largest[first] + self._limit, _FAR)
+        self._first_surplus = self._surplus_since()
+
+    def _surplus_since(self) -> Longs:
+        """Since when the first segment is more than ``retention.bytes`` need, at the latest: the segment in which the bytes came that made it
+        so was last written then. `_FAR` where it is needed."""
+        logs = self._logs
+        surplus = logs.total - self._bytes_limit - logs.size[logs.first]
+        made_so = np.searchsorted(logs.before, logs.before[logs.last + 1] - np.maximum(surplus, 0), side="left") - 1
+        since = logs.modified[np.clip(made_so, logs.first, logs.last)]
+        return np.where((self._bytes_limit >= 0) & (surplus >= 0), since, _FAR)
+
+    def at(self, now_ms: int) -> Retention:
+        """What it comes to at a moment."""
+        logs, first = self._logs, self._logs.first
+        expired = self._timed[logs.owner] & self._full & (now_ms - self._largest > self._limit[logs.owner])
+        gone = logs.run(self._sized, self._may_go & expired)
+        deletable = gone > first
+
+        aged = self._timed & (logs.oldest_record >= 0)
+        lag = np.where(aged, np.maximum(now_ms - np.minimum(logs.oldest_record, _FAR) - self._limit, 0), ABSENT)
+
+        since = np.minimum(self._first_expiry, self._first_surplus)
+        limited = self._timed | (self._bytes_limit >= 0)
+        overdue = np.where(deletable, np.maximum(now_ms - since, 0), 0)
+        next_deletion = np.where((since < _FAR) & self._full[first] & ~(deletable & (since > now_ms)), since, ABSENT)
+        return Retention(
+            deletable=gone - first,
+            retention_lag=lag,
+            overdue=np.where(limited, overdue, ABSENT),
+            reclaimable=np.where(self._deletes & ~self._remote, logs.bytes_between(first, gone), ABSENT),
+            next_deletion=next_deletion,
+            blocked=self._blocked(now_ms, expired, deletable, lag > 0, overdue),
+            ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
+        )
+
+    def _blocked(self, now_ms: int, expired: Flags, deletable: Flags, lags: Flags, overdue: Longs) -> NDArray[np.int8]:
+        """The first reason that holds. A segment that the next check deletes is held by nothing, unless it should long be gone: then its
+        copy in remote storage is missing, which cannot be seen on this disk."""
+        logs, first = self._logs, self._logs.first
+        expired_first = expired[first]
+        behind_first = ~logs.active.copy()
+        behind_first[first] = False
+        holds = (
+            ~deletable & (logs.recorded[first] > now_ms) & (lags | logs.any_of(expired)),
+            ~deletable & ~self._replicated[first] & (expired_first | self._not_by_age),
+            deletable & self._remote & (overdue > self._check_interval),
+            ~deletable & ~expired_first & logs.any_of(expired & behind_first),
+            ~deletable & ~expired_first & (first == logs.last) & lags,
+        )
+        blocked = np.select(holds, range(len(BLOCKED)), ABSENT).astype(np.int8)
+        return np.where(self._deletes, blocked, np.int8(ABSENT))

@@ -1,0 +1,126 @@
+"""The segments of many logs as columns, so that a rule is worked for all of them at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.rows import SEGMENTS
+from streaming.rules.limits import Limits
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+ABSENT = -1
+"""Stands where a number has no value; no number that has one is negative."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogFacts:
+    """One log, as far as retention and compaction go by it; offsets -1 where they are not known, times in Unix milliseconds.
+
+    ``segments`` is an array of `SEGMENTS` with at least one item. Without a high watermark nothing can be deleted, without an LSO the high
+    watermark stands for it; without a cleaner checkpoint everything is dirty. ``oldest_record_ms`` is -1 where there is none.
+    """
+
+    segments: NDArray[np.void]
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    cleaner_checkpoint: int
+    oldest_record_ms: int
+    limits: Limits
+
+
+class Logs:
+    """Several logs one behind the other. Arrays of one item a segment, or one item a log, in the order of the logs that were given."""
+
+    def __init__(self, logs: Sequence[LogFacts]) -> None:
+        segments = np.concatenate([log.segments for log in logs]) if logs else np.empty(0, SEGMENTS)
+        self.count = np.fromiter((len(log.segments) for log in logs), np.int64, len(logs))  # segments of each log
+        self.first: Longs = np.cumsum(self.count) - self.count  # where its segments begin
+        self.last: Longs = self.first + self.count - 1  # its active segment
+        self.owner: Longs = np.repeat(np.arange(len(logs)), self.count)
+        self.base: Longs = segments["base_offset"].astype(np.int64)
+        self.size: Longs = segments["size"].astype(np.int64)
+        self.recorded: Longs = segments["largest_timestamp"].astype(np.int64)
+        self.modified: Longs = segments["modified_ms"].astype(np.int64)
+        # `LogSegment.largestTimestamp`: where no record has a time, that of the file stands in
+        self.largest: Longs = np.where(self.recorded >= 0, self.recorded, self.modified)
+        self.before: Longs = np.concatenate([[0], np.cumsum(self.size)])  # bytes before a segment, of all logs before it too
+
+        def column(name: str) -> Longs:
+            return np.fromiter((getattr(log, name) for log in logs), np.int64, len(logs))
+
+        self.log_start, self.log_end = column("log_start_offset"), column("log_end_offset")
+        self.high_watermark = column("high_watermark")
+        last_stable = column("last_stable_offset")
+        self.last_stable: Longs = np.where(last_stable < 0, self.high_watermark, last_stable)
+        self.cleaner_checkpoint, self.oldest_record = column("cleaner_checkpoint"), column("oldest_record_ms")
+        self._limits = [log.limits for log in logs]
+
+    def limit(self, name: str) -> Longs:
+        """A limit of every log, by its name in `Limits`."""
+        return np.fromiter((getattr(limits, name) for limits in self._limits), np.int64, len(self._limits))
+
+    @cached_property
+    def total(self) -> Longs:
+        """Bytes of each log."""
+        total: Longs = self.before[self.last + 1] - self.before[self.first]
+        return total
+
+    @cached_property
+    def active(self) -> Flags:
+        """Whether a segment is the active one of its log."""
+        active = np.zeros(len(self.base), np.bool_)
+        active[self.last] = True
+        return active
+
+    @cached_property
+    def following(self) -> Longs:
+        """The base offset behind each segment: of the next one, or the end of the log."""
+        following = np.empty_like(self.base)
+        following[:-1] = self.base[1:]
+        following[self.last] = self.log_end
+        return following
+
+    def bytes_between(self, start: Longs, end: Longs) -> Longs:
+        """Bytes of the segments of each log from one to before another."""
+        between: Longs = np.maximum(self.before[end] - self.before[start], 0)
+        return between
+
+    def run(self, start: Longs, flags: Flags, end: Longs | None = None) -> Longs:
+        """The first segment of each log from ``start`` on whose flag is not set; ``end`` (behind the last one) where all are."""
+        stop = self.last + 1 if end is None else end
+        unset = np.append(np.flatnonzero(~flags), len(flags))
+        found: Longs = np.clip(unset[np.searchsorted(unset, start)], np.minimum(start, stop), stop)
+        return found
+
+    def holding(self, offset: Longs) -> Longs:
+        """The segment of each log that holds an offset: the last one that does not begin behind it, or else the first."""
+        begun = self.base <= offset[self.owner]
+        found: Longs = np.maximum(self.first + self._counted(begun) - 1, self.first)
+        return found
+
+    def below(self, offset: Longs) -> Longs:
+        """The first segment of each log that does not begin before an offset."""
+        return self.first + self._counted(self.base < offset[self.owner])
+
+    def _counted(self, flags: Flags) -> Longs:
+        return self._reduced(np.add, flags.astype(np.int64))
+
+    def any_of(self, flags: Flags) -> Flags:
+        """Whether a flag is set for any segment of each log."""
+        found: Flags = self._counted(flags) > 0
+        return found
+
+    def largest_of(self, values: Longs) -> Longs:
+        """The largest value over the segments of each log."""
+        return self._reduced(np.maximum, values)
+
+    def _reduced(self, function: np.ufunc, values: Longs) -> Longs:
+        reduced: Longs = function.reduceat(values, self.first) if len(self.first) else np.empty(0, np.int64)
+        return reduced

@@ -1,0 +1,184 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.errors import FormatError
+from streaming.kafka.configs import READABLE_KEYS
+from streaming.rules.limits import (
+    NAMES,
+    Configs,
+    Rejected,
+    Source,
+    TopicPattern,
+    broker_configs,
+    effective_limits,
+    limits_of,
+    pattern_configs,
+    read_configs,
+    topic_configs,
+)
+
+HOUR = 3_600_000
+
+
+def static(**pairs: object) -> Configs:
+    return broker_configs(written(pairs), Source.STATIC)
+
+
+def dynamic(**pairs: object) -> Configs:
+    return broker_configs(written(pairs), Source.DYNAMIC)
+
+
+def topic(**pairs: object) -> Configs:
+    return topic_configs(written(pairs))
+
+
+def written(pairs: dict[str, object]) -> list[tuple[str, str]]:
+    return [(name.replace("_", "."), str(value)) for name, value in pairs.items()]
+
+
+def test_only_what_may_be_read_is_asked_for():
+    assert NAMES <= READABLE_KEYS
+
+
+def test_kafkas_defaults_stand_in_for_what_nobody_sets():
+    limits = effective_limits("t", Configs())
+    assert (limits.cleanup_policy, limits.retention_ms, limits.retention_bytes) == ("delete", 7 * 24 * HOUR, -1)
+    assert (limits.segment_ms, limits.segment_bytes, limits.source) == (7 * 24 * HOUR, 1 << 30, Source.ASSUMED)
+
+
+def test_defaults_are_no_assumption_where_server_properties_is_known():
+    assert effective_limits("t", static()).source is Source.STATIC
+
+
+def test_each_level_beats_the_ones_below_it():
+    levels = [topic(retention_ms=1), dynamic(log_retention_ms=2), dynamic(log_retention_ms=3), static(log_retention_ms=4)]
+    for first, (value, source) in enumerate([(1, "topic"), (2, "dynamic"), (3, "dynamic"), (4, "static")]):
+        configs = Configs()
+        for level in reversed(levels[first:]):
+            configs = level.over(configs)
+        limits = effective_limits("t", configs)
+        assert (limits.retention_ms, limits.source) == (value, source)
+
+
+def test_inside_a_level_the_finer_unit_counts():
+    assert effective_limits("t", static(log_retention_hours=1, log_retention_minutes=2)).retention_ms == 120_000
+    assert effective_limits("t", static(log_retention_hours=1, log_retention_minutes=2, log_retention_ms=3)).retention_ms == 3
+    assert effective_limits("t", static(log_roll_hours=2)).segment_ms == 2 * HOUR
+    assert effective_limits("t", static(log_roll_hours=2, log_roll_ms=7)).segment_ms == 7
+
+
+def test_a_coarse_name_of_a_stronger_level_beats_a_fine_one_of_a_weaker():
+    assert effective_limits("t", dynamic(log_retention_minutes=5).over(static(log_retention_ms=3))).retention_ms == 300_000
+
+
+@pytest.mark.parametrize("name", ["log_retention_hours", "log_retention_minutes", "log_retention_ms"])
+def test_any_negative_retention_of_a_broker_is_none(name):
+    assert effective_limits("t", static(**{name: -1})).retention_ms == -1
+
+
+def test_spaces_around_a_value_do_not_count():
+    assert effective_limits("t", static(log_retention_ms=" 5 ", log_cleanup_policy=" compact , delete")).cleanup_policy == "compact,delete"
+
+
+@pytest.mark.parametrize(("policy", "deletes", "compacts"), [("delete", True, False), ("delete,compact", True, True), ("", False, False)])
+def test_policies(policy, deletes, compacts):
+    limits = effective_limits("t", topic(cleanup_policy=policy))
+    assert (limits.deletes, limits.compacts) == (deletes, compacts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retention.ms", "a week"),
+        ("retention.ms", "1_000"),
+        ("retention.ms", str(2**63)),
+        ("retention.bytes", "1e9"),
+        ("segment.bytes", "0"),
+        ("cleanup.policy", "shrink"),
+        ("min.cleanable.dirty.ratio", "nan"),
+        ("message.timestamp.type", "createtime"),
+        ("remote.storage.enable", "yes"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_named_and_the_next_level_stands_in(name, value):
+    configs = topic_configs([(name, value)])
+    assert configs == Configs(rejected=(Rejected(name, value, Source.TOPIC),))
+    assert effective_limits("t", configs) == effective_limits("t", Configs())
+
+
+def test_a_value_that_cannot_be_read_leaves_the_other_names_of_its_level():
+    configs = static(log_retention_ms="soon", log_retention_hours=1)
+    assert effective_limits("t", configs).retention_ms == HOUR
+    assert configs.rejected == (Rejected("log.retention.ms", "soon", Source.STATIC),)
+
+
+def test_an_hour_count_too_large_for_milliseconds_is_rejected():
+    assert static(log_retention_hours=2**62).rejected
+
+
+def test_kafkas_internal_segment_size_goes_before_the_public_one():
+    assert effective_limits("t", topic(internal_segment_bytes=6000, segment_bytes=1 << 20)).segment_bytes == 6000
+
+
+def test_with_remote_storage_local_limits_count_and_fall_back_to_the_whole_ones():
+    tiered = {"remote_storage_enable": "true", "retention_ms": 100, "retention_bytes": 200}
+    limits = effective_limits("t", topic(**tiered, local_retention_ms=10))
+    assert (limits.retention_ms, limits.retention_bytes, limits.remote_copy) == (10, 200, True)
+    stopped = effective_limits("t", topic(**tiered, local_retention_ms=10, remote_log_copy_disable="true"))
+    assert (stopped.retention_ms, stopped.remote_storage, stopped.remote_copy) == (100, True, False)
+
+
+@pytest.mark.parametrize(("name", "policy"), [("t", "compact"), ("__consumer_offsets", "delete")])
+def test_compacted_and_internal_topics_are_never_tiered(name, policy):
+    assert not effective_limits(name, topic(remote_storage_enable="true", cleanup_policy=policy)).remote_storage
+
+
+def test_the_metadata_log_is_neither_deleted_by_age_nor_compacted():
+    limits = effective_limits("__cluster_metadata", static(log_retention_ms=1, log_cleanup_policy="compact,delete"))
+    assert (limits.deletes, limits.compacts) == (False, False)
+
+
+def test_the_source_of_limits_is_the_stronger_of_time_and_size():
+    assert effective_limits("t", topic(retention_bytes=1)).source is Source.TOPIC
+    assert effective_limits("t", dynamic(log_retention_bytes=1).over(static(log_retention_ms=1))).source is Source.DYNAMIC
+
+
+def test_a_compacted_topic_rolls_within_its_greatest_lag():
+    limits = effective_limits("t", topic(cleanup_policy="compact", segment_ms=100, max_compaction_lag_ms=40))
+    assert (limits.segment_ms, limits.roll_ms) == (100, 40)
+
+
+def test_the_first_pattern_that_matches_a_whole_name_counts():
+    patterns = [TopicPattern(re.compile("audit-.*"), topic(retention_ms=1)), TopicPattern(re.compile("a.*"), topic(retention_ms=2))]
+    found = [effective_limits(name, pattern_configs(name, patterns)).retention_ms for name in ("audit-x", "abc", "b-audit-x")]
+    assert found == [1, 2, 7 * 24 * HOUR]
+
+
+VALUES = st.sampled_from(["1", "60000", "-1", "delete", "compact", "true", "0.3", "x", ""])
+
+
+@given(*(st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES) for _ in range(3)), st.booleans())
+def test_what_is_handed_over_comes_to_the_same_limits(of_topic, of_broker, of_file, known):
+    configs = topic_configs(of_topic.items()).over(broker_configs(of_broker.items(), Source.DYNAMIC))
+    if known:
+        configs = configs.over(broker_configs(of_file.items(), Source.STATIC))
+    assert limits_of("t", configs.text()) == effective_limits("t", configs)
+    assert read_configs(configs.text()).text() == configs.text()
+
+
+def test_nothing_handed_over_is_nothing_known():
+    assert read_configs("") == Configs()
+
+
+def test_names_and_levels_of_a_later_version_are_passed_over():
+    read = read_configs('{"topic":{"retention.ms":"5","new.name":"x"},"tenant":{"retention.ms":"1"}}')
+    assert effective_limits("t", read).retention_ms == 5
+
+
+@pytest.mark.parametrize("text", ["x", "[]", '{"topic":5}', '{"topic":{"retention.ms":5}}', '{"topic":{"retention.ms":"soon"}}'])
+def test_another_text_is_refused(text):
+    with pytest.raises(FormatError):
+        read_configs(text)
