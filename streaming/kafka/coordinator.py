@@ -1,0 +1,97 @@
+"""What a range of `__transaction_state` says: the newest entry of every transactional id in it, as plain values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.errors import FormatError
+from streaming.kafka.entries import read_entry_records
+from streaming.kafka.headers import Batches
+from streaming.kafka.records import Record
+from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
+from streaming.kafka.walk import Bytes
+
+TOMBSTONE = ""
+"""State of a transactional id that has expired."""
+
+NOT_UNDERSTOOD = "?"
+"""State of an entry of a later version, or a damaged one: whose producer it is, and what it is doing, is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorEntry:
+    """What a coordinator wrote last of one transactional id; columns and units as `streaming.rows.COORDINATOR`.
+
+    Where ``state`` is `TOMBSTONE` or `NOT_UNDERSTOOD`, the fields behind it mean nothing.
+    """
+
+    transactional_id: str
+    offset: int
+    state: str
+    producer_id: int = -1
+    producer_epoch: int = -1
+    timeout_ms: int = -1
+    start_ms: int = -1
+    last_update_ms: int = -1
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorEntries:
+    """The newest entry of each transactional id in a range, in the order of their offsets, and how many records nobody could read.
+
+    Those are batches that cannot be opened (one each) and records whose key is damaged, so that not even the transactional id is known.
+    """
+
+    entries: tuple[CoordinatorEntry, ...]
+    unreadable: int
+
+    @property
+    def not_understood(self) -> int:
+        """Transactional ids whose newest entry is of a version that is not known, or damaged."""
+        return sum(entry.state == NOT_UNDERSTOOD for entry in self.entries)
+
+
+def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
+    """The newest entries in the sound batches of a range, which ``buffer`` holds whole: their positions count from its beginning."""
+    newest: dict[str, Record] = {}
+    unreadable = 0
+    for item in np.flatnonzero(~batches.control & (batches.records > 0)).tolist():
+        position = int(batches.positions[item])
+        try:
+            records = read_entry_records(buffer.data[position : position + int(batches.size[item])])
+        except FormatError:
+            records = None
+        if records is None:
+            unreadable += 1
+            continue
+        for record in records:
+            try:
+                transactional_id = read_transaction_key(record.key or b"")
+            except FormatError:
+                unreadable += 1
+                continue
+            if transactional_id is not None:
+                newest.pop(transactional_id, None)  # so that it stands where its newest record does
+                newest[transactional_id] = record
+    return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
+
+
+def _entry(transactional_id: str, record: Record) -> CoordinatorEntry:
+    if record.value is None:
+        return CoordinatorEntry(transactional_id=transactional_id, offset=record.offset, state=TOMBSTONE)
+    try:
+        told = read_transaction_value(record.value)
+    except FormatError:
+        return CoordinatorEntry(transactional_id=transactional_id, offset=record.offset, state=NOT_UNDERSTOOD)
+    return CoordinatorEntry(
+        transactional_id=transactional_id,
+        offset=record.offset,
+        state=told.state.kafka_name,
+        producer_id=told.producer_id,
+        producer_epoch=told.producer_epoch,
+        timeout_ms=told.timeout_ms,
+        start_ms=told.start_timestamp,
+        last_update_ms=told.last_update_timestamp,
+        partitions=tuple(f"{some.topic}-{partition}" for some in told.partitions for partition in some.partitions),
+    )
