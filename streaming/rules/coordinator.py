@@ -1,0 +1,128 @@
+"""What all transaction coordinators hold together: the newest entry of every transactional id, found by producer id."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.rows import COORDINATOR
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
+"""The states that a coordinator writes down, as `segtail_coordinator_transactions` spells them (`TransactionState`)."""
+
+ONGOING, PREPARE_COMMIT, PREPARE_ABORT = (STATES.index(name) for name in ("Ongoing", "PrepareCommit", "PrepareAbort"))
+NO_STATE = -1
+
+_TOMBSTONE = ""
+
+
+def newest(tables: Iterable[pa.Table]) -> pa.Table:
+    """The newest entry of every transactional id, without those that have expired, as one table of `streaming.rows.COORDINATOR`.
+
+    A transactional id has one partition, so offsets tell which of its entries is newer.
+    """
+    table = pa.concat_tables([COORDINATOR.empty_table(), *tables])
+    if not len(table):
+        return table
+    ids = table["transactional_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.lexsort((table["offset"].to_numpy(), ids))
+    lasts = order[np.append(ids[order][1:] != ids[order][:-1], True)]
+    last = table.take(np.sort(lasts))
+    return last.filter(pc.not_equal(last["state"], _TOMBSTONE))
+
+
+def count_states(table: pa.Table) -> tuple[int, ...]:
+    """How many entries are in each of `STATES`."""
+    codes = _codes(table)
+    return tuple(np.bincount(codes[codes >= 0], minlength=len(STATES)).tolist())
+
+
+def all_read(partitions: int | None, read: int, unreadable: int) -> bool:
+    """Whether what is not found in any coordinator's log is in none.
+
+    Args:
+        partitions: how many `__transaction_state` has; 0 where readable metadata has no such topic, None where no metadata is readable.
+        read: how many of them were read from a current replica.
+        unreadable: records in them that nobody could read.
+    """
+    return partitions is not None and read >= partitions and not unreadable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinators:
+    """The newest entries by producer id: columns of one length, one item a producer, sorted by it.
+
+    ``state`` is an index into `STATES`; ``item`` is where the entry stands in the table it came from. ``complete``: there are no others.
+    """
+
+    table: pa.Table
+    item: Longs
+    producer_id: Longs
+    state: Longs
+    timeout_ms: Longs
+    start_ms: Longs
+    complete: bool
+
+    @classmethod
+    def of(cls, table: pa.Table, *, complete: bool) -> "Coordinators":
+        """Index what `newest` gave. An entry that is not understood may be any producer's: then nothing is complete.
+
+        Of two ids that name the same producer, which a coordinator never gives twice, the one that was updated last counts.
+        """
+        codes = _codes(table)
+        ids, updated = table["producer_id"].to_numpy(), table["last_update_ms"].to_numpy()
+        order = np.lexsort((updated, ids))
+        order = order[codes[order] >= 0]
+        item = order[np.append(ids[order][1:] != ids[order][:-1], True)] if len(order) else order
+        return cls(
+            table=table,
+            item=item,
+            producer_id=ids[item],
+            state=codes[item],
+            timeout_ms=table["timeout_ms"].to_numpy()[item].astype(np.int64),
+            start_ms=table["start_ms"].to_numpy()[item],
+            complete=complete and bool((codes >= 0).all()),
+        )
+
+    def find(self, producer_ids: Longs) -> Longs:
+        """The item of each producer in these columns, -1 where no coordinator knows it."""
+        if not len(self.producer_id):
+            return np.full(len(producer_ids), -1, np.int64)
+        places = np.minimum(np.searchsorted(self.producer_id, producer_ids), len(self.producer_id) - 1)
+        found: Longs = np.where(self.producer_id[places] == producer_ids, places, -1)
+        return found
+
+    def names(self, items: Longs) -> list[str]:
+        """Transactional ids, "" for item -1."""
+        known = items >= 0
+        ids = iter(self.table["transactional_id"].take(self.item[items[known]]).to_pylist())
+        return [next(ids) if one else "" for one in known.tolist()]
+
+    def takes_part(self, items: Longs, partitions: list[str]) -> Flags:
+        """Whether the entry of each item lists the partition beside it ("topic-partition"); False for item -1."""
+        asked = np.flatnonzero(items >= 0)
+        wanted = np.unique(items[asked])
+        if not len(wanted):
+            return np.zeros(len(items), np.bool_)
+        lists = self.table["partitions"].take(self.item[wanted]).combine_chunks()
+        owners = np.repeat(wanted, lists.value_lengths().fill_null(0).to_numpy())
+        listed = set(zip(owners.tolist(), lists.flatten().to_pylist(), strict=True))
+        found = np.zeros(len(items), np.bool_)
+        found[asked] = [
+            (items_of, partitions[place]) in listed for items_of, place in zip(items[asked].tolist(), asked.tolist(), strict=True)
+        ]
+        return found
+
+
+def _codes(table: pa.Table) -> Longs:
+    """Index into `STATES` for each entry, `NO_STATE` where it is none of them."""
+    places = {name: code for code, name in enumerate(STATES)}
+    encoded = table["state"].combine_chunks().dictionary_encode()
+    codes = np.array([places.get(name, NO_STATE) for name in encoded.dictionary.to_pylist()], np.int64)
+    return codes[encoded.indices.to_numpy()] if len(codes) else np.empty(0, np.int64)

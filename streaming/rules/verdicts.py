@@ -1,0 +1,173 @@
+"""Will anybody ever finish it? What is to be thought of each open transaction, and which of them are worth a line of their own.
+
+An open transaction is what its coordinator says it is; hanging is one that no coordinator will ever end. The rule is that of Kafka's own
+tool (`TransactionsCommand.FindHangingTransactionsCommand`), except that what has been silent only for a moment is never hanging, and that
+nothing is said where it cannot be known: while a coordinator's log was not read, any transaction may be in it.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.rows import StartSource
+from streaming.rules.coordinator import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+GRACE_MS = 60_000
+"""How long logs that are read one after the other may contradict each other, and a coordinator may take to end what has timed out."""
+
+STUCK_MS = 300_000
+"""A coordinator that has decided and cannot write a marker for so long is stuck: the partition, or the coordinator, has no leader."""
+
+NEVER_MS = 2**31 - 1
+"""The timeout of a transaction that only an outer one ends (`TransactionMetadata.isDistributedTwoPhaseCommitTxn`)."""
+
+PARTITIONS_PER_PRODUCER = 20
+"""At most so many late transactions of one producer are listed: one that is stuck is stuck in all of its partitions."""
+
+
+class Verdict(IntEnum):
+    """What is to be thought of an open transaction."""
+
+    OPEN = 0  # its coordinator has it, inside its timeout; or it is too young to say more
+    OVERDUE = 1  # its coordinator should have ended it by now
+    TWO_PHASE = 2  # it waits for somebody outside, for as long as that takes
+    COMPLETING = 3  # decided, its marker is on the way
+    HANGING = 4  # nobody will ever end it
+    UNKNOWN = 5  # not all coordinators' logs could be read
+
+    @property
+    def label(self) -> str:
+        """As it is spelt in metrics and tables."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenTransactions:
+    """Open transactions of many logs: columns as in `streaming.rows.TRANSACTIONS`, and beside them the "topic-partition" of each."""
+
+    partition: list[str]
+    producer_id: Longs
+    first_offset: Longs
+    source: Longs
+    start_ms: Longs
+    last_ms: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judged:
+    """Open transactions beside what their coordinators say; as good as the logs that were read, and no clock in it.
+
+    ``item`` is the coordinator's entry, -1 where none is known; ``state`` its state, -1 none. ``covered`` says that this entry will end the
+    transaction, ``start_ms`` and ``source`` are the coordinator's then. ``deadline_ms`` is when it should have, a timeout and a grace
+    after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``complete``: all coordinators were asked.
+    """
+
+    item: Longs
+    state: Longs
+    covered: Flags
+    start_ms: Longs
+    source: Longs
+    last_ms: Longs
+    deadline_ms: Longs
+    uncovered_ms: Longs
+    complete: bool
+
+
+def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_ms: Longs) -> Judged:
+    """Look for every transaction's coordinator.
+
+    Args:
+        uncovered_ms: since when no entry was known that would end each of them, as far as the caller remembers; the present time for one
+            that had such an entry, or was not there, when this was asked last. Where all logs of coordinators were read before those of
+            data, no memory is needed: a marker is written before the coordinator says that it is complete. Then give 0.
+    """
+    item = coordinators.find(transactions.producer_id)
+    known = item >= 0
+    state = np.full(len(item), NO_STATE, np.int64)
+    state[known] = coordinators.state[item[known]]
+    may_end = np.where((state == ONGOING) | (state == PREPARE_COMMIT) | (state == PREPARE_ABORT), item, -1)
+    covered = coordinators.takes_part(may_end, transactions.partition)
+    told_ms, timeout_ms = np.full(len(item), -1, np.int64), np.full(len(item), NEVER_MS, np.int64)
+    told_ms[covered], timeout_ms[covered] = coordinators.start_ms[item[covered]], coordinators.timeout_ms[item[covered]]
+    told = told_ms >= 0
+    start_ms = np.where(told, told_ms, transactions.start_ms)
+    return Judged(
+        item=item,
+        state=state,
+        covered=covered,
+        start_ms=start_ms,
+        source=np.where(told, int(StartSource.COORDINATOR), transactions.source),
+        last_ms=transactions.last_ms,
+        deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
+        uncovered_ms=np.where(covered, np.iinfo(np.int64).max, uncovered_ms),
+        complete=coordinators.complete,
+    )
+
+
+def verdicts(judged: Judged, now_ms: int) -> Longs:
+    """A `Verdict` for each transaction, at a point in time."""
+    ongoing = judged.covered & (judged.state == ONGOING)
+    silent = now_ms - np.maximum(judged.last_ms, judged.uncovered_ms) > GRACE_MS
+    found: Longs = np.select(
+        [
+            ongoing & (judged.deadline_ms == np.iinfo(np.int64).max),
+            ongoing & (now_ms > judged.deadline_ms),
+            ongoing,
+            judged.covered,
+            np.full(len(judged.item), not judged.complete),
+            silent,
+        ],
+        [Verdict.TWO_PHASE, Verdict.OVERDUE, Verdict.OPEN, Verdict.COMPLETING, Verdict.UNKNOWN, Verdict.HANGING],
+        Verdict.OPEN,
+    )
+    return found
+
+
+def hanging(judged: Judged, found: Longs, now_ms: int, hanging_after_ms: int) -> Flags:
+    """Which of them count as hanging: nobody will end them, and they have been silent for longer than ``hanging_after_ms``."""
+    chosen: Flags = (found == Verdict.HANGING) & (now_ms - judged.last_ms > hanging_after_ms)
+    return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Late:
+    """The transactions worth a line of their own, in the order they are worth it, and how many more there are."""
+
+    items: NDArray[np.intp]
+    omitted: int
+
+
+def select_late(
+    judged: Judged, found: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int, limit: int
+) -> Late:
+    """Those open for longer than ``late_after_ms``: hanging first, then oldest, at most ``limit``, a few of each producer."""
+    late = np.flatnonzero(now_ms - judged.start_ms > late_after_ms)
+    late = late[np.lexsort((first_offsets[late], judged.start_ms[late], found[late] != Verdict.HANGING))]
+    chosen = late[_rank(producer_ids[late]) < PARTITIONS_PER_PRODUCER][:limit]
+    return Late(chosen, len(late) - len(chosen))
+
+
+def _rank(groups: Longs) -> NDArray[np.intp]:
+    """How many of the same group come before each item."""
+    order = np.argsort(groups, kind="stable")
+    places = np.arange(len(groups))
+    begins = np.append(True, groups[order][1:] != groups[order][:-1])[: len(groups)]
+    ranks = np.empty(len(groups), np.intp)
+    ranks[order] = places - np.maximum.accumulate(np.where(begins, places, 0)) if len(groups) else places
+    return ranks
+
+
+def abort_command(bootstrap_server: str, topic: str, partition: int, first_offset: int) -> str:
+    """The command line by which Kafka's own tool ends a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
+
+    Never for any other: what is aborted behind its producer's back is lost, and its coordinator would not know.
+    """
+    return (
+        f"kafka-transactions.sh --bootstrap-server {bootstrap_server} abort "
+        f"--topic {topic} --partition {partition} --start-offset {first_offset}"
+    )

@@ -1,0 +1,166 @@
+"""Verdicts over open transactions, and the list of those that are late."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.rows import StartSource
+from streaming.rules.coordinator import Coordinators
+from streaming.rules.verdicts import (
+    GRACE_MS,
+    NEVER_MS,
+    PARTITIONS_PER_PRODUCER,
+    Judged,
+    OpenTransactions,
+    Verdict,
+    abort_command,
+    hanging,
+    judge,
+    select_late,
+    verdicts,
+)
+from tests.rules.test_coordinator import entry, table
+
+NOW = 1_700_000_000_000
+MINUTE = 60_000
+
+
+class Open(NamedTuple):
+    producer_id: int = 7
+    start_ms: int = NOW - 10 * MINUTE
+    last_ms: int = NOW - 5 * MINUTE
+    partition: str = "foo-0"
+    first_offset: int = 0
+    source: int = StartSource.SEEN
+
+
+def judged(*transactions: Open, entries: tuple[dict[str, object], ...] = (), complete: bool = True, uncovered_ms: int = 0) -> Judged:
+    columns = {name: np.array([getattr(one, name) for one in transactions], np.int64) for name in Open._fields if name != "partition"}
+    opened = OpenTransactions(partition=[one.partition for one in transactions], **columns)
+    return judge(opened, Coordinators.of(table(*entries), complete=complete), np.full(len(transactions), uncovered_ms))
+
+
+def verdict(transaction: Open, *entries: dict[str, object], complete: bool = True, uncovered_ms: int = 0) -> Verdict:
+    (found,) = verdicts(judged(transaction, entries=entries, complete=complete, uncovered_ms=uncovered_ms), NOW)
+    return Verdict(found)
+
+
+HERE = ("bar-0", "foo-0")
+
+
+@pytest.mark.parametrize(
+    ("expected", "entries"),
+    [
+        pytest.param(Verdict.OPEN, [entry("a", partitions=HERE, start_ms=NOW - MINUTE)], id="ongoing, inside its timeout"),
+        pytest.param(
+            Verdict.OPEN,
+            [entry("a", partitions=HERE, start_ms=NOW - MINUTE - GRACE_MS)],
+            id="its timeout is over, and it has a moment left",
+        ),
+        pytest.param(Verdict.OVERDUE, [entry("a", partitions=HERE, start_ms=NOW - MINUTE - GRACE_MS - 1)], id="its timeout is long over"),
+        pytest.param(
+            Verdict.TWO_PHASE, [entry("a", partitions=HERE, start_ms=5, timeout_ms=NEVER_MS)], id="somebody outside decides, however long"
+        ),
+        pytest.param(Verdict.COMPLETING, [entry("a", state="PrepareCommit", partitions=HERE)], id="decided to commit"),
+        pytest.param(Verdict.COMPLETING, [entry("a", state="PrepareAbort", partitions=HERE, start_ms=5)], id="decided to abort"),
+        pytest.param(Verdict.HANGING, [], id="no coordinator knows it"),
+        pytest.param(Verdict.HANGING, [entry("a", producer=8, partitions=HERE)], id="the entry of another producer"),
+        pytest.param(Verdict.HANGING, [entry("a", partitions=("bar-0",))], id="ongoing, but without this partition"),
+        pytest.param(Verdict.HANGING, [entry("a", state="PrepareCommit", partitions=("bar-0",))], id="completing without this partition"),
+        pytest.param(Verdict.HANGING, [entry("a", state="Empty")], id="nothing is going on there"),
+        pytest.param(Verdict.HANGING, [entry("a", state="CompleteCommit")], id="complete, and its marker never came"),
+        pytest.param(Verdict.UNKNOWN, [entry("a", state="?", producer=-1)], id="an entry of a version that nobody here can read"),
+    ],
+)
+def test_the_verdict(expected: Verdict, entries: list[dict[str, object]]) -> None:
+    assert verdict(Open(), *entries) is expected
+
+
+def test_what_is_silent_only_for_a_moment_is_never_hanging() -> None:
+    assert verdict(Open(last_ms=NOW - GRACE_MS)) is Verdict.OPEN
+    assert verdict(Open(last_ms=NOW - GRACE_MS - 1)) is Verdict.HANGING
+
+
+def test_logs_read_one_after_the_other_may_contradict_each_other_for_a_moment() -> None:
+    complete = entry("a", state="CompleteCommit")
+    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS) is Verdict.OPEN
+    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS - 1) is Verdict.HANGING
+
+
+def test_unless_all_coordinators_were_asked_only_what_was_found_is_known() -> None:
+    assert verdict(Open(), complete=False) is Verdict.UNKNOWN
+    assert verdict(Open(last_ms=NOW), complete=False) is Verdict.UNKNOWN
+    assert verdict(Open(), entry("a", partitions=HERE, start_ms=NOW), complete=False) is Verdict.OPEN
+
+
+def test_the_coordinator_knows_best_when_it_began() -> None:
+    found = judged(
+        Open(),
+        Open(8),
+        Open(9, start_ms=4, source=StartSource.SNAPSHOT),
+        entries=(
+            entry("a", partitions=HERE, start_ms=33),
+            entry("b", producer=8, state="Empty"),
+            entry("c", producer=9, partitions=HERE, start_ms=-1),
+        ),
+    )
+    assert found.start_ms.tolist() == [33, NOW - 10 * MINUTE, 4]
+    assert found.source.tolist() == [StartSource.COORDINATOR, StartSource.SEEN, StartSource.SNAPSHOT]
+
+
+def test_hanging_counts_from_the_last_append_on() -> None:
+    found = judged(Open(), Open(last_ms=NOW - 20 * MINUTE))
+    assert hanging(found, verdicts(found, NOW), NOW, 15 * MINUTE).tolist() == [False, True]
+    assert hanging(found, verdicts(found, NOW), NOW, 0).tolist() == [True, True]
+
+
+def late(*transactions: Open, entries: tuple[dict[str, object], ...] = (), limit: int = 500) -> tuple[list[int], int]:
+    """The late ones by their first offsets, and how many were left out."""
+    found = judged(*transactions, entries=entries)
+    ids, offsets = (np.array([getattr(one, name) for one in transactions], np.int64) for name in ("producer_id", "first_offset"))
+    chosen = select_late(found, verdicts(found, NOW), ids, offsets, now_ms=NOW, late_after_ms=MINUTE, limit=limit)
+    return offsets[chosen.items].tolist(), chosen.omitted
+
+
+def test_the_hanging_ones_come_first_then_the_oldest() -> None:
+    live = (entry("a", producer=1, partitions=HERE, start_ms=NOW - 9 * MINUTE, timeout_ms=NEVER_MS),)
+    young = Open(6, first_offset=5, start_ms=NOW - MINUTE, last_ms=NOW)
+    transactions = [Open(1, first_offset=1), Open(2, first_offset=2, start_ms=NOW - 3 * MINUTE), Open(3, first_offset=3), young]
+    assert late(*transactions, entries=live) == ([3, 2, 1], 0)
+    assert late(*transactions, entries=live, limit=2) == ([3, 2], 1)
+    assert late() == ([], 0)
+
+
+def test_of_one_producer_only_some_partitions_are_listed() -> None:
+    many = [Open(1, first_offset=offset, start_ms=NOW - 10 * MINUTE + offset) for offset in range(PARTITIONS_PER_PRODUCER + 5)]
+    chosen, omitted = late(*many, Open(2, first_offset=99))
+    assert (sorted(chosen), omitted) == ([*range(PARTITIONS_PER_PRODUCER), 99], 5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), *[st.integers(NOW - 200_000, NOW)] * 2), max_size=60),
+    st.integers(0, 60),
+)
+def test_the_list_is_the_one_of_a_plain_look(drawn: list[tuple[int, int, int]], limit: int) -> None:
+    transactions = [Open(*one, first_offset=place) for place, one in enumerate(drawn)]
+    waiting = [one for one in transactions if NOW - one.start_ms > MINUTE]
+    waiting.sort(key=lambda one: (NOW - one.last_ms <= GRACE_MS, one.start_ms, one.first_offset))
+    listed: list[Open] = []
+    for one in waiting:
+        if sum(other.producer_id == one.producer_id for other in listed) < PARTITIONS_PER_PRODUCER:
+            listed.append(one)
+    expected = [one.first_offset for one in listed[:limit]]
+    assert late(*transactions, limit=limit) == (expected, len(waiting) - len(expected))
+
+
+def test_the_command_that_ends_a_hanging_one() -> None:
+    assert abort_command("kafka-1:9092", "my.topic", 3, 279) == (
+        "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic my.topic --partition 3 --start-offset 279"
+    )
+
+
+def test_verdicts_are_spelt_as_the_metrics_do() -> None:
+    assert [one.label for one in Verdict] == ["open", "overdue", "two_phase", "completing", "hanging", "unknown"]
