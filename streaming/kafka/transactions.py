@@ -91,9 +91,6 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
 def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:
     headers: Any = batches.headers.take(items)  # many times faster than indexing, as everywhere where items are structured
     data = types[items] == Step.DATA
-    newest = batches.max_timestamp[items]
-    # The time of a batch's beginning is told apart only where the client's clock counts and compaction has not put a horizon in its place.
-    own_start = (batches.attributes[items] & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) == 0) & (headers["base_timestamp"] >= 0)
     rows = np.zeros(len(items), TRANSACTION_STEPS)
     rows["step"] = types[items]
     rows["source"] = np.where(data, int(times.source), 0)
@@ -103,9 +100,21 @@ def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times)
     rows["next_offset"] = batches.last_offset[items] + 1
     rows["bytes"] = batches.size[items]
     rows["bytes_before"] = (np.cumsum(batches.size) - batches.size)[items]
-    rows["start_ms"] = times.clamp(np.where(own_start, headers["base_timestamp"], newest))
-    rows["last_ms"] = times.clamp(newest)
+    rows["start_ms"] = times.clamp(first_timestamps(batches)[items])
+    rows["last_ms"] = times.clamp(batches.max_timestamp[items])
     return rows
+
+
+def first_timestamps(batches: Batches) -> Longs:
+    """The timestamp at the beginning of each batch of magic 2, -1 none.
+
+    It is told apart from the largest only where the client's clock counts and compaction has not put a delete horizon in its place.
+    """
+    headers: Any = batches.headers
+    first = headers["base_timestamp"]
+    own = (batches.attributes & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) == 0) & (first >= 0)
+    timestamps: Longs = np.where(own, first, batches.max_timestamp)
+    return timestamps
 
 
 def _marker_types(batches: Batches, buffer: Bytes, items: NDArray[np.intp]) -> Longs:

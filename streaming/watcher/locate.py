@@ -103,7 +103,7 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     spot, passed = beginning(segment), False
     file = OpenSegment(segment.path, segment.base_offset)
     try:
-        start = _start_near(file, offset)
+        start = start_near(file, offset)
         for position, scanned in walk_on(file, *start, buffer):
             ends = scanned.batches.last_offset
             count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
@@ -117,7 +117,7 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     return replace(spot, last=segment is segments[-1] and not passed)
 
 
-def _start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
+def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
     """A (position, base offset) to walk from, by the index if it leads to a batch that ends before ``offset``, else the beginning.
 
     The index alone is never believed: where it leads there must be a whole batch with a right CRC and the offsets that it names.

@@ -1,0 +1,53 @@
+"""The producer snapshots of a partition directory: what a broker knew of producers at some offsets of the log."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.errors import FormatError
+from streaming.kafka import names
+from streaming.kafka.names import FileKind, FileStage
+from streaming.kafka.producer_snapshot import ProducerState, read_producer_snapshot
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SnapshotFile:
+    """A live ``.snapshot``: the state before ``offset``."""
+
+    offset: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSnapshot:
+    """What stands in one; ``modified_ms`` is the file's time in Unix milliseconds."""
+
+    offset: int
+    modified_ms: int
+    states: tuple[ProducerState, ...]
+
+
+def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
+    """All of them, the oldest first. Raises OSError."""
+    found = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
+                found.append(SnapshotFile(name.base_offset, Path(entry.path)))
+    return tuple(sorted(found))
+
+
+def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
+    """Read one.
+
+    Raises:
+        FormatError: it is damaged, or a broker is still writing it.
+        OSError: it cannot be read, or is gone.
+    """
+    with file.path.open("rb") as opened:
+        states = read_producer_snapshot(opened.read())
+        modified_ms = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
+    if states is None:
+        raise FormatError("producer snapshot is not all there")
+    return ProducerSnapshot(file.offset, modified_ms, states)

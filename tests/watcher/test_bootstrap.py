@@ -1,0 +1,190 @@
+"""What a log's own files tell of its transactions at an offset in the middle of it."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.disk.segments import list_segments
+from streaming.rows import StartSource, Step
+from streaming.rules.transactions import Transactions, open_ones
+from streaming.simulator.batches import Batch
+from streaming.simulator.log import PartitionLog
+from streaming.watcher.bootstrap import Past, open_transactions_at, past_at
+from tests.builders import NOW, abort, batch, commit, log_dir, partition
+
+LIMIT = 100
+
+
+def data(producer: int, *, records: int = 1, timestamp: int = NOW, sequence: int = 0) -> Batch:
+    return batch(records, producer=producer, timestamp=timestamp, transactional=True, sequence=sequence)
+
+
+def past(log: PartitionLog, offset: int | None = None, *, snapshot_at: int | None = None) -> Past:
+    return past_at(log.directory, list_segments(log.directory), offset, snapshot_at=snapshot_at, producers_limit=LIMIT)
+
+
+def opened(transactions: Transactions) -> list[tuple[int, int]]:
+    still = open_ones(transactions)
+    return sorted(zip(still["producer_id"].tolist(), still["first_offset"].tolist(), strict=True))
+
+
+def at(path: Path, time_ms: int) -> None:
+    os.utime(path, ns=(time_ms * 1_000_000,) * 2)
+
+
+def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7, timestamp=NOW - 5000), data(8), commit(8, epoch=0))
+    log.roll()
+    log.append(data(9))
+    at(list_segments(log.directory)[0].path, NOW - 1000)
+    found = open_transactions_at(log.directory, list_segments(log.directory), 3, producers_limit=LIMIT)
+    assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (3, 3, False, True, ())
+    (step,) = found.ongoing
+    assert {name: int(step[name]) for name in ("step", "source", "producer_id", "first_offset", "bytes_before", "start_ms")} == {
+        "step": Step.ONGOING,
+        "source": StartSource.RECORDED,
+        "producer_id": 7,
+        "first_offset": 0,
+        "bytes_before": -1,
+        "start_ms": NOW - 5000,
+    }
+    assert found.producers.active == 2
+
+
+def test_what_came_behind_the_snapshot_is_replayed(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7), data(8))
+    log.roll()
+    log.append(commit(7, epoch=0), data(9, records=2), batch(3), data(8, sequence=1), data(7, sequence=1))
+    found = past(log)
+    assert (found.begins, found.next_offset) == (2, 10)
+    assert opened(found.transactions) == [(7, 9), (8, 1), (9, 3)]
+    closed = found.transactions[found.transactions["committed"] >= 0]
+    assert closed[["producer_id", "first_offset", "marker_offset"]].tolist() == [(7, 0, 2)]
+    assert set(found.transactions["bytes_at"].tolist()) == {-1}
+    assert opened(past(log, 3).transactions) == [(8, 1)]
+    assert opened(past(log, 5).transactions) == [(8, 1), (9, 3)]
+
+
+def test_an_older_snapshot_tells_also_what_was_closed_since(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7))
+    log.roll()
+    log.append(data(8), commit(7, epoch=0))
+    log.roll()
+    log.append(batch(1))
+    assert past(log).transactions["marker_offset"].tolist() == [-1]
+    found = past(log, snapshot_at=2)
+    assert (found.begins, found.transactions["marker_offset"].tolist()) == (1, [2, -1])
+
+
+def test_a_transaction_whose_data_is_deleted_is_still_seen(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7, timestamp=NOW + 10**9))
+    log.roll()
+    log.append(batch(1))
+    snapshot = log.directory / f"{1:020}.snapshot"
+    at(snapshot, NOW + 30)
+    log.delete_records(1)
+    log.delete_old_segments(NOW)
+    found = past(log)
+    (step,) = found.ongoing
+    assert (int(step["source"]), int(step["start_ms"]), int(step["last_ms"])) == (StartSource.SNAPSHOT, NOW + 30, NOW + 30)
+    assert not found.cold
+
+
+def test_without_a_snapshot_at_its_first_offset_a_log_is_cold(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders", base_offset=50)
+    log.append(data(7), data(8))
+    found = past(log)
+    assert (found.cold, found.whole, opened(found.transactions)) == (True, True, [(7, 50), (8, 51)])
+    assert not past(partition(log_dir(tmp_path, "d1"), "orders")).cold
+
+
+def test_a_damaged_snapshot_is_named_and_an_older_one_stands_in(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7))
+    log.roll()
+    log.append(data(8))
+    log.roll()
+    log.append(data(9))
+    newest = log.directory / f"{2:020}.snapshot"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    found = past(log)
+    assert (found.begins, opened(found.transactions), found.whole) == (1, [(7, 0), (8, 1), (9, 2)], True)
+    (doubt,) = found.doubts
+    assert str(newest) in doubt
+    older = log.directory / f"{1:020}.snapshot"
+    older.write_bytes(b"\x00\x01garbage that is long enough")
+    found = past(log)
+    assert (found.begins, opened(found.transactions), len(found.doubts)) == (0, [(7, 0), (8, 1), (9, 2)], 2)
+
+
+def test_damage_in_the_log_ends_what_can_be_told(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders", index_interval_bytes=1)
+    log.append(data(7), data(8), data(9))
+    log.roll()
+    log.append(data(5))
+    for snapshot in log.directory.glob("*.snapshot"):
+        snapshot.unlink()
+    segment = list_segments(log.directory)[0].path
+    content = bytearray(segment.read_bytes())
+    second = log.segments[0].entries[0].size
+    content[second + 16] = 9  # the magic byte of the second batch
+    segment.write_bytes(content)
+    found = past(log)
+    assert (found.whole, found.next_offset, opened(found.transactions)) == (False, 1, [(7, 0)])
+    assert str(log.directory) in found.doubts[0]
+
+
+def test_a_torn_batch_at_the_end_is_no_damage(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7))
+    log.write_part(data(8), size=70)
+    found = past(log)
+    assert (found.whole, found.next_offset, opened(found.transactions)) == (True, 1, [(7, 0)])
+
+
+KINDS = st.one_of(
+    st.tuples(st.just("data"), st.integers(1, 4)),
+    st.tuples(st.sampled_from(["commit", "abort"]), st.integers(1, 4)),
+    st.tuples(st.just("plain"), st.integers(1, 3)),
+    st.tuples(st.just("roll"), st.just(0)),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(KINDS, min_size=1, max_size=40), st.data())
+def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[tuple[str, int]], draw: st.DataObject) -> None:
+    with TemporaryDirectory() as place:
+        log = partition(log_dir(Path(place)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
+        now_open: dict[int, int] = {}
+        told = {0: {}}
+        for action, number in actions:
+            offset = log.log_end_offset
+            if action == "roll":
+                if log.active.size:
+                    log.roll()
+                continue
+            if action == "data":
+                log.append(data(number, records=2))
+                now_open.setdefault(number, offset)
+            elif action == "plain":
+                log.append(batch(number))
+            else:
+                log.append((commit if action == "commit" else abort)(number, epoch=0))
+                now_open.pop(number, None)
+            told[log.log_end_offset] = dict(now_open)
+        for snapshot in draw.draw(st.sets(st.sampled_from(sorted(log.directory.glob("*.snapshot")) or [log.directory / "none"]))):
+            snapshot.write_bytes(b"")
+        offset = draw.draw(st.sampled_from(sorted(told)))
+        assert opened(past(log, offset).transactions) == sorted(told[offset].items())
+        found = past(log, snapshot_at=draw.draw(st.integers(0, log.log_end_offset)))
+        assert opened(found.transactions) == sorted(now_open.items())
+        assert (found.next_offset, found.whole) == (log.log_end_offset, True)
+        assert np.isin(found.ongoing["source"], [StartSource.RECORDED]).all()
