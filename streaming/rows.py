@@ -254,6 +254,7 @@ STATES = pa.schema(
         ("segments_deleted", _LONG),
         ("active_segment", _LONG),  # base offset of the segment that was last appended to, -1 none yet
         ("active_position", _LONG),  # how far it has been read
+        ("active_max_timestamp_ms", _LONG),  # largest record timestamp that was read in it
         ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
         ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for what was told last
         ("facts", pa.binary()),  # `streaming.facts.Facts`; null for what was told last

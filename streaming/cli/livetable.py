@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.metrics.columns import Longs
-from streaming.metrics.view import Logs
+from streaming.metrics.exported import Logs
 
 Doubles = NDArray[np.float64]
 

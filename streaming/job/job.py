@@ -23,6 +23,7 @@ from streaming.errors import SegtailError
 from streaming.job.agents import AgentWatch
 from streaming.job.checkpoint import Checkpoint
 from streaming.job.child import NAME, ChildAgent
+from streaming.job.judging import judges_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
 from streaming.job.spark import Spark, within
@@ -64,7 +65,10 @@ class Job:
         self.settings = settings
         self._clock = clock
         self.table = Table(
-            replicas=settings.replicas.value, stale_after_s=settings.stale_after.total_seconds(), series_limit=settings.series_limit
+            replicas=settings.replicas.value,
+            stale_after_s=settings.stale_after.total_seconds(),
+            series_limit=settings.series_limit,
+            judges=judges_of(settings),
         )
         self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=_thresholds(settings))
         self.exporter: Exporter | None = None

@@ -19,11 +19,18 @@ CARRIED = ("transactions", "coordinator", "facts")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Carried:
-    """Of one log. ``coordinator`` is a batch of `streaming.rows.COORDINATOR`; it and ``facts`` are None until they are told."""
+    """Of one log. ``coordinator`` is a batch of `streaming.rows.COORDINATOR`; it and ``facts`` are None until they are told.
+
+    Of the segments that the facts list: ``listed_bytes`` of all together, ``last_segment`` the base offset and ``last_bytes`` the size of
+    the last one; -1 where none is listed.
+    """
 
     transactions: Transactions
     coordinator: pa.RecordBatch | None = None
     facts: Facts | None = None
+    listed_bytes: int = -1
+    last_segment: int = -1
+    last_bytes: int = -1
 
     def told(self, transactions: bytes | None, coordinator: bytes | None, facts: bytes | None) -> "Carried":
         """With what a row says."""
@@ -32,7 +39,13 @@ class Carried:
             after = replace(after, transactions=np.frombuffer(transactions, TRANSACTIONS) if transactions else NO_TRANSACTIONS)
         if coordinator is not None:
             after = replace(after, coordinator=unpack_rows(coordinator, COORDINATOR))
-        return after if facts is None else replace(after, facts=_facts(facts))
+        found = None if facts is None else _facts(facts)
+        if found is None:
+            return after
+        if not len(found.segments):
+            return replace(after, facts=found)
+        last, size = (int(found.segments[name][-1]) for name in ("base_offset", "size"))
+        return replace(after, facts=found, listed_bytes=int(found.segments["size"].sum()), last_segment=last, last_bytes=size)
 
 
 NOTHING_CARRIED = Carried(transactions=NO_TRANSACTIONS)

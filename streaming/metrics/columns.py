@@ -18,9 +18,9 @@ RESIDUE = 3
 KINDS = {Change.LOG: LOG, Change.DEPARTED: DEPARTED, Change.RESIDUE: RESIDUE}
 """Codes of ``kind``: what a slot holds. A new matrix is all zeros, so free."""
 
-PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "slot")
+PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "log_dir", "slot")
 """Where a log belongs. ``topic``, ``replicas_of`` and ``agent`` are numbers that the table gave out: of a topic on a broker, of one
-partition wherever its replicas lie, of an agent. ``slot`` is where the log itself stands."""
+partition wherever its replicas lie, of an agent, of a log dir on a broker. ``slot`` is where the log itself stands."""
 
 SCALARS = (
     "settled",
@@ -52,6 +52,7 @@ SCALARS = (
     "segments_deleted",
     "active_segment",
     "active_position",
+    "active_max_timestamp_ms",
 )
 """Columns of one number, in units of `streaming.rows`."""
 

@@ -17,6 +17,7 @@ class Section(StrEnum):
 
     THROUGHPUT = "Throughput"
     OFFSETS = "Offsets and replicas"
+    TRANSACTIONS = "Transactions"
     RETENTION = "Retention and log health"
     OBSERVER = "The observer itself"
 
@@ -26,6 +27,7 @@ class Total(StrEnum):
 
     LED = "led"  # sum of what was appended while each replica led: an election moves no history, so `rate` sees no jump
     LOGS = "logs"  # sum over the topic's logs on the broker: what befell each log by itself
+    SHOWN = "shown"  # sum over the exported partitions
     LARGEST = "largest"  # the largest of the exported partitions
     NONE = "none"  # no total means anything
 
@@ -34,7 +36,8 @@ class Total(StrEnum):
 class Metric:
     """One metric. ``unit`` is "" where a plain number is counted.
 
-    ``column`` is the column of `streaming.rows.STATES` that a partition's series shows, "" where it is no such series.
+    ``column`` is the column of `streaming.rows.STATES`, or of those that the exporter works out, that a partition's series shows, "" where
+    it is no such series. ``only`` is one that has to be above 0 for it.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Metric:
     help: str
     column: str = ""
     total: Total = Total.NONE
+    only: str = ""
 
 
 PARTITION = ("broker", "topic", "partition")
@@ -56,8 +60,16 @@ def _throughput(
     return Metric(name=name, type=type, labels=labels, unit=unit, section=Section.THROUGHPUT, help=help, column=column, total=total)
 
 
-def _offsets(name: str, help: str, *, column: str) -> Metric:
-    return Metric(name=name, type=Type.GAUGE, labels=PARTITION, unit="", section=Section.OFFSETS, help=help, column=column)
+def _offsets(name: str, help: str, *, unit: str = "", column: str, total: Total = Total.NONE) -> Metric:
+    return Metric(name=name, type=Type.GAUGE, labels=PARTITION, unit=unit, section=Section.OFFSETS, help=help, column=column, total=total)
+
+
+def _transactions(
+    name: str, type: Type, help: str, *, unit: str = "", column: str = "", total: Total = Total.NONE, labels: tuple[str, ...] = PARTITION
+) -> Metric:
+    only = "transactional" if column else ""
+    section = Section.TRANSACTIONS
+    return Metric(name=name, type=type, labels=labels, unit=unit, section=section, help=help, column=column, total=total, only=only)
 
 
 def _health(name: str, unit: str, help: str, *, column: str) -> Metric:
@@ -73,8 +85,22 @@ def _health(name: str, unit: str, help: str, *, column: str) -> Metric:
     )
 
 
-def _broker(name: str, labels: tuple[str, ...], help: str) -> Metric:
-    return Metric(name=name, type=Type.GAUGE, labels=labels, unit="", section=Section.RETENTION, help=help)
+def _retention(
+    name: str,
+    help: str,
+    *,
+    unit: str = "",
+    column: str = "",
+    total: Total = Total.NONE,
+    only: str = "",
+    labels: tuple[str, ...] = PARTITION,
+) -> Metric:
+    section = Section.RETENTION
+    return Metric(name=name, type=Type.GAUGE, labels=labels, unit=unit, section=section, help=help, column=column, total=total, only=only)
+
+
+def _broker(name: str, labels: tuple[str, ...], help: str, *, unit: str = "") -> Metric:
+    return Metric(name=name, type=Type.GAUGE, labels=labels, unit=unit, section=Section.RETENTION, help=help)
 
 
 def _observer(name: str, type: Type, labels: tuple[str, ...], unit: str, help: str) -> Metric:
@@ -163,6 +189,35 @@ LOG_END_OFFSET = _offsets(
     "Next offset to be written.",
     column="log_end_offset",
 )
+HIGH_WATERMARK = _offsets(
+    "segtail_partition_high_watermark",
+    "First offset that is not known to be replicated: the smallest log end offset of the in-sync replicas where all of them are observed, "
+    "else the leader's checkpoint.",
+    column="high_watermark",
+)
+HIGH_WATERMARK_CHECKPOINT = _offsets(
+    "segtail_partition_high_watermark_checkpoint",
+    "High watermark as the file replication-offset-checkpoint has it, up to 5 seconds old.",
+    column="high_watermark_checkpoint",
+)
+LAST_STABLE_OFFSET = _offsets(
+    "segtail_partition_last_stable_offset",
+    "Offset up to which readers of committed data can read.",
+    column="last_stable_offset",
+)
+LAST_STABLE_OFFSET_LAG = _offsets(
+    "segtail_partition_last_stable_offset_lag",
+    "Offsets between the last stable offset and the high watermark; 0 when nothing is undecided.",
+    column="last_stable_offset_lag",
+    total=Total.LARGEST,
+)
+LAST_STABLE_OFFSET_LAG_BYTES = _offsets(
+    "segtail_partition_last_stable_offset_lag_bytes",
+    "Bytes of log between the last stable offset and the high watermark.",
+    unit="bytes",
+    column="last_stable_offset_lag_bytes",
+    total=Total.SHOWN,
+)
 LEADER = _offsets(
     "segtail_partition_leader",
     "1 if this replica is known to lead its partition, by the newest metadata read on any watched broker.",
@@ -172,6 +227,144 @@ LEADER_EPOCH = _offsets(
     "segtail_partition_leader_epoch",
     "The partition's leader epoch, by the newest metadata read on any watched broker.",
     column="leader_epoch",
+)
+REPLICAS = _offsets(
+    "segtail_partition_replicas",
+    "Replicas of the partition, by the metadata log.",
+    column="replicas",
+)
+IN_SYNC_REPLICAS = _offsets(
+    "segtail_partition_in_sync_replicas",
+    "In-sync replicas of the partition, by the metadata log.",
+    column="in_sync_replicas",
+    total=Total.NONE,
+)
+OPEN_TRANSACTIONS = _transactions(
+    "segtail_partition_open_transactions",
+    Type.GAUGE,
+    "Transactions with data on the partition and no marker yet.",
+    column="open_transactions",
+    total=Total.SHOWN,
+)
+OLDEST_OPEN_START = _transactions(
+    "segtail_partition_oldest_open_transaction_start_timestamp_seconds",
+    Type.GAUGE,
+    "When the open transaction with the lowest first offset began.",
+    unit="seconds",
+    column="oldest_open_start_ms",
+)
+OLDEST_OPEN_LAST_APPEND = _transactions(
+    "segtail_partition_oldest_open_transaction_last_append_timestamp_seconds",
+    Type.GAUGE,
+    "When the producer of the open transaction with the lowest first offset last appended to it here.",
+    unit="seconds",
+    column="oldest_open_last_append_ms",
+)
+COMMITTED = _transactions(
+    "segtail_partition_committed_transactions_total",
+    Type.COUNTER,
+    "COMMIT markers that closed an open transaction.",
+    column="committed_transactions",
+    total=Total.SHOWN,
+)
+ABORTED = _transactions(
+    "segtail_partition_aborted_transactions_total",
+    Type.COUNTER,
+    "ABORT markers that closed an open transaction.",
+    column="aborted_transactions",
+    total=Total.SHOWN,
+)
+EMPTY_MARKERS = _transactions(
+    "segtail_partition_empty_transaction_markers_total",
+    Type.COUNTER,
+    "Markers that closed nothing on this partition.",
+    column="empty_markers",
+    total=Total.SHOWN,
+)
+ABORTED_BYTES = _transactions(
+    "segtail_partition_aborted_bytes_total",
+    Type.COUNTER,
+    "Bytes of data that ended aborted.",
+    unit="bytes",
+    column="aborted_bytes",
+    total=Total.SHOWN,
+)
+TRANSACTION_DURATION = _transactions(
+    "segtail_topic_transaction_duration_seconds",
+    Type.HISTOGRAM,
+    "From the first batch of a transaction on a partition to its marker there, counted where this broker led.",
+    unit="seconds",
+    labels=("broker", "topic"),
+)
+HANGING = _transactions(
+    "segtail_partition_hanging_transactions",
+    Type.GAUGE,
+    "Open transactions, silent for longer than hanging_after, that no coordinator knows; absent where that cannot be told.",
+    column="hanging_transactions",
+    total=Total.SHOWN,
+)
+LATE_START = _transactions(
+    "segtail_late_transaction_start_timestamp_seconds",
+    Type.GAUGE,
+    "When a transaction began that has been open for longer than late_after: hanging ones first, then the oldest.",
+    unit="seconds",
+    labels=(*PARTITION, "producer_id", "first_offset"),
+)
+LATE_INFO = _transactions(
+    "segtail_late_transaction_info",
+    Type.GAUGE,
+    "1 for each of those transactions: whose it is, and what its coordinator says.",
+    labels=(*PARTITION, "producer_id", "first_offset", "producer_epoch", "transactional_id", "coordinator_state", "verdict"),
+)
+LATE_OMITTED = _transactions(
+    "segtail_late_transactions_omitted",
+    Type.GAUGE,
+    "Late transactions that are not listed, because of late_limit or of many partitions of one producer.",
+    labels=(),
+)
+COORDINATOR_TRANSACTIONS = _transactions(
+    "segtail_coordinator_transactions",
+    Type.GAUGE,
+    "Entries of __transaction_state by the state of their transaction.",
+    labels=("broker", "state"),
+)
+COORDINATOR_PARTITIONS = _transactions(
+    "segtail_coordinator_partitions",
+    Type.GAUGE,
+    "Partitions of __transaction_state.",
+    labels=(),
+)
+COORDINATOR_READABLE = _transactions(
+    "segtail_coordinator_partitions_readable",
+    Type.GAUGE,
+    "Partitions of __transaction_state that could be read from a current replica.",
+    labels=(),
+)
+ACTIVE_PRODUCERS = _transactions(
+    "segtail_partition_active_producers",
+    Type.GAUGE,
+    "Producer ids of which the log has state; absent where there are more than producers_limit.",
+    column="active_producers",
+    total=Total.SHOWN,
+)
+SEQUENCE_GAPS = _transactions(
+    "segtail_partition_sequence_gaps_total",
+    Type.COUNTER,
+    "Batches whose sequence does not follow the last one of their producer in the same epoch.",
+    column="sequence_gaps",
+    total=Total.SHOWN,
+)
+SEGMENTS_ROLLED = _health(
+    "segtail_partition_segments_rolled_total",
+    "",
+    "Segments that were begun.",
+    column="segments_rolled",
+)
+SEGMENTS_DELETED = _health(
+    "segtail_partition_segments_deleted_total",
+    "",
+    "Segments that were deleted from the beginning of the log.",
+    column="segments_deleted",
 )
 TRUNCATIONS = _health(
     "segtail_partition_truncations_total",
@@ -190,6 +383,174 @@ CORRUPT_BATCHES = _health(
     "",
     "Places in the log that are no batch Kafka could have written; reading the log stops there.",
     column="corrupt_batches",
+)
+SIZE = _retention(
+    "segtail_partition_size_bytes",
+    "Bytes of all segments, the active one included, without the zeros at the end of a preallocated file.",
+    unit="bytes",
+    column="size_bytes",
+    total=Total.SHOWN,
+)
+SEGMENT_COUNT = _retention(
+    "segtail_partition_segments",
+    "Segments of the log, the active one included.",
+    column="segments",
+    total=Total.SHOWN,
+)
+ACTIVE_SIZE = _retention(
+    "segtail_partition_active_segment_size_bytes",
+    "Bytes of the active segment.",
+    unit="bytes",
+    column="active_segment_size_bytes",
+)
+ACTIVE_FIRST_TIMESTAMP = _retention(
+    "segtail_partition_active_segment_first_timestamp_seconds",
+    "Timestamp of the first batch of the active segment, from which rolling by time counts.",
+    unit="seconds",
+    column="active_segment_first_timestamp_ms",
+)
+SEGMENT_LIMIT_SECONDS = _retention(
+    "segtail_partition_segment_limit_seconds",
+    "Effective segment.ms.",
+    unit="seconds",
+    column="segment_limit_ms",
+)
+SEGMENT_LIMIT_BYTES = _retention(
+    "segtail_partition_segment_limit_bytes",
+    "Effective segment.bytes.",
+    unit="bytes",
+    column="segment_limit_bytes",
+)
+OLDEST_RECORD = _retention(
+    "segtail_partition_oldest_record_timestamp_seconds",
+    "Timestamp of the first batch at or after the log start that holds records.",
+    unit="seconds",
+    column="oldest_record_ms",
+)
+RETENTION_LIMIT_SECONDS = _retention(
+    "segtail_partition_retention_limit_seconds",
+    "Effective retention.ms, or local.retention.ms where segments are copied to remote storage; absent when unlimited.",
+    unit="seconds",
+    column="retention_limit_ms",
+)
+RETENTION_LIMIT_BYTES = _retention(
+    "segtail_partition_retention_limit_bytes",
+    "Effective retention.bytes, or local.retention.bytes where segments are copied to remote storage; absent when unlimited.",
+    unit="bytes",
+    column="retention_limit_bytes",
+)
+RETENTION_LAG = _retention(
+    "segtail_partition_retention_lag_seconds",
+    "How far the oldest record has outlived the limit; the time that its segment was active is part of it.",
+    unit="seconds",
+    column="retention_lag_ms",
+    total=Total.LARGEST,
+)
+RETENTION_OVERDUE = _retention(
+    "segtail_partition_retention_overdue_seconds",
+    "For how long the first segment could have been deleted and is still there; up to one check interval is normal.",
+    unit="seconds",
+    column="retention_overdue_ms",
+    total=Total.LARGEST,
+)
+RECLAIMABLE = _retention(
+    "segtail_partition_retention_reclaimable_bytes",
+    "Bytes of the segments that a check made now would delete; absent with remote storage.",
+    unit="bytes",
+    column="retention_reclaimable_bytes",
+    total=Total.SHOWN,
+)
+NEXT_DELETION = _retention(
+    "segtail_partition_next_deletion_timestamp_seconds",
+    "When the first segment may be deleted.",
+    unit="seconds",
+    column="next_deletion_ms",
+)
+RETENTION_BLOCKED = _retention(
+    "segtail_partition_retention_blocked",
+    "1 where data past its limit stays, and the first reason that holds.",
+    labels=(*PARTITION, "reason"),
+)
+MAX_TIMESTAMP_AHEAD = _retention(
+    "segtail_partition_max_timestamp_ahead_seconds",
+    "How far the largest record timestamp lies ahead of the clock.",
+    unit="seconds",
+    column="max_timestamp_ahead_ms",
+    total=Total.LARGEST,
+)
+DIRTY_BYTES = _retention(
+    "segtail_partition_dirty_bytes",
+    "Bytes of closed segments that the cleaner of a compacted topic has before it.",
+    unit="bytes",
+    column="dirty_bytes",
+    total=Total.SHOWN,
+)
+DIRTY_RATIO = _retention(
+    "segtail_partition_dirty_ratio",
+    "Dirty bytes as a part of clean and dirty bytes.",
+    unit="ratio",
+    column="dirty_millionths",
+    total=Total.LARGEST,
+)
+UNCLEANABLE = _retention(
+    "segtail_partition_uncleanable_bytes",
+    "Bytes of closed segments that the cleaner may not touch yet, and why.",
+    unit="bytes",
+    labels=(*PARTITION, "reason"),
+)
+CLEANER_CHECKPOINT = _retention(
+    "segtail_partition_cleaner_checkpoint_offset",
+    "Offset up to which the log has been cleaned, by the file cleaner-offset-checkpoint.",
+    column="cleaner_checkpoint_offset",
+)
+LOCAL_LOG_START_OFFSET = _retention(
+    "segtail_partition_local_log_start_offset",
+    "First offset that is still on the broker's disk, where segments are copied to remote storage.",
+    column="local_log_start_offset",
+)
+PARTITION_INFO = _retention(
+    "segtail_partition_info",
+    "1 for every partition: its topic id, cleanup policy, and where its retention limit comes from.",
+    labels=(*PARTITION, "topic_id", "cleanup_policy", "limit_source"),
+)
+MIN_IN_SYNC_REPLICAS = _offsets(
+    "segtail_partition_min_in_sync_replicas",
+    "Effective min.insync.replicas.",
+    column="min_in_sync_replicas",
+)
+REPLICA_LAG = _offsets(
+    "segtail_partition_replica_lag_offsets",
+    "Offsets that an observed follower is behind the leader's log end offset, where it is behind.",
+    column="",
+)
+UNOBSERVED = _broker("segtail_partitions_unobserved", ("broker",), "Partitions led by a broker that no agent watches.")
+CONTROLLER = _broker("segtail_cluster_controller_id", (), "Node id of the active controller, by the quorum-state file.")
+BROKER_FENCED = _broker("segtail_broker_fenced", ("broker",), "1 if the metadata log says that the broker is fenced.")
+LOG_DIR_SIZE = _broker("segtail_log_dir_size_bytes", ("broker", "log_dir"), "Bytes of the logs in the log dir.", unit="bytes")
+LOG_DIR_FREE = _broker("segtail_log_dir_free_bytes", ("broker", "log_dir"), "Bytes free in the file system of the log dir.", unit="bytes")
+LOG_DIR_CAPACITY = _broker("segtail_log_dir_capacity_bytes", ("broker", "log_dir"), "Size of the file system of the log dir.", unit="bytes")
+LOG_DIR_TOPIC_SIZE = _broker(
+    "segtail_log_dir_topic_size_bytes",
+    ("broker", "log_dir", "topic"),
+    "Bytes of a topic's replicas in the log dir, whether they lead or not.",
+    unit="bytes",
+)
+LOG_DIR_OTHER = _broker(
+    "segtail_log_dir_other_bytes",
+    ("broker", "log_dir", "kind"),
+    "Bytes in the log dir that are no live log: what waits for its deletion, moves, is left over, indexes, metadata.",
+    unit="bytes",
+)
+LOG_DIR_UP = _broker(
+    "segtail_log_dir_up",
+    ("broker", "log_dir"),
+    "0 if the log dir cannot be read, or its broker no longer lists it among those it uses.",
+)
+LOG_DIR_CHECKPOINT = _broker(
+    "segtail_log_dir_checkpoint_timestamp_seconds",
+    ("broker", "log_dir"),
+    "When the broker last wrote the high watermarks of the log dir; a running broker does every 5 seconds.",
+    unit="seconds",
 )
 BROKER_INFO = _broker("segtail_broker_info", ("broker", "cluster_id", "agent"), "1 for every watched broker: its cluster and its agent.")
 METADATA_READABLE = _broker(
@@ -294,11 +655,70 @@ METRICS = (
     OLD_FORMAT_BATCHES,
     LOG_START_OFFSET,
     LOG_END_OFFSET,
+    HIGH_WATERMARK,
+    HIGH_WATERMARK_CHECKPOINT,
+    LAST_STABLE_OFFSET,
+    LAST_STABLE_OFFSET_LAG,
+    LAST_STABLE_OFFSET_LAG_BYTES,
     LEADER,
     LEADER_EPOCH,
+    REPLICAS,
+    IN_SYNC_REPLICAS,
+    MIN_IN_SYNC_REPLICAS,
+    REPLICA_LAG,
+    UNOBSERVED,
+    CONTROLLER,
+    OPEN_TRANSACTIONS,
+    OLDEST_OPEN_START,
+    OLDEST_OPEN_LAST_APPEND,
+    COMMITTED,
+    ABORTED,
+    EMPTY_MARKERS,
+    ABORTED_BYTES,
+    TRANSACTION_DURATION,
+    HANGING,
+    LATE_START,
+    LATE_INFO,
+    LATE_OMITTED,
+    COORDINATOR_TRANSACTIONS,
+    COORDINATOR_PARTITIONS,
+    COORDINATOR_READABLE,
+    ACTIVE_PRODUCERS,
+    SEQUENCE_GAPS,
+    SEGMENTS_ROLLED,
+    SEGMENTS_DELETED,
     TRUNCATIONS,
     TRUNCATED_BYTES,
     CORRUPT_BATCHES,
+    SIZE,
+    SEGMENT_COUNT,
+    ACTIVE_SIZE,
+    ACTIVE_FIRST_TIMESTAMP,
+    SEGMENT_LIMIT_SECONDS,
+    SEGMENT_LIMIT_BYTES,
+    OLDEST_RECORD,
+    RETENTION_LIMIT_SECONDS,
+    RETENTION_LIMIT_BYTES,
+    RETENTION_LAG,
+    RETENTION_OVERDUE,
+    RECLAIMABLE,
+    NEXT_DELETION,
+    RETENTION_BLOCKED,
+    MAX_TIMESTAMP_AHEAD,
+    DIRTY_BYTES,
+    DIRTY_RATIO,
+    UNCLEANABLE,
+    CLEANER_CHECKPOINT,
+    LOCAL_LOG_START_OFFSET,
+    PARTITION_INFO,
+    LOG_DIR_SIZE,
+    LOG_DIR_FREE,
+    LOG_DIR_CAPACITY,
+    LOG_DIR_TOPIC_SIZE,
+    LOG_DIR_OTHER,
+    LOG_DIR_UP,
+    LOG_DIR_CHECKPOINT,
+    BROKER_FENCED,
     BROKER_INFO,
     METADATA_READABLE,
     BUILD_INFO,

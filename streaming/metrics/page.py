@@ -5,8 +5,9 @@ from html import escape
 
 import numpy as np
 
+from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
-from streaming.metrics.view import Logs, View
+from streaming.metrics.view import View
 
 TOP = 20
 """So many partitions are listed."""
@@ -34,7 +35,7 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
         "<h2>Agents</h2>\n",
         _table(("agent", "brokers", "state"), map(_agent_row, agents)),
         "<h2>Partitions</h2>\n",
-        f"<p>{len(logs.labels):,} partitions of {shown.observed_logs:,} observed logs. Most bytes appended:</p>\n",
+        f"<p>{len(logs.labels):,} partitions of {len(shown.observed.columns):,} observed logs. Most bytes appended:</p>\n",
         _table(("partition", "bytes", "records", "log end offset"), _top_rows(logs)),
     ]
     return "".join(pieces).encode()

@@ -12,10 +12,15 @@ from prometheus_client.openmetrics.exposition import generate_latest as write_op
 
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric, Type
+from streaming.metrics.exported import TEXT, text
+from streaming.metrics.family import Family, Samples
 from streaming.metrics.observer import Families, Observer
-from streaming.metrics.series import Family, choose
+from streaming.metrics.series import choose
 from streaming.metrics.table import Table
-from streaming.metrics.view import TEXT, text, view
+from streaming.metrics.view import view
+
+_UNIT_DIGITS = {"seconds": 3, "ratio": 6}
+"""Times are counted in milliseconds, ratios in millionths."""
 
 
 def render(table: Table, observer: Observer, now: float, openmetrics: bool = False) -> bytes:
@@ -56,7 +61,7 @@ def _lines(family: Family) -> memoryview:
             text(f"{end_of_line}{family.metric.name}{samples.suffix}{{"),
             family.labels,
             text(more),
-            _numbers(samples.values, in_seconds=family.metric.unit == "seconds"),
+            _numbers(samples.values, _digits(family.metric, samples)),
         )
         end_of_line = "\n"
     lines = pc.binary_join_element_wise(*parts, text("\n"), text(""))
@@ -64,11 +69,18 @@ def _lines(family: Family) -> memoryview:
     return memoryview(data)[: np.frombuffer(ends, np.int64)[len(lines)]]
 
 
-def _numbers(values: Longs, in_seconds: bool) -> pa.LargeStringArray:
-    """Whole numbers as texts; milliseconds as seconds with three digits behind the point."""
+def _digits(metric: Metric, samples: Samples) -> int:
+    """So many digits of a whole number stand behind the point."""
+    if metric.type == Type.HISTOGRAM:
+        return 3 if samples.thousandths else 0
+    return _UNIT_DIGITS.get(metric.unit, 0)
+
+
+def _numbers(values: Longs, digits: int) -> pa.LargeStringArray:
+    """Whole numbers as texts, the last ``digits`` of each behind the point."""
     numbers = pa.array(values)
-    if in_seconds:
+    if digits:
         wide = numbers.cast(pa.decimal128(22, 0))
-        # The same integers, said to be thousandths: exact, where a division would go through floats.
-        numbers = pa.Array.from_buffers(pa.decimal128(22, 3), len(wide), wide.buffers())
+        # The same integers, said to be thousandths or millionths: exact, where a division would go through floats.
+        numbers = pa.Array.from_buffers(pa.decimal128(22, digits), len(wide), wide.buffers())
     return numbers.cast(TEXT)

@@ -6,19 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from streaming.metrics import labelled
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import (
     BATCH_RECORDS,
     BATCH_SIZE,
     CODEC_BYTES,
     METRICS,
+    TRANSACTION_DURATION,
     Metric,
     Total,
     Type,
 )
+from streaming.metrics.exported import Logs
+from streaming.metrics.family import Family, Samples
 from streaming.metrics.labels import labels
-from streaming.metrics.view import Logs, Topics, View
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
+from streaming.metrics.view import Topics, View, sum_by
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
+from streaming.rules.leaders import Flags
 
 _LED = {
     "appended_bytes": "share_codec_bytes",
@@ -26,32 +31,6 @@ _LED = {
     "appended_records": "share_records",
 }
 """What adds up to a column's `Total.LED`. Of the bytes, those of data batches: no share is kept of control batches."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Samples:
-    """One sample of every subject: what follows the metric's name, one label more, and the values.
-
-    Values are whole numbers; of a metric in seconds, milliseconds.
-    """
-
-    suffix: str = ""
-    label: str = ""
-    values: Longs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Family:
-    """A metric with its subjects' labels, and the samples that each of them has."""
-
-    metric: Metric
-    labels: pa.LargeStringArray
-    samples: tuple[Samples, ...]
-
-    @property
-    def series(self) -> int:
-        """How many there are."""
-        return len(self.labels) * len(self.samples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,17 +47,22 @@ PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
 def choose(shown: View, limit: int) -> Choice:
     """Choose at most ``limit`` series."""
-    partitions = _present(_partition_family(metric, shown.logs) for metric in PARTITION_METRICS)
+    own = (_partition_family(metric, shown.logs) for metric in PARTITION_METRICS)
+    partitions = _present((*own, *labelled.of_partitions(shown.logs), labelled.of_followers(shown.followers)))
     topics = _present((_codecs(shown.topics), *_histograms(shown.topics)))
-    if _series(partitions) + _series(topics) <= limit:
-        return Choice(families=partitions + topics, partition_series_dropped=0, topic_series_dropped=0)
+    last = _present(
+        (*labelled.of_late(shown.logs), *labelled.of_coordinators(shown.observed.coordinators), *labelled.of_log_dirs(shown.observed))
+    )
+    if _series(partitions) + _series(topics) + _series(last) <= limit:
+        return Choice(families=partitions + topics + last, partition_series_dropped=0, topic_series_dropped=0)
     totals = _present(_total_family(metric, shown) for metric in PARTITION_METRICS if metric.total != Total.NONE)
     wanted = totals + topics
-    fitting = _fitting(wanted, limit)
+    kept = _fitting(last, limit)  # they go last
+    fitting = _fitting(wanted, limit - _series(kept))
     return Choice(
-        families=fitting,
+        families=fitting + kept,
         partition_series_dropped=_series(partitions),
-        topic_series_dropped=_series(wanted) - _series(fitting),
+        topic_series_dropped=_series(wanted) + _series(last) - _series(fitting) - _series(kept),
     )
 
 
@@ -100,11 +84,16 @@ def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
 
 def _partition_family(metric: Metric, logs: Logs) -> Family:
     """One series a log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
-    values = logs.columns[metric.column]
-    present = logs.columns["settled"] == 1 if metric.type == Type.COUNTER else values >= 0
+    values, present = logs[metric.column], _present_in(metric, logs)
     if present.all():
         return Family(metric=metric, labels=logs.labels, samples=(Samples(values=values),))
     return Family(metric=metric, labels=logs.labels.filter(pa.array(present)), samples=(Samples(values=values[present]),))
+
+
+def _present_in(metric: Metric, logs: Logs) -> Flags:
+    """Which logs have the value."""
+    present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= 0
+    return present & (logs[metric.only] > 0) if metric.only else present
 
 
 def _total_family(metric: Metric, shown: View) -> Family:
@@ -112,9 +101,14 @@ def _total_family(metric: Metric, shown: View) -> Family:
     topics = shown.topics
     if metric.total == Total.LARGEST:
         largest = np.full(len(topics.labels), -1, np.int64)
-        np.maximum.at(largest, shown.logs.columns["topic"], shown.logs.columns[metric.column])
+        np.maximum.at(largest, shown.logs.columns["topic"], shown.logs[metric.column])
         order = topics.order[largest[topics.order] >= 0]
         return _topic_family(metric, topics, order, Samples(values=largest))
+    if metric.total == Total.SHOWN:
+        known = _present_in(metric, shown.logs)
+        sums = sum_by(shown.logs["topic"][known], shown.logs[metric.column][known], len(topics.labels))
+        there = np.isin(topics.order, shown.logs["topic"][known])
+        return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
     values = topics.sums[_LED[metric.column] if metric.total == Total.LED else metric.column]
     return _topic_family(metric, topics, topics.order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
 
@@ -133,16 +127,26 @@ def _codecs(topics: Topics) -> Family:
     return _topic_family(CODEC_BYTES, topics, topics.order, *samples)
 
 
-def _histograms(topics: Topics) -> tuple[Family, Family]:
+def _histograms(topics: Topics) -> tuple[Family, ...]:
     sizes = _histogram(topics.sums["share_batch_bytes_buckets"], BATCH_BYTES_BOUNDS, topics.sums["share_codec_bytes"].sum(axis=0))
     records = _histogram(topics.sums["share_batch_records_buckets"], BATCH_RECORDS_BOUNDS, topics.sums["share_records"])
-    return _topic_family(BATCH_SIZE, topics, topics.order, *sizes), _topic_family(BATCH_RECORDS, topics, topics.order, *records)
+    durations = _histogram(
+        topics.sums["share_transaction_buckets"], TRANSACTION_SECONDS_BOUNDS, topics.sums["share_transaction_ms"], in_seconds=True
+    )
+    had_any = (topics.sums["transactional"] > 0) | (topics.sums["share_transaction_buckets"].sum(axis=0) > 0)
+    ended = topics.order[had_any[topics.order]]
+    return (
+        _topic_family(BATCH_SIZE, topics, topics.order, *sizes),
+        _topic_family(BATCH_RECORDS, topics, topics.order, *records),
+        _topic_family(TRANSACTION_DURATION, topics, ended, *durations),
+    )
 
 
-def _histogram(buckets: Longs, bounds: tuple[int, ...], total: Longs) -> tuple[Samples, ...]:
+def _histogram(buckets: Longs, bounds: tuple[float, ...], total: Longs, *, in_seconds: bool = False) -> tuple[Samples, ...]:
     """The samples of a histogram from buckets, shape (bounds + 1, subjects), that are counted apart."""
     upto = buckets.cumsum(axis=0)
     # OpenMetrics wants bounds spelled as floats; so they are one and the same series in either format.
     spelled = (*(str(float(bound)) for bound in bounds), "+Inf")
     samples = (Samples(suffix="_bucket", label=labels(le=bound), values=values) for bound, values in zip(spelled, upto, strict=True))
-    return *samples, Samples(suffix="_sum", values=total), Samples(suffix="_count", values=upto[-1])
+    total_of = Samples(suffix="_sum", values=total, thousandths=in_seconds)
+    return *samples, total_of, Samples(suffix="_count", values=upto[-1])

@@ -4,7 +4,7 @@ Rows only ever set values, so a row may come again, and a micro-batch that is re
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Literal, NamedTuple
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.columns import FREE, LOG, Columns, empty_columns, read_values
 from streaming.metrics.ids import Ids
+from streaming.metrics.judges import Judges
 from streaming.metrics.labels import labels
 from streaming.rows import STATES, Change
 from streaming.rules.leaders import Flags
@@ -37,10 +38,15 @@ class Snapshot:
 
     columns: Columns
     carried: list[Carried]  # by the number in ``columns["slot"]``
+    topic_ids: list[str]  # by the same
+    log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
+    topic_names: list[str]  # by the number in ``columns["topic"]``
     topic_labels: list[str]  # by the number in ``columns["topic"]``
     topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
     silent: Flags  # by the number in ``columns["agent"]``
     all_replicas: bool
+    judges: Judges
+    now_ms: int
 
 
 class Table:
@@ -50,10 +56,12 @@ class Table:
         replicas: "leaders" exports one replica of a partition, "all" every one.
         stale_after_s: after so many seconds of silence another agent's replica speaks for the partition.
         series_limit: at most so many series on a page.
+        judges: what works out the columns that depend on the clock.
     """
 
-    def __init__(self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int) -> None:
+    def __init__(self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int, judges: Judges) -> None:
         self.series_limit = series_limit
+        self._judges = judges
         self._all_replicas = replicas == "all"
         self._stale_after_s = stale_after_s
         self._lock = Lock()  # protects everything below
@@ -62,6 +70,9 @@ class Table:
         self._slots: Ids[LogKey] = Ids()
         self._topics: Ids[tuple[int, str]] = Ids()
         self._partitions: Ids[tuple[str, str, int]] = Ids()
+        self._log_dirs: dict[tuple[int, str], int] = {}
+        self._topic_ids: list[str] = []
+        self._topic_names: list[str] = []
         self._topic_labels: list[str] = []
         self._topic_counted: Flags = np.zeros(0, np.bool_)
         self._agents: dict[str, int] = {}
@@ -92,7 +103,7 @@ class Table:
         with self._lock:
             for key in removed:
                 self._drop(key)
-            self._set(list(kept), rows["agent"].to_pylist(), values)
+            self._set(list(kept), rows["agent"].to_pylist(), rows["log_dir"].to_pylist(), values)
             self._carry(list(kept), zip(*carried, strict=True))
             self._count_topics()
             for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
@@ -108,6 +119,11 @@ class Table:
         with self._lock:
             self._seen[self._agent(agent)] = seen
 
+    def told_coordinators(self, partitions: int | None) -> None:
+        """Say how many partitions `__transaction_state` has, see `Judges`."""
+        with self._lock:
+            self._judges = replace(self._judges, coordinator_partitions=partitions)
+
     @property
     def ready(self) -> bool:
         """Has every expected agent's full picture been folded?"""
@@ -120,15 +136,23 @@ class Table:
             return Snapshot(
                 columns=self._columns.upto(len(self._slots)),
                 carried=self._carried.copy(),
+                log_dirs=list(self._log_dirs),
+                topic_ids=self._topic_ids.copy(),
+                topic_names=self._topic_names.copy(),
                 topic_labels=self._topic_labels.copy(),
                 topic_counted=self._topic_counted.copy(),
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
+                judges=self._judges,
+                now_ms=int(now * 1000),
             )
 
-    def _set(self, keys: list[LogKey], agents: list[str], values: Columns) -> None:
+    def _set(self, keys: list[LogKey], agents: list[str], log_dirs: list[str], values: Columns) -> None:
         slots = np.array([self._slot(key) for key in keys], np.int64)
         values["agent"][:] = [self._agent(agent) for agent in agents]
+        values["log_dir"][:] = [
+            self._log_dirs.setdefault((key.broker, log_dir or ""), len(self._log_dirs)) for key, log_dir in zip(keys, log_dirs, strict=True)
+        ]
         for name in ("topic", "replicas_of", "slot"):
             values[name][:] = self._columns[name][slots]
         self._columns.matrix[:, slots] = values.matrix
@@ -147,10 +171,14 @@ class Table:
             self._columns = self._columns.grown(2 * slot)
         if slot == len(self._carried):
             self._carried.append(NOTHING_CARRIED)
+            self._topic_ids.append("")
+        self._topic_ids[slot] = key.topic_id
         self._columns["slot"][slot] = slot
         topic = self._topics.take((key.broker, key.topic))
         if topic == len(self._topic_labels):
             self._topic_labels.append("")
+            self._topic_names.append("")
+        self._topic_names[topic] = key.topic
         self._topic_labels[topic] = labels(broker=str(key.broker), topic=key.topic)
         self._columns["topic"][slot] = topic
         self._columns["replicas_of"][slot] = self._partitions.take(_partition(key))

@@ -74,6 +74,7 @@ class LogState:
     segments_deleted: int = 0
     active_segment: int = -1
     active_position: int = 0
+    active_max_timestamp_ms: int = -1
     transactions: bytes | None = None
     coordinator: bytes | None = None
     facts: bytes | None = None

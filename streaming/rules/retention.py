@@ -69,8 +69,10 @@ class RetentionRule:
         self._first_surplus = self._surplus_since()
 
     def _surplus_since(self) -> Longs:
-        """Since when the first segment is more than ``retention.bytes`` need, at the latest: the segment in which the bytes came that made it
-        so was last written then. `_FAR` where it is needed."""
+        """Since when the first segment is more than ``retention.bytes`` need, at the latest; `_FAR` where it is needed.
+
+        The segment in which the bytes came that made it so was last written then.
+        """
         logs = self._logs
         surplus = logs.total - self._bytes_limit - logs.size[logs.first]
         made_so = np.searchsorted(logs.before, logs.before[logs.last + 1] - np.maximum(surplus, 0), side="left") - 1

@@ -8,7 +8,7 @@ import logging
 from dataclasses import fields, replace
 
 from streaming.rows import EventRow
-from streaming.rules import inventory, log_transactions
+from streaming.rules import coordinator_state, inventory, log_transactions
 from streaming.rules.log_state import LogState, new_log
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,9 @@ def counted(state: LogState, row: EventRow) -> LogState:
         sequence_gaps=state.sequence_gaps + row.sequence_gaps,
         active_segment=row.segment,
         active_position=row.end_position,
+        active_max_timestamp_ms=max(row.max_timestamp, state.active_max_timestamp_ms if row.segment == state.active_segment else -1),
     )
-    after = log_transactions.settled(log_transactions.counted(after, row, state.appended_bytes))
+    after = coordinator_state.learnt(log_transactions.settled(log_transactions.counted(after, row, state.appended_bytes)), row)
     if row.leads == 0:
         return after
     return replace(

@@ -4,8 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.metrics.judges import Judges
 from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.retention import Limiter
 from streaming.metrics.table import Table
+from streaming.metrics.transactions import Bench
 from streaming.rows import STATES
 
 Row = dict[str, Any]
@@ -45,6 +48,7 @@ _VALUES: Row = {
     "segments_deleted": 0,
     "active_segment": -1,
     "active_position": 0,
+    "active_max_timestamp_ms": -1,
 }
 
 
@@ -86,11 +90,16 @@ def states(*rows: Row) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=STATES)
 
 
-def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000) -> Table:
-    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit)
+def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, **judged: Any) -> Table:
+    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit, judges=new_judges(**judged))
     if rows:
         table.apply(states(*rows))
     return table
+
+
+def new_judges(**judged: Any) -> Judges:
+    bench = Bench(hanging_after_ms=900_000, late_after_ms=60_000, late_limit=judged.pop("late_limit", 500))
+    return Judges(bench=bench, limiter=Limiter(judged.pop("static", {})), **judged)
 
 
 def new_observer() -> Observer:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.metrics.table import Table
 from streaming.query.query import fold_events
 from streaming.rows import BATCHES, STATES, Change
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
+from tests.metrics.rows import new_table
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,7 @@ class Sink:
 
     def take(self, states: pa.Table, number: int) -> None:
         assert states.schema.names == STATES.names
-        Table(replicas="all", stale_after_s=1, series_limit=1).apply(states)
+        new_table(replicas="all", series_limit=1).apply(states)
         self.batches.append(number)
         for row in states.to_pylist():
             if row["change"] == Change.PICTURE:

@@ -1,0 +1,115 @@
+"""Families whose labels say more than which partition: reasons, infos, late transactions, coordinators, log dirs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.metrics import definitions
+from streaming.metrics.columns import Longs
+from streaming.metrics.definitions import Metric
+from streaming.metrics.exported import TEXT, Followers, Logs, Observed, text
+from streaming.metrics.family import Family, Samples
+from streaming.metrics.labels import labels
+from streaming.metrics.transactions import CoordinatorView, Late, states_of
+from streaming.rules.compaction import UNCLEANABLE
+from streaming.rules.retention import BLOCKED
+
+
+def of_partitions(logs: Logs) -> Iterator[Family]:
+    """Those that have a series or more a partition."""
+    yield _ones(definitions.RETENTION_BLOCKED, logs, np.flatnonzero(logs["blocked"] >= 0), _reasons(logs))
+    yield _uncleanable(logs)
+    known = [item for item, limits in enumerate(logs.limits) if limits is not None]
+    yield _ones(definitions.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
+
+
+def of_late(logs: Logs) -> Iterator[Family]:
+    """Those of late transactions."""
+    owners = np.array([each.log for each in logs.late], np.int64)
+    start = [labels(producer_id=str(each.producer_id), first_offset=str(each.first_offset)) for each in logs.late]
+    starts = np.array([each.start_ms for each in logs.late], np.int64)
+    yield Family(metric=definitions.LATE_START, labels=_with(logs.labels, owners, start), samples=(Samples(values=starts),))
+    yield _ones(definitions.LATE_INFO, logs, owners, [f"{some},{_info(each)}" for some, each in zip(start, logs.late, strict=True)])
+    yield _plain(definitions.LATE_OMITTED, logs.late_omitted)
+
+
+def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
+    """Those of `__transaction_state`."""
+    rows = [(labels(broker=str(broker), state=state), entries) for broker, state, entries in states_of(view.counts)]
+    yield _family(definitions.COORDINATOR_TRANSACTIONS, rows)
+    if view.partitions is not None:
+        yield _plain(definitions.COORDINATOR_PARTITIONS, view.partitions)
+        yield _plain(definitions.COORDINATOR_READABLE, view.readable)
+
+
+def of_log_dirs(observed: Observed) -> Iterator[Family]:
+    """Those of log dirs that their logs tell: every replica counts, exported or not."""
+    columns, size = observed.columns, observed.standing["size_bytes"]
+    known = np.flatnonzero(size >= 0)
+    dirs, topics, size = columns["log_dir"][known], columns["topic"][known], size[known]
+    names = dict(zip(columns["topic"].tolist(), observed.names, strict=True))
+    spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
+    total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
+    yield _family(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in np.unique(dirs).tolist()])
+    pairs, group = np.unique(np.stack([dirs, topics]), axis=1, return_inverse=True)
+    sums = np.bincount(group.reshape(-1), size, pairs.shape[1]).astype(np.int64)
+    rows = [
+        (f"{spelled[each]},{labels(topic=names[topic])}", total_of)
+        for each, topic, total_of in zip(pairs[0].tolist(), pairs[1].tolist(), sums.tolist(), strict=True)
+    ]
+    yield _family(definitions.LOG_DIR_TOPIC_SIZE, rows)
+
+
+def of_followers(followers: Followers) -> Family:
+    """Replicas that are behind."""
+    return Family(metric=definitions.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
+
+
+def _reasons(logs: Logs) -> list[str]:
+    spelled = [labels(reason=reason) for reason in BLOCKED]
+    return [spelled[code] for code in logs["blocked"][logs["blocked"] >= 0].tolist()]
+
+
+def _uncleanable(logs: Logs) -> Family:
+    first = logs[f"uncleanable_{UNCLEANABLE[0]}"]
+    kept = np.flatnonzero(first >= 0)
+    samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}"][kept]) for reason in UNCLEANABLE)
+    return Family(metric=definitions.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
+
+
+def _infos(logs: Logs, known: Sequence[int]) -> Iterator[str]:
+    for item in known:
+        limits = logs.limits[item]
+        assert limits is not None
+        yield labels(topic_id=logs.topic_ids[item], cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
+
+
+def _info(late: Late) -> str:
+    return labels(
+        producer_epoch=str(late.producer_epoch),
+        transactional_id=late.transactional_id,
+        coordinator_state=late.state,
+        verdict=late.verdict,
+    )
+
+
+def _ones(metric: Metric, logs: Logs, items: Longs, more: list[str]) -> Family:
+    ones = np.ones(len(items), np.int64)
+    return Family(metric=metric, labels=_with(logs.labels, items, more), samples=(Samples(values=ones),))
+
+
+def _with(of_logs: pa.LargeStringArray, items: Longs, more: list[str]) -> pa.LargeStringArray:
+    return pc.binary_join_element_wise(of_logs.take(pa.array(items)), pa.array(more, TEXT), text(","))
+
+
+def _family(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
+    found = list(rows)
+    values = np.array([value for _, value in found], np.int64)
+    return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))
+
+
+def _plain(metric: Metric, value: int) -> Family:
+    """A family of one series without labels."""
+    return _family(metric, [("", value)])

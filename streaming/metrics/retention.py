@@ -1,0 +1,158 @@
+"""What retention and compaction come to for the exported logs, as columns beside what they told themselves."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.errors import FormatError
+from streaming.metrics.carried import Carried
+from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.standing import ABSENT, Standing
+from streaming.rows import SEGMENTS
+from streaming.rules.compaction import CompactionRule
+from streaming.rules.limits import Configs, Limits, TopicPattern, effective_limits, pattern_configs, read_configs
+from streaming.rules.retention import RetentionRule
+from streaming.rules.segments import LogFacts, Logs
+
+COLUMNS = (
+    "segments",
+    "active_segment_size_bytes",
+    "active_segment_first_timestamp_ms",
+    "segment_limit_ms",
+    "segment_limit_bytes",
+    "oldest_record_ms",
+    "retention_limit_ms",
+    "retention_limit_bytes",
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "next_deletion_ms",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+    "cleaner_checkpoint_offset",
+    "local_log_start_offset",
+    "min_in_sync_replicas",
+)
+"""What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
+
+
+class Limiter:
+    """The limits of every topic on every broker, from what agents hand over and what people give beside it.
+
+    Args:
+        static: what ``server.properties`` sets, by node id.
+        patterns: what people give for topics, which counts where no metadata log tells.
+    """
+
+    def __init__(self, static: Mapping[int, Configs], patterns: Sequence[TopicPattern] = ()) -> None:
+        self._static = dict(static)
+        self._patterns = tuple(patterns)
+        self.of = lru_cache(1 << 16)(self._of)
+
+    def _of(self, broker: int, topic: str, configs: str) -> Limits:
+        """The limits of a topic on a broker; ``configs`` is its agent's text."""
+        try:
+            told = read_configs(configs)
+        except FormatError:  # an agent of another version: what it cannot say is assumed
+            told = Configs()
+        given = pattern_configs(topic, self._patterns) if not configs else Configs()
+        return effective_limits(topic, told.over(given).over(self._static.get(broker, Configs())))
+
+
+def keep(
+    logs: Columns, carried: Sequence[Carried], names: Sequence[str], standing: Standing, limiter: Limiter, now_ms: int
+) -> tuple[Standing, list[Limits | None]]:
+    """Work out `COLUMNS` for some logs, and what limits them: None of a log whose segments are not told yet.
+
+    Args:
+        names: their topics.
+        standing: what `streaming.metrics.standing.stand` made of the same logs.
+    """
+    columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
+    limits: list[Limits | None] = [None] * len(logs)
+    told = [item for item, each in enumerate(carried) if each.facts is not None and len(each.facts.segments)]
+    if not told:
+        return columns, limits
+    brokers = logs["broker"].tolist()
+    found = []
+    for item in told:
+        facts = carried[item].facts
+        assert facts is not None
+        limits[item] = limit = limiter.of(brokers[item], names[item], facts.configs)
+        found.append(_facts(logs, item, carried[item], standing, limit))
+    together = Logs(found)
+    retention, compaction = RetentionRule(together).at(now_ms), CompactionRule(together).at(now_ms)
+    last = together.last
+    values: dict[str, Longs] = {
+        "segments": together.count,
+        "active_segment_size_bytes": together.size[last],
+        "active_segment_first_timestamp_ms": _of_facts(carried, told, "active_first_timestamp"),
+        "segment_limit_ms": together.limit("segment_ms"),
+        "segment_limit_bytes": together.limit("segment_bytes"),
+        "oldest_record_ms": together.oldest_record,
+        "retention_limit_ms": np.where(together.limit("deletes") > 0, together.limit("retention_ms"), ABSENT),
+        "retention_limit_bytes": np.where(together.limit("deletes") > 0, together.limit("retention_bytes"), ABSENT),
+        "retention_lag_ms": retention.retention_lag,
+        "retention_overdue_ms": retention.overdue,
+        "retention_reclaimable_bytes": retention.reclaimable,
+        "next_deletion_ms": retention.next_deletion,
+        "blocked": retention.blocked.astype(np.int64),
+        "max_timestamp_ahead_ms": retention.ahead,
+        "dirty_bytes": compaction.dirty_bytes,
+        "dirty_millionths": np.where(compaction.dirty_ratio >= 0, np.round(compaction.dirty_ratio * 1e6), ABSENT).astype(np.int64),
+        "uncleanable_open_transaction": compaction.uncleanable[0],
+        "uncleanable_compaction_lag": compaction.uncleanable[1],
+        "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
+        "local_log_start_offset": np.where(
+            together.limit("remote_storage") > 0, _of_facts(carried, told, "local_log_start_offset"), ABSENT
+        ),
+        "min_in_sync_replicas": np.where(
+            standing["in_sync_replicas"][told] >= 0, together.limit("min_insync_replicas"), ABSENT
+        ),  # of no use to anybody where nothing is known of replicas
+    }
+    for name, column in columns.items():
+        column[told] = values[name]
+    return columns, limits
+
+
+def _facts(logs: Columns, item: int, carried: Carried, standing: Standing, limits: Limits) -> LogFacts:
+    facts = carried.facts
+    assert facts is not None
+    return LogFacts(
+        segments=_grown(
+            facts.segments,
+            int(logs["active_segment"][item]),
+            int(logs["active_position"][item]),
+            int(logs["active_max_timestamp_ms"][item]),
+            int(logs["last_append_ms"][item]),
+        ),
+        log_start_offset=int(logs["log_start_offset"][item]),
+        log_end_offset=int(logs["log_end_offset"][item]),
+        high_watermark=int(standing["high_watermark"][item]),
+        last_stable_offset=int(standing["last_stable_offset"][item]),
+        cleaner_checkpoint=facts.cleaner_checkpoint,
+        oldest_record_ms=facts.oldest_timestamp,
+        limits=limits,
+    )
+
+
+def _grown(segments: NDArray[np.void], active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
+    """The segments as they were listed, with what was read since: the last one grew, or there is one behind it."""
+    last = segments[-1]
+    if active > last["base_offset"]:
+        return np.append(segments, np.array([(active, position, newest, modified)], SEGMENTS))
+    if active < last["base_offset"] or position <= last["size"]:
+        return segments
+    grown = segments.copy()
+    grown[-1] = (active, position, max(newest, int(last["largest_timestamp"])), max(modified, int(last["modified_ms"])))
+    return grown
+
+
+def _of_facts(carried: Sequence[Carried], told: Sequence[int], name: str) -> Longs:
+    return np.array([getattr(carried[item].facts, name) for item in told], np.int64)

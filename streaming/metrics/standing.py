@@ -1,0 +1,128 @@
+"""Where every observed log stands among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from streaming.metrics.carried import Carried
+from streaming.metrics.columns import Columns, Longs
+from streaming.rules.leaders import Flags, Roles
+from streaming.rules.offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
+from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
+
+ABSENT = -1
+"""Stands where a number has no value; no number that has one is negative."""
+
+COLUMNS = (
+    "size_bytes",
+    "high_watermark_checkpoint",
+    "high_watermark",
+    "last_stable_offset",
+    "last_stable_offset_lag",
+    "last_stable_offset_lag_bytes",
+    "replicas",
+    "in_sync_replicas",
+    "in_sync",
+    "replica_lag_offsets",
+)
+"""What `stand` works out. ``in_sync`` is 1 for a replica that is; ``replica_lag_offsets`` is how far it is behind the leader's end."""
+
+Standing = dict[str, Longs]
+"""Columns by name, one item a log."""
+
+
+def stand(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags, *, assume_replicated: bool) -> Standing:
+    """Work out `COLUMNS`, for all observed logs; `ABSENT` where there is no value.
+
+    Args:
+        logs: the observed logs, all replicas of all partitions.
+        carried: what is carried of each.
+        roles: what each of them is.
+        silent: whose agents have not answered for long.
+    """
+    replicas, in_sync = _in_sync(logs, carried, roles, silent)
+    count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
+    isr = np.array([len(each) if each is not None else ABSENT for each in in_sync], np.int64)[logs["replicas_of"]]
+    start = np.maximum(logs["log_start_offset"], 0)
+    copies = Copies(
+        partition=logs["replicas_of"],
+        broker=logs["broker"],
+        log_start=start,
+        end_offset=np.maximum(logs["log_end_offset"], start),
+        checkpoint=logs["high_watermark"],
+        leads=roles.leads,
+        in_sync=_members(logs, in_sync),
+        isr=isr,
+        silent=silent,
+    )
+    owners, transactions = of_all([each.transactions for each in carried])
+    undecided = Undecided(
+        replica=owners,
+        first_offset=transactions["first_offset"],
+        marker_offset=transactions["marker_offset"],
+        bytes_at=transactions["bytes_at"],
+    )
+    sizes = Sizes(appended=logs["appended_bytes"], log=_sizes(logs, carried))
+    stable = stable_offsets(copies, high_watermarks(copies, assume_replicated=assume_replicated), undecided, sizes)
+    ends = np.full(count, ABSENT, np.int64)
+    leading = np.flatnonzero(roles.leads)
+    ends[logs["replicas_of"][leading]] = logs["log_end_offset"][leading]
+    return {
+        "size_bytes": sizes.log,
+        "high_watermark_checkpoint": logs["high_watermark"],
+        "high_watermark": stable.high_watermark,
+        "last_stable_offset": stable.last_stable_offset,
+        "last_stable_offset_lag": stable.lag,
+        "last_stable_offset_lag_bytes": stable.lag_bytes,
+        "replicas": np.array([len(each) if each is not None else ABSENT for each in replicas], np.int64)[logs["replicas_of"]],
+        "in_sync_replicas": isr,
+        "in_sync": copies.in_sync.astype(np.int64),
+        "replica_lag_offsets": np.maximum(ends[logs["replicas_of"]] - logs["log_end_offset"], 0),
+    }
+
+
+def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
+    """The transactions of several logs one behind the other, and whose each is."""
+    some = [item for item, each in enumerate(transactions) if len(each)]
+    if not some:
+        return np.empty(0, np.int64), NO_TRANSACTIONS
+    owners = np.repeat(np.array(some, np.int64), [len(transactions[item]) for item in some])
+    return owners, np.concatenate([transactions[item] for item in some])
+
+
+def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
+    """Bytes of each log on disk: its segments as they were listed, and what the last of them has grown since."""
+    listed = np.array([(each.listed_bytes, each.last_segment, each.last_bytes) for each in carried], np.int64).reshape(-1, 3)
+    total, last, size = listed.T
+    grown = np.where(logs["active_segment"] == last, logs["active_position"] - size, 0)
+    rolled = np.where(logs["active_segment"] > last, logs["active_position"], 0)
+    return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
+
+
+def _in_sync(
+    logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags
+) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
+    """Replicas and ISR of each partition, None where nobody knows.
+
+    By the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, by the highest
+    leader epoch that a broker knows.
+    """
+    count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
+    replicas: list[tuple[int, ...] | None] = [None] * count
+    in_sync: list[tuple[int, ...] | None] = [None] * count
+    newest = np.lexsort((logs["leader_epoch"], roles.leads, ~silent)).tolist()
+    partitions = logs["replicas_of"].tolist()
+    for item in newest:  # the best one last
+        facts = carried[item].facts
+        if facts is not None and facts.isr is not None:
+            replicas[partitions[item]], in_sync[partitions[item]] = facts.replicas, facts.isr
+    return replicas, in_sync
+
+
+def _members(logs: Columns, in_sync: list[tuple[int, ...] | None]) -> Flags:
+    sizes = [len(each or ()) for each in in_sync]
+    members = np.fromiter(chain.from_iterable(each or () for each in in_sync), np.int64, sum(sizes))
+    known = np.repeat(np.arange(len(in_sync)), sizes) << 32 | members
+    found: Flags = np.isin(logs["replicas_of"] << 32 | logs["broker"], known)
+    return found
