@@ -1,7 +1,7 @@
 """Which series a page has: those of the partitions, or their topics' sums where there would be too many."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -117,7 +117,7 @@ def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Sample
     return Family(
         metric=metric,
         labels=topics.labels.take(pa.array(order)),
-        samples=tuple(Samples(suffix=each.suffix, label=each.label, values=each.values[order]) for each in samples),
+        samples=tuple(replace(each, values=each.values[order]) for each in samples),
     )
 
 

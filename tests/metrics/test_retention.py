@@ -1,0 +1,117 @@
+"""What pages say of retention, compaction and log dirs; the rules themselves are tested where they are."""
+
+from typing import Any
+
+import numpy as np
+
+from streaming.facts import Facts
+from streaming.metrics.table import Table
+from streaming.rows import SEGMENTS
+from streaming.rules.limits import Source, broker_configs
+from tests.metrics.reading import named
+from tests.metrics.rows import Row, log, new_table
+
+NOW = 1_700_000_000
+MS = NOW * 1000
+P = "segtail_partition_"
+
+
+def facts(*segments: tuple[int, int, int], configs: str = "", **values: Any) -> bytes:
+    """Segments of (base offset, size, age of the largest timestamp in seconds)."""
+    made = np.array([(base, size, MS - age * 1000, MS - age * 1000) for base, size, age in segments], SEGMENTS)
+    given = {"isr": (1,), "replicas": (1,), "oldest_timestamp": int(made["largest_timestamp"][0]) if len(made) else -1, **values}
+    return Facts(segments=made, configs=configs, **given).encode()
+
+
+def orders(packed: bytes | None, **values: Any) -> Row:
+    return log(**{"leader": 1, "leader_epoch": 0, "log_start_offset": 0, "log_end_offset": 100, "facts": packed, **values})
+
+
+def only(table: Table, name: str, *, after: float = 0) -> float | None:
+    found = named(table, P + name, now=NOW + after)
+    assert len(found) <= 1
+    return next(iter(found.values()), None)
+
+
+HOUR = '{"topic":{"retention.ms":"3600000"}}'
+COMPACT = '{"topic":{"cleanup.policy":"compact"}}'
+
+
+def test_before_the_first_inventory_nothing_is_said() -> None:
+    table = new_table(orders(None))
+    assert [only(table, name) for name in ("size_bytes", "segments", "retention_lag_seconds", "info")] == [None] * 4
+
+
+def test_what_is_past_its_limit_is_overdue_by_the_clock_though_nothing_is_appended() -> None:
+    table = new_table(orders(facts((0, 500, 3000), (50, 300, 10), configs=HOUR)))
+    assert [only(table, name) for name in ("size_bytes", "segments", "active_segment_size_bytes")] == [800, 2, 300]
+    assert [only(table, f"retention_{name}") for name in ("limit_seconds", "lag_seconds", "reclaimable_bytes")] == [3600, 0, 0]
+    assert only(table, "next_deletion_timestamp_seconds") == NOW + 600
+    assert only(table, "retention_overdue_seconds") == 0
+    later = [only(table, f"retention_{name}", after=700) for name in ("lag_seconds", "overdue_seconds", "reclaimable_bytes")]
+    assert later == [100, 100, 500]
+
+
+def test_the_active_segment_grows_beyond_its_inventory() -> None:
+    grown = orders(facts((0, 500, 10), (50, 300, 10)), active_segment=50, active_position=450)
+    assert [only(new_table(grown), name) for name in ("size_bytes", "active_segment_size_bytes", "segments")] == [950, 450, 2]
+    rolled = orders(facts((0, 500, 10), (50, 300, 10)), active_segment=80, active_position=70)
+    assert [only(new_table(rolled), name) for name in ("size_bytes", "active_segment_size_bytes", "segments")] == [870, 70, 3]
+
+
+def test_reasons_are_named() -> None:
+    table = new_table(orders(facts((0, 500, -50), (50, 300, 9000), (90, 10, 10), configs=HOUR, oldest_timestamp=MS - 9_000_000)))
+    (labels,) = named(table, f"{P}retention_blocked", now=NOW)
+    assert ("reason", "future_timestamp") in labels
+    assert only(table, "max_timestamp_ahead_seconds") == 50
+    (labels,) = named(table, f"{P}retention_blocked", now=NOW + 51)
+    assert ("reason", "head_of_line") in labels
+
+
+def test_compacted_topics_have_dirt_and_no_retention() -> None:
+    table = new_table(orders(facts((0, 500, 10), (50, 300, 10), (90, 10, 10), configs=COMPACT, cleaner_checkpoint=50)))
+    assert [only(table, name) for name in ("dirty_bytes", "dirty_ratio", "cleaner_checkpoint_offset")] == [300, 0.375, 50]
+    assert [only(table, f"retention_{name}") for name in ("limit_seconds", "lag_seconds", "reclaimable_bytes")] == [None] * 3
+    uncleanable = named(table, f"{P}uncleanable_bytes", now=NOW)
+    assert {dict(labels)["reason"]: value for labels, value in uncleanable.items()} == {"open_transaction": 0, "compaction_lag": 0}
+
+
+def source(table: Table) -> str:
+    (labels,) = named(table, f"{P}info", now=NOW)
+    return dict(labels)["limit_source"]
+
+
+def test_where_a_limit_comes_from_is_told() -> None:
+    segments = (0, 500, 10)
+    assert source(new_table(orders(facts(segments, configs=HOUR)))) == "topic"
+    assert source(new_table(orders(facts(segments, configs="{}")))) == "assumed"
+    static = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
+    table = new_table(orders(facts(segments, configs="{}")), static=static)
+    assert (source(table), only(table, "retention_limit_seconds")) == ("static", 7200)
+    other = new_table(orders(facts(segments, configs="{}")), static={2: static[1]})
+    assert (source(other), only(other, "retention_limit_seconds")) == ("assumed", 604800)
+
+
+def test_configurations_that_are_not_understood_are_assumed() -> None:
+    assert source(new_table(orders(facts((0, 500, 10), configs="{what")))) == "assumed"
+
+
+def test_a_log_dir_holds_every_replica_and_a_page_one() -> None:
+    one, two = facts((0, 500, 10)), facts((0, 400, 10))
+    rows = (
+        orders(one),
+        log("bills", 0, facts=two),
+        log("bills", 1, facts=two, log_dir="/other"),
+        log("orders", 0, broker=2, agent="a2", leader=1, leader_epoch=0, facts=two),
+    )
+    table = new_table(*rows)
+    sizes = {(dict(each)["broker"], dict(each)["log_dir"]): value for each, value in named(table, "segtail_log_dir_size_bytes").items()}
+    assert sizes == {("1", "/data"): 900, ("1", "/other"): 400, ("2", "/data"): 400}
+    topics = {tuple(value for _, value in sorted(each)): value for each, value in named(table, "segtail_log_dir_topic_size_bytes").items()}
+    assert topics == {
+        ("1", "/data", "bills"): 400,
+        ("1", "/data", "orders"): 500,
+        ("1", "/other", "bills"): 400,
+        ("2", "/data", "orders"): 400,
+    }
+    assert len(named(table, f"{P}size_bytes")) == 3
