@@ -69,9 +69,9 @@ class RetentionRule:
         self._first_surplus = self._surplus_since()
 
     def _surplus_since(self) -> Longs:
-        """Since when the first segment is more than ``retention.bytes`` need, at the latest; `_FAR` where it is needed.
+        """Since when, at the latest, ``retention.bytes`` do not need the first segment any more; `_FAR` where they do.
 
-        The segment in which the bytes came that made it so was last written then.
+        It is when the segment was last written in which the bytes came that made it so.
         """
         logs = self._logs
         surplus = logs.total - self._bytes_limit - logs.size[logs.first]

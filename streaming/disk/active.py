@@ -1,0 +1,97 @@
+"""The active segment, scanned as it grows: where it ends and which timestamps it holds."""
+
+import logging
+from dataclasses import dataclass, replace
+
+from streaming.disk.scanning import scan_on
+from streaming.disk.segments import Identity, OpenSegment, Segment
+from streaming.kafka.layout import PREFIX_BYTES
+from streaming.kafka.walk import Bytes, Stop
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveRead:
+    """What a scan of a segment from its beginning has found up to ``position``, where a batch begins.
+
+    ``first_timestamp`` is the largest of its first batch, ``largest_timestamp`` that of all, -1 none. ``anchor`` is the header of the last
+    batch, which begins at ``anchor_position``: if it is not there any more, the segment was cut off and written anew. ``zero_tail``: zeros
+    were met, so the file is preallocated. ``flawed``: what stands at the position is no batch.
+    """
+
+    identity: Identity
+    base_offset: int
+    position: int
+    next_offset: int
+    first_timestamp: int
+    largest_timestamp: int
+    anchor: bytes = b""
+    anchor_position: int = 0
+    zero_tail: bool = False
+    flawed: bool = False
+
+    @classmethod
+    def none_of(cls, segment: Segment) -> "ActiveRead":
+        """Nothing of a segment is read yet."""
+        return cls(
+            identity=segment.identity,
+            base_offset=segment.base_offset,
+            position=0,
+            next_offset=segment.base_offset,
+            first_timestamp=-1,
+            largest_timestamp=-1,
+        )
+
+    def size_in(self, size: int) -> int:
+        """The size of the segment in a file of that size: without the zero tail of a preallocated one."""
+        return self.position if self.zero_tail else size
+
+
+def read_on(segment: Segment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
+    """Scan on to the end of the segment, from its beginning if it is not the one that was read so far.
+
+    Raises:
+        OSError: the segment cannot be read; FileNotFoundError where another file has its name by now.
+    """
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        if file.identity != segment.identity:
+            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+        if not _goes_on(file, segment, read):
+            read = ActiveRead.none_of(segment)
+        while not read.flawed:
+            further = _window(file, read, buffer)
+            if further.position == read.position:
+                return further
+            read = further
+        return read
+    finally:
+        file.close()
+
+
+def _goes_on(file: OpenSegment, segment: Segment, read: ActiveRead) -> bool:
+    same = read.identity == file.identity and read.base_offset == segment.base_offset and file.size() >= read.position
+    return same and file.read(read.anchor_position, len(read.anchor)) == read.anchor
+
+
+def _window(file: OpenSegment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
+    if file.size() == read.position or (read.zero_tail and not any(file.read(read.position, PREFIX_BYTES))):
+        return read
+    scanned = scan_on(file, read.position, read.next_offset, buffer, spare_cache=read.position == 0)
+    if scanned.flaw is not None:
+        extra = {"path": str(file.path), "position": read.position + scanned.end, "error": scanned.flaw}
+        log.warning("active segment is not understood: its timestamps are not known from here on", extra=extra)
+    after = replace(read, zero_tail=read.zero_tail or scanned.stop is Stop.ZEROS, flawed=scanned.flaw is not None)
+    if scanned.sums is None:
+        return after
+    first = int(scanned.batches.max_timestamp[0]) if read.position == 0 else read.first_timestamp
+    return replace(
+        after,
+        position=read.position + scanned.end,
+        next_offset=scanned.sums.next_offset,
+        first_timestamp=max(first, -1),
+        largest_timestamp=max(read.largest_timestamp, scanned.sums.max_timestamp),
+        anchor=scanned.anchor,
+        anchor_position=read.position + scanned.anchor_position,
+    )

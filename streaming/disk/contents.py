@@ -1,0 +1,85 @@
+"""What takes the space of a log dir besides the segments of its partitions, and how much is left."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.disk.logdirs import LogDir
+from streaming.kafka.names import METADATA_TOPIC, DirState, parse_partition_dir
+
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+
+_METADATA_DIR = f"{METADATA_TOPIC}-0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirContents:
+    """A log dir. Sizes in bytes, ``free`` and ``capacity`` of its file system; ``checkpoint_ms`` is when a broker last wrote its high
+    watermarks (every 5 s while it runs), Unix milliseconds, -1 where it never did.
+
+    The others are what lies there besides segments of partitions: directories being deleted, strays, copies of replicas that move here,
+    and the metadata log with the files at the root. What lies beside the segments inside a partition's directory is told by its inventory.
+    """
+
+    log_dir: LogDir
+    free: int
+    capacity: int
+    checkpoint_ms: int
+    delete: int
+    stray: int
+    future: int
+    metadata: int
+
+
+def look_into(log_dir: LogDir) -> DirContents:
+    """Look into a log dir, not into the directories of live partitions.
+
+    Raises:
+        OSError: it cannot be read at this moment.
+    """
+    taken = dict.fromkeys(DirState, 0)
+    metadata = 0
+    with os.scandir(log_dir.path) as entries:
+        for entry in entries:
+            name = parse_partition_dir(entry.name)
+            if name is None or entry.name == _METADATA_DIR:
+                metadata += sum(_files(entry)) if name is not None or entry.is_file() else 0
+            elif name.state is not DirState.LIVE:
+                taken[name.state] += sum(_files(entry))
+    system = os.statvfs(log_dir.path)
+    return DirContents(
+        log_dir=log_dir,
+        free=system.f_bavail * system.f_frsize,
+        capacity=system.f_blocks * system.f_frsize,
+        checkpoint_ms=_modified_ms(log_dir.path / HIGH_WATERMARK_CHECKPOINT),
+        delete=taken[DirState.DELETE],
+        stray=taken[DirState.STRAY],
+        future=taken[DirState.FUTURE],
+        metadata=metadata,
+    )
+
+
+def bytes_taken(stat: os.stat_result) -> int:
+    """What a file takes on disk at most: an index that is preallocated has holes."""
+    return min(stat.st_size, stat.st_blocks * 512)
+
+
+def _files(entry: os.DirEntry[str]) -> Iterator[int]:
+    """The bytes of a file, or of the files of a directory; of what has vanished since it was listed there are none."""
+    try:
+        if entry.is_file():
+            yield bytes_taken(entry.stat())
+        elif entry.is_dir():
+            with os.scandir(entry) as inner:
+                for file in inner:
+                    yield from _files(file)
+    except FileNotFoundError:
+        return
+
+
+def _modified_ms(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return -1

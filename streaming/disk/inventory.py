@@ -1,0 +1,261 @@
+"""What a log holds: its segments with size and time, where it begins and ends, what the cleaner has done, what waits to be unlinked.
+
+Looked at again and again, it costs two or three looks at file times for a log in which nothing happened: a directory is listed only when
+its own time has changed, a closed segment is looked into once, the active one is scanned on from where the last scan ended.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.disk.active import ActiveRead, read_on
+from streaming.disk.closed import ClosedSegments
+from streaming.disk.contents import bytes_taken
+from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
+from streaming.disk.oldest import Oldest, oldest_record
+from streaming.disk.scanning import window
+from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
+from streaming.errors import FormatError
+from streaming.kafka import names
+from streaming.kafka.names import FileKind, FileStage
+from streaming.kafka.walk import Bytes
+from streaming.rows import SEGMENTS
+
+log = logging.getLogger(__name__)
+
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+
+SETTLED_MS = 2_000
+"""A directory's time tells of every change only if it is older than the clock's grain, some milliseconds, when the directory is listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogInventory:
+    """One log as it lies on disk; offsets and times (Unix milliseconds) are -1 where there is none.
+
+    ``segments`` is an array of `SEGMENTS`, not to be written to. ``own_start_offset`` is the first offset as far as the log's directory
+    tells, ``start_checkpoint`` what the log dir's checkpoint says. ``active_first_ms`` is the largest timestamp of the first batch of the
+    active segment. ``deleted_bytes`` are those of segments that were deleted and not unlinked yet, ``index_bytes`` those of everything else
+    that lies beside the segments.
+    """
+
+    partition: Partition
+    segments: NDArray[np.void]
+    own_start_offset: int
+    start_checkpoint: int
+    end_offset: int
+    active_first_ms: int
+    oldest_record_ms: int
+    cleaner_checkpoint: int
+    deleted_bytes: int
+    index_bytes: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return int(self.segments["size"].sum())
+
+    def log_start_offset(self, *, remote_storage: bool = False) -> int:
+        """The first offset that the log serves: with remote storage it may lie far before what is on this disk."""
+        if remote_storage and self.start_checkpoint >= 0:
+            return self.start_checkpoint
+        return max(self.own_start_offset, self.start_checkpoint)
+
+
+class Inventory:
+    """Looks at logs, and remembers what need not be looked at again. Not for several threads at once.
+
+    Args:
+        thorough: hold every time index against its segment at once. Otherwise it is believed at first, and a log's closed segments are
+            checked one by one, one at each look: a broker with many has a thousand gigabytes of them.
+        clock_ms: the clock, Unix milliseconds.
+    """
+
+    def __init__(self, *, thorough: bool = False, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._thorough = thorough
+        self._clock_ms = clock_ms
+        self._logs: dict[Path, _Log] = {}
+        self._checkpoints: dict[Path, _Checkpoint] = {}
+        self._buffer = window()
+        self._wrong_of_left = 0  # of logs that are forgotten
+
+    @property
+    def wrong_time_indexes(self) -> int:
+        """Time indexes of closed segments that disagreed with their segment, so far."""
+        return self._wrong_of_left + sum(known.closed.wrong for known in self._logs.values())
+
+    def look(self, partition: Partition) -> LogInventory | None:
+        """The log now; the very same value as the last time if nothing has changed, None while its directory is half made.
+
+        Raises:
+            OSError: the directory is gone or cannot be read.
+        """
+        known = self._logs.get(partition.path)
+        if known is None or known.partition != partition:
+            self.forget(partition)
+            known = self._logs[partition.path] = _Log(partition, self._thorough)
+        starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
+        cleaned = self._checkpoint(partition.log_dir, CLEANER_OFFSET_CHECKPOINT)
+        try:
+            return known.look(starts, cleaned, self._clock_ms(), self._buffer)
+        except FileNotFoundError:  # rolled, deleted or compacted since it was listed; or the directory is gone
+            known.listed = None
+        return known.look(starts, cleaned, self._clock_ms(), self._buffer)
+
+    def told(self, partition: Partition, read: ActiveRead) -> None:
+        """Somebody else has scanned the active segment on from where it was scanned to; it spares a scan of the same bytes."""
+        known = self._logs.get(partition.path)
+        if known is not None and known.read is not None and known.read.identity == read.identity:
+            known.read = max(known.read, read, key=lambda read: read.position)
+
+    def forget(self, partition: Partition) -> None:
+        """A log has left."""
+        known = self._logs.pop(partition.path, None)
+        if known is not None:
+            self._wrong_of_left += known.closed.wrong
+
+    def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
+        path = log_dir.path / name
+        if path not in self._checkpoints:
+            self._checkpoints[path] = _Checkpoint(log_dir, name)
+        return self._checkpoints[path]
+
+
+class _Checkpoint:
+    """An offset checkpoint of a log dir, read again when it has been replaced."""
+
+    def __init__(self, log_dir: LogDir, name: str) -> None:
+        self._log_dir = log_dir
+        self._name = name
+        self._path = log_dir.path / name
+        self._stamp: tuple[int, int] | None = None
+        self._offsets: dict[tuple[str, int], int] = {}
+
+    def offset(self, partition: Partition) -> int:
+        """The offset of a partition, -1 where there is none."""
+        try:
+            stat = self._path.stat()
+            stamp = (stat.st_ino, stat.st_mtime_ns)
+        except OSError:
+            stamp = (0, 0)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            entries = read_offset_checkpoint(self._log_dir, self._name)
+            self._offsets = {(entry.topic, entry.partition): entry.offset for entry in entries}
+        return self._offsets.get((partition.topic, partition.partition), -1)
+
+
+class _Log:
+    """What is remembered of one log."""
+
+    def __init__(self, partition: Partition, thorough: bool) -> None:
+        self.partition = partition
+        self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
+        self.closed = ClosedSegments(thorough=thorough)
+        self.read: ActiveRead | None = None
+        self._segments: tuple[Segment, ...] = ()  # the active one as it was looked at last
+        self._own_start = -1
+        self._leftovers = (0, 0)
+        self._checkpoints = (-1, -1)
+        self._oldest: Oldest | None = None
+        self._oldest_in: Identity | None = None
+        self._inventory: LogInventory | None = None
+
+    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, now_ms: int, buffer: Bytes) -> LogInventory | None:
+        changed = self._list(now_ms, buffer)
+        if not self._segments:
+            return None
+        changed = self._read_active(buffer, listed=changed) or changed
+        changed = self.closed.check_one(buffer) or changed
+        checkpoints = (starts.offset(self.partition), cleaned.offset(self.partition))
+        if changed or checkpoints != self._checkpoints or self._inventory is None:
+            self._checkpoints = checkpoints
+            self._find_oldest()
+            self._inventory = self._as_found()
+        return self._inventory
+
+    def _list(self, now_ms: int, buffer: Bytes) -> bool:
+        """Whether the directory had to be listed again."""
+        stat = self.partition.path.stat()
+        stamp = (stat.st_ino, stat.st_mtime_ns)
+        if stamp == self.listed:
+            return False
+        self._segments = list_segments(self.partition.path)
+        if self._segments:
+            self._own_start = log_start_offset(self.partition.path, self._segments)
+            self._leftovers = _leftovers(self.partition.path)
+            self.closed.take(self._segments, self.read, buffer)
+        self.listed = stamp if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
+        return True
+
+    def _read_active(self, buffer: Bytes, *, listed: bool) -> bool:
+        """Whether the active segment is not as it was; scans on what was appended.
+
+        A segment that is cut off and written anew within a tick of the clock may have the same size and time. A new leader epoch, which is
+        what cuts segments off, shows in the directory.
+        """
+        last = self._segments[-1]
+        stat = last.path.stat()
+        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
+        if now.identity != last.identity:
+            raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
+        before = self.read
+        if before is None or listed or now != last or before.zero_tail:
+            self.read = read_on(now, before or ActiveRead.none_of(now), buffer)
+            self._segments = (*self._segments[:-1], now)
+        return now != last or self.read != before
+
+    def _find_oldest(self) -> None:
+        log_start = max(self._own_start, self._checkpoints[0])
+        there = any(segment.identity == self._oldest_in for segment in self._segments)
+        if self._oldest is not None and there and self._oldest.next_offset > log_start:
+            return
+        try:
+            self._oldest = oldest_record(self._segments, log_start)
+        except FormatError as error:
+            self._oldest = None
+            log.warning("the oldest record cannot be found", extra={"path": str(self.partition.path), "error": str(error)})
+        if self._oldest is not None:
+            found_in = self._oldest.segment
+            self._oldest_in = next(segment.identity for segment in self._segments if segment.base_offset == found_in)
+
+    def _as_found(self) -> LogInventory:
+        read = self.read
+        assert read is not None
+        *closed, active = self._segments
+        rows = [(segment.base_offset, segment.size, self.closed.largest(segment), segment.modified_ms) for segment in closed]
+        rows.append((active.base_offset, read.size_in(active.size), read.largest_timestamp, active.modified_ms))
+        return LogInventory(
+            partition=self.partition,
+            segments=np.array(rows, SEGMENTS),
+            own_start_offset=self._own_start,
+            start_checkpoint=self._checkpoints[0],
+            end_offset=read.next_offset,
+            active_first_ms=read.first_timestamp,
+            oldest_record_ms=-1 if self._oldest is None else self._oldest.timestamp,
+            cleaner_checkpoint=self._checkpoints[1],
+            deleted_bytes=self._leftovers[0],
+            index_bytes=self._leftovers[1],
+        )
+
+
+def _leftovers(directory: Path) -> tuple[int, int]:
+    """Bytes that deleted files of a directory still take, and those of everything that is neither that nor a live segment."""
+    deleted = others = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            try:
+                if name is not None and name.stage is FileStage.DELETED:
+                    deleted += bytes_taken(entry.stat())
+                elif name is None or name.kind is not FileKind.LOG:
+                    others += bytes_taken(entry.stat())
+            except FileNotFoundError:  # unlinked since the listing
+                continue
+    return deleted, others

@@ -1,0 +1,95 @@
+"""The largest timestamp of a segment: by its ``.timeindex`` where that can be believed, else by all of its batches."""
+
+import logging
+import os
+from struct import Struct
+
+from streaming.disk.oldest import MOST_BATCHES, read_entry_head
+from streaming.disk.scanning import scan_on
+from streaming.disk.segments import OpenSegment, Segment
+from streaming.errors import FormatError
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
+from streaming.kafka.names import FileKind, segment_file_name
+from streaming.kafka.time_index import ENTRY_BYTES
+from streaming.kafka.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+_ENTRY = Struct(">qi")
+_LARGEST = Struct(">q")
+_LARGEST_AT = 35
+
+
+def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
+    """The last entry of a closed segment's time index as (largest timestamp, offset); None where it tells nothing, or cannot be right.
+
+    Kafka writes the entry when it closes the segment, and goes by it from then on (`LogSegment.onBecomeInactiveSegment`).
+    """
+    path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # absent, or renamed with its segment
+        return None
+    try:
+        size = os.fstat(fd).st_size
+        data = os.pread(fd, 2 * ENTRY_BYTES, max(0, size - 2 * ENTRY_BYTES))
+    finally:
+        os.close(fd)
+    if not data or size % ENTRY_BYTES or len(data) % ENTRY_BYTES:
+        return None
+    entries = list(_ENTRY.iter_unpack(data))
+    timestamp, offset = entries[-1]
+    grows = len(entries) == 1 or (timestamp > entries[0][0] and offset >= entries[0][1])
+    if not grows or timestamp < 0 or not 0 <= offset < next_base - segment.base_offset:
+        return None
+    return timestamp, segment.base_offset + offset
+
+
+def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
+    """Whether the batch of a segment that holds ``offset`` has no larger record than ``timestamp``, and may hold one of that time.
+
+    Before Kafka 3.7 an entry of the index may name the very record, which lies before the end of its batch.
+
+    Raises:
+        OSError: the segment cannot be read.
+    """
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        indexed = file.indexed(offset + 1)
+        position = 0 if indexed is None else indexed[1]
+        for _ in range(MOST_BATCHES):
+            head = file.read(position, HEADER_BYTES)
+            entry = read_entry_head(head)
+            if entry is None or entry.last_offset >= offset:
+                return entry is not None and _largest_in(head, entry.timestamp) == timestamp
+            position += entry.size
+    except FormatError:  # the index led somewhere else: a scan will tell
+        return False
+    finally:
+        file.close()
+    return False
+
+
+def _largest_in(head: bytes, old_timestamp: int) -> int:
+    return int(_LARGEST.unpack_from(head, _LARGEST_AT)[0]) if head[MAGIC_AT] == CURRENT_MAGIC else old_timestamp
+
+
+def scanned_largest(segment: Segment, buffer: Bytes) -> int:
+    """The largest timestamp over all batches of a segment, -1 where none has one. Raises OSError."""
+    file = OpenSegment(segment.path, segment.base_offset)
+    largest, position, next_offset = -1, 0, segment.base_offset
+    try:
+        while True:
+            scanned = scan_on(file, position, next_offset, buffer, spare_cache=True)
+            if scanned.flaw is not None:
+                log.warning(
+                    "segment is not understood: what lies behind counts for nothing",
+                    extra={"path": str(segment.path), "position": position + scanned.end, "error": scanned.flaw},
+                )
+            if scanned.sums is not None:
+                largest = max(largest, scanned.sums.max_timestamp)
+                position, next_offset = position + scanned.end, scanned.sums.next_offset
+            if scanned.sums is None or scanned.flaw is not None:
+                return largest
+    finally:
+        file.close()
