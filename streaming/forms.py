@@ -78,6 +78,8 @@ PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=tim
 Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
 Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
+Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]
+Factor = Annotated[float, text(float), Field(gt=1, allow_inf_nan=False), Form("a number above 1", float)]
 Shards = Annotated[int, text(int), Field(ge=1, le=4096), Form("a whole number from 1 to 4096", int)]
 Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
 Directory = Annotated[Path, text(_path), Form("a directory", str)]

@@ -14,11 +14,13 @@ from streaming.forms import (
     Directories,
     Directory,
     Duration,
+    Factor,
     Flag,
     Form,
     Listen,
     PositiveCount,
     PositiveDuration,
+    Ratio,
     Shards,
     Size,
     SparkMaster,
@@ -97,6 +99,43 @@ class Settings(BaseModel):
     )
     late_limit: Count = Field(
         default=500, description="At most so many late transactions are listed. No effect yet: the list is still to come."
+    )
+    stuck_after: PositiveDuration = Field(
+        default=timedelta(minutes=20),
+        description="The alert TransactionStuck: an open transaction whose producer is silent for longer is stuck, whatever a coordinator "
+        "says of it. Kafka's own count of late transactions begins at transaction.max.timeout.ms and 5 minutes, 20 minutes by default.",
+    )
+    abort_ratio: Ratio = Field(
+        default=0.2, description="The alert AbortRatioHigh: more than this share of a topic's transactions is aborted."
+    )
+    overdue_after: PositiveDuration = Field(
+        default=timedelta(minutes=30),
+        description="The alert RetentionOverdue: bytes that Kafka may delete are left for longer; take several times "
+        "log.retention.check.interval.ms.",
+    )
+    ahead_limit: PositiveDuration = Field(
+        default=timedelta(hours=1), description="The alert TimestampsInFuture: records are dated further ahead of the clock."
+    )
+    dirty_ratio: Ratio = Field(
+        default=0.75,
+        description="The alert CompactionStalled: more than this share of a log waits to be compacted. Kafka compacts above "
+        "min.cleanable.dirty.ratio, 0.5 by default.",
+    )
+    free_ratio: Ratio = Field(
+        default=0.15,
+        description="The alert LogDirFillingUp: less of a log dir's file system is free, and at this pace it is full within a day; or less "
+        "than a third of that is free.",
+    )
+    hot_factor: Factor = Field(
+        default=3.0, description="The alert HotPartition: a partition takes more than this many times the mean of its topic's partitions."
+    )
+    hot_bytes: Size = Field(default=1 << 20, description="The alert HotPartition: a partition that takes fewer bytes a second is not hot.")
+    silent_after: Duration = Field(
+        default=timedelta(0),
+        description="The alert PartitionSilent: a partition takes nothing for longer. 0s, the default, leaves the alert off.",
+    )
+    lagging_after: PositiveDuration = Field(
+        default=timedelta(minutes=2), description="The alert ObserverLagging: what an agent has published waits longer for the metrics."
     )
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."

@@ -41,6 +41,8 @@ def test_the_command_line_goes_before_the_environment_before_the_file(config: Pa
         ("max_bytes_per_batch", "64MiB", "max_bytes_per_batch", 64 << 20),
         ("max_bytes_per_batch", "1000", "max_bytes_per_batch", 1000),
         ("assume_replicated", "true", "assume_replicated", True),
+        ("abort_ratio", "0.5", "abort_ratio", 0.5),
+        ("hot_factor", "4", "hot_factor", 4.0),
         (
             "spark",
             "{spark.executor.cores: 2, spark.ui.enabled: false}",
@@ -108,6 +110,9 @@ def test_the_variables_that_kubernetes_sets_for_a_service_are_no_options() -> No
         ("beat: 0s", 'beat takes a duration such as 0s, 500ms, 15m, 24h or 7d, above zero, not "0s" in '),
         ("late_limit: true", "late_limit takes a whole number, 0 or more, not true in "),
         ("late_limit: -1", "late_limit takes a whole number, 0 or more, not -1 in "),
+        ("free_ratio: 15", "free_ratio takes a number above 0, at most 1, not 15 in "),
+        ("hot_factor: 1", "hot_factor takes a number above 1, not 1 in "),
+        ("hot_factor: .inf", "hot_factor takes a number above 1, not .inf in "),
         ("state_shards: 5000", "state_shards takes a whole number from 1 to 4096, not 5000 in "),
         ("assume_replicated: 1", "assume_replicated takes true or false, not 1 in "),
         ("journal_max_bytes: 1GB", 'journal_max_bytes takes a size such as 65536, 512KiB, 128MiB or 1GiB, not "1GB" in '),

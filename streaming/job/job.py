@@ -27,9 +27,10 @@ from streaming.job.judging import judges_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
 from streaming.job.spark import Spark, within
-from streaming.metrics.observer import Observer, Threshold, Versions
+from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.server import Exporter
 from streaming.metrics.table import Table
+from streaming.metrics.thresholds import thresholds
 from streaming.query.failure import reason
 from streaming.query.query import QUERY_NAME, fold_events
 from streaming.rows import Change
@@ -70,7 +71,7 @@ class Job:
             series_limit=settings.series_limit,
             judges=judges_of(settings),
         )
-        self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=_thresholds(settings))
+        self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=thresholds(settings))
         self.exporter: Exporter | None = None
         self._serve = serve
         self._looked_at = time.monotonic()
@@ -251,8 +252,3 @@ def _child_environment(settings: Settings) -> dict[str, str]:
 
 def _versions() -> Versions:
     return Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
-
-
-def _thresholds(settings: Settings) -> list[Threshold]:
-    names = ("hanging_after", "late_after", "stale_after", "trigger", "beat")
-    return [Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds()) for name in names]

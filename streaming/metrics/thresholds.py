@@ -1,0 +1,31 @@
+"""Which options are exported as thresholds, so that alert rules need no templates."""
+
+from collections.abc import Iterator
+
+from streaming.metrics.observer import Threshold
+from streaming.settings import Settings
+
+SECONDS = (
+    "hanging_after",
+    "late_after",
+    "stuck_after",
+    "overdue_after",
+    "ahead_limit",
+    "silent_after",
+    "lagging_after",
+    "stale_after",
+    "trigger",
+    "beat",
+)
+RATIOS = ("abort_ratio", "dirty_ratio", "free_ratio", "hot_factor")
+BYTES = ("hot_bytes",)
+
+
+def thresholds(settings: Settings) -> Iterator[Threshold]:
+    """Every option that a rule or a dashboard may ask for, in base units, by the option's own name."""
+    for name in SECONDS:
+        yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
+    for name in RATIOS:
+        yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
+    for name in BYTES:
+        yield Threshold(name=name, unit="bytes", value=getattr(settings, name))

@@ -1,0 +1,20 @@
+from datetime import timedelta
+
+from streaming.metrics.observer import Threshold
+from streaming.metrics.thresholds import thresholds
+from streaming.settings import OPTIONS, Settings
+
+
+def test_a_threshold_has_the_name_of_its_option_and_the_unit_it_is_exported_in() -> None:
+    told = list(thresholds(Settings(stuck_after=timedelta(minutes=7), abort_ratio=0.5, hot_factor=4.0, hot_bytes=2048)))
+    assert Threshold(name="stuck_after", unit="seconds", value=420.0) in told
+    assert Threshold(name="abort_ratio", unit="ratio", value=0.5) in told
+    assert Threshold(name="hot_factor", unit="ratio", value=4.0) in told
+    assert Threshold(name="hot_bytes", unit="bytes", value=2048) in told
+    assert {each.name for each in told} <= set(OPTIONS)
+
+
+def test_an_option_that_is_named_for_an_alert_is_exported() -> None:
+    assert {each.name for each in thresholds(Settings())} >= {
+        name for name, option in OPTIONS.items() if option.description.startswith("The alert ")
+    }
