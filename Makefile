@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fuzz format conf bench lock clean
+.PHONY: help setup demo test check fuzz format conf bench monitor lock clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -62,6 +62,9 @@ conf: setup ## Write conf/segtail.yaml anew from the settings in the code
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m tests.bench
+
+monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=HOST:PORT where it is not 127.0.0.1:9712
+	@$(BIN)/python -m tests.alerts $(TARGET)
 
 lock: setup ## Pin the dependencies anew; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }

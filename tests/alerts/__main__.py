@@ -1,0 +1,66 @@
+"""A real Prometheus and Alertmanager on a running segtail: ``python -m tests.alerts [HOST:PORT]``, or ``make monitor``."""
+
+import argparse
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from tests.alerts.monitoring import MonitoringError, Page, free_addresses, missing_packages, monitoring
+from tests.alerts.rendering import Addresses
+
+_USUAL = {"prometheus": 9090, "alertmanager": 9093, "webhook": 9095}  # those of conf/
+
+
+def main() -> int:
+    """Run until Ctrl-C, and show every page. Returns the exit status: 2 where it cannot run as asked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.alerts", description="Prometheus and Alertmanager on a running segtail.")
+    parser.add_argument("target", nargs="?", default="127.0.0.1:9712", metavar="HOST:PORT", help="where segtail serves (%(default)s)")
+    target = parser.parse_args().target
+    if packages := missing_packages():
+        print(f"monitor: not installed: {', '.join(packages)} (Debian: apt-get install {' '.join(packages)})", file=sys.stderr)
+        return 2
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: over.set())
+    addresses = Addresses(target=target, **{name: _address(port) for name, port in _USUAL.items()})
+    with tempfile.TemporaryDirectory(prefix="segtail-monitor-") as scratch:
+        try:
+            with monitoring(Path(scratch), addresses, _show):
+                print(f"monitor: Prometheus at http://{addresses.prometheus}, Alertmanager at http://{addresses.alertmanager}")
+                if not _listens(target):
+                    print(
+                        f"monitor: nothing listens on {target}; start `make demo` beside this, or give its address: make monitor TARGET=..."
+                    )
+                print("monitor: pages are shown here as they come; Ctrl-C ends it", flush=True)
+                over.wait()
+        except MonitoringError as error:
+            print(f"monitor: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def _address(port: int) -> str:
+    """The usual one, or any other where that is taken."""
+    return free_addresses(1)[0] if _listens(f"127.0.0.1:{port}") else f"127.0.0.1:{port}"
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
+def _show(page: Page) -> None:
+    description = "" if page.status == "resolved" else "\n" + page.annotations.get("description", "")
+    shown = f"\n{page.status.upper()} {page.labels['alertname']}: {page.annotations.get('summary', '')}{description}"
+    print(shown.replace("\n", "\n    ").lstrip(" "), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

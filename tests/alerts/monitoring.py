@@ -1,0 +1,195 @@
+"""A real Prometheus and Alertmanager on loopback ports, with the rules of conf/, and a receiver of what they send."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.alerts import rendering
+from tests.alerts.rendering import Addresses
+
+PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
+"""The programs that must be there, as Debian calls them, each with the package that holds it."""
+
+_READY_SECONDS = 60
+_STOP_SECONDS = 10
+
+# Neither must outlive a run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.
+_ENDS_WITH_PARENT = (
+    (sys.executable, "-S", "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); os.execvp(sys.argv[1], sys.argv[1:])")
+    if sys.platform == "linux"
+    else ()
+)
+
+
+class MonitoringError(Exception):
+    """A part did not start; the message says which, and what it said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One alert of a notification, as Alertmanager sends it to a webhook. ``status`` is firing or resolved."""
+
+    status: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+def missing_packages() -> list[str]:
+    """The packages that have to be installed first."""
+    return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+
+
+class Monitoring:
+    """Both programs, ready to be asked."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self.addresses = addresses
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """An instant vector, as Prometheus' API gives it."""
+        found: list[dict[str, Any]] = self._prometheus("query", query=expression)["result"]
+        return found
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Every rule that is loaded, with its health and its alerts."""
+        return [rule for group in self._prometheus("rules")["groups"] for rule in group["rules"]]
+
+    def firing(self) -> set[str]:
+        """The names of alerts that fire, muted or not."""
+        return {alert["labels"]["alertname"] for alert in self._prometheus("alerts")["alerts"] if alert["state"] == "firing"}
+
+    def post_alerts(self, *labels: dict[str, str]) -> None:
+        """Tell Alertmanager of alerts, as Prometheus would."""
+        body = json.dumps([{"labels": each} for each in labels]).encode()
+        request = urllib.request.Request(f"{self._alertmanager}/alerts", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10):
+            pass
+
+    def muted(self) -> dict[str, bool]:
+        """Every alert that Alertmanager knows, by its labels as sorted ``name=value``, and whether another one mutes it."""
+        with urllib.request.urlopen(f"{self._alertmanager}/alerts", timeout=10) as answer:
+            alerts = json.load(answer)
+        return {
+            " ".join(f"{name}={value}" for name, value in sorted(alert["labels"].items())): bool(alert["status"]["inhibitedBy"])
+            for alert in alerts
+        }
+
+    @property
+    def _alertmanager(self) -> str:
+        return f"http://{self.addresses.alertmanager}/api/v2"
+
+    def _prometheus(self, what: str, **parameters: str) -> dict[str, Any]:
+        url = f"http://{self.addresses.prometheus}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            data: dict[str, Any] = json.load(answer)["data"]
+        return data
+
+
+@contextmanager
+def monitoring(directory: Path, addresses: Addresses, on_page: Callable[[Page], None], *, hurried: bool = False) -> Iterator[Monitoring]:
+    """Run both until the block is left, with their files and what they say in ``directory``.
+
+    Args:
+        on_page: called with every alert of every notification, in threads of the receiver.
+        hurried: with the times that `tests.alerts.rendering` cuts short.
+
+    Raises:
+        MonitoringError: one of them ended, or did not become ready within a minute.
+    """
+    rendering.write(directory, addresses, hurried=hurried)
+    alertmanager = (
+        "prometheus-alertmanager",
+        f"--config.file={directory}/alertmanager.yml",
+        f"--storage.path={directory}/alertmanager",
+        f"--web.listen-address={addresses.alertmanager}",
+        "--cluster.listen-address=",
+    )
+    prometheus = (
+        "prometheus",
+        f"--config.file={directory}/prometheus.yml",
+        f"--storage.tsdb.path={directory}/prometheus",
+        f"--web.listen-address={addresses.prometheus}",
+    )
+    with (
+        _receiver(addresses.webhook, on_page),
+        _running(alertmanager, directory / "alertmanager.log", addresses.alertmanager),
+        _running(prometheus, directory / "prometheus.log", addresses.prometheus),
+    ):
+        yield Monitoring(addresses)
+
+
+def free_addresses(count: int) -> list[str]:
+    """So many loopback addresses that nobody listens on."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+    for probe in probes:
+        probe.close()
+    return addresses
+
+
+@contextmanager
+def _running(command: Sequence[str], said: Path, address: str) -> Iterator[None]:
+    with said.open("wb") as log:
+        process = subprocess.Popen([*_ENDS_WITH_PARENT, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_ready(process, command[0], said, f"http://{address}/-/ready")
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], name: str, said: Path, url: str) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not _answers(url):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise MonitoringError(f"{name} did not start; it said:\n{said.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+        time.sleep(0.1)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def _receiver(address: str, on_page: Callable[[Page], None]) -> Iterator[None]:
+    class Webhook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            for alert in json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]:
+                on_page(Page(status=alert["status"], labels=alert["labels"], annotations=alert["annotations"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: what matters is told to ``on_page``."""
+
+    host, _, port = address.rpartition(":")
+    with ThreadingHTTPServer((host, int(port)), Webhook) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            serving.join()

@@ -1,0 +1,160 @@
+"""The alerts on a real Prometheus and Alertmanager, against a page that stands still."""
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.alerts.monitoring import PROGRAMS, Monitoring, Page, free_addresses, monitoring
+from tests.alerts.rendering import Addresses
+from tests.processes import until
+from tests.tools import require_tool
+
+HEALTHY = """\
+segtail_build_info{version="0",spark_version="0",python_version="0"} 1
+segtail_agent_up{broker="1",agent="here"} 1
+segtail_broker_catching_up{broker="1"} 0
+segtail_config_threshold_seconds{name="stuck_after"} 1200
+segtail_config_threshold_seconds{name="lagging_after"} 120
+segtail_tail_lag_seconds{broker="1"} 0
+segtail_partition_hanging_transactions{broker="1",topic="payments.eu",partition="2"} 0
+segtail_partition_open_transactions{broker="1",topic="payments.eu",partition="2"} 0
+"""
+
+
+def hanging(now: float) -> str:
+    """Two hanging transactions of one topic, one of a producer that the coordinator still has a name for."""
+    where = 'broker="1",topic="payments.eu"'
+    first = f'{where},partition="2",producer_id="4711",first_offset="1042"'
+    second = f'{where},partition="7",producer_id="4712",first_offset="0"'
+    return f"""\
+segtail_build_info{{version="0",spark_version="0",python_version="0"}} 1
+segtail_agent_up{{broker="1",agent="here"}} 1
+segtail_broker_catching_up{{broker="1"}} 0
+segtail_config_threshold_seconds{{name="stuck_after"}} 1200
+segtail_partition_hanging_transactions{{{where},partition="2"}} 1
+segtail_partition_hanging_transactions{{{where},partition="7"}} 1
+segtail_partition_oldest_open_transaction_start_timestamp_seconds{{{where},partition="2"}} {now - 3600}
+segtail_partition_oldest_open_transaction_last_append_timestamp_seconds{{{where},partition="2"}} {now - 3600}
+segtail_late_transaction_start_timestamp_seconds{{{first}}} {now - 3600}
+segtail_late_transaction_info{{{first},producer_epoch="3",transactional_id="billing-eu-1",coordinator_state="Empty",verdict="hanging"}} 1
+segtail_late_transaction_start_timestamp_seconds{{{second}}} {now - 7200}
+segtail_late_transaction_info{{{second},producer_epoch="0",transactional_id="",coordinator_state="",verdict="hanging"}} 1
+"""
+
+
+class Exporter:
+    """Serves a page that a test can change."""
+
+    def __init__(self, address: str) -> None:
+        self.page = HEALTHY
+        exporter = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(exporter.page.encode())
+
+            def log_message(self, *_: object) -> None:
+                """Scrapes need no log."""
+
+        host, _, port = address.rpartition(":")
+        self._server = ThreadingHTTPServer((host, int(port)), Handler)
+        self._serving = threading.Thread(target=self._server.serve_forever)
+        self._serving.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._serving.join()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def addresses() -> Addresses:
+    target, prometheus, alertmanager, webhook = free_addresses(4)
+    return Addresses(target=target, prometheus=prometheus, alertmanager=alertmanager, webhook=webhook)
+
+
+@pytest.fixture(scope="module")
+def exporter(addresses: Addresses) -> Iterator[Exporter]:
+    serving = Exporter(addresses.target)
+    try:
+        yield serving
+    finally:
+        serving.close()
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[Page]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, addresses: Addresses, exporter: Exporter, pages: list[Page]) -> Iterator[Monitoring]:
+    for program in PROGRAMS:
+        require_tool(program)
+    with monitoring(tmp_path_factory.mktemp("monitoring"), addresses, pages.append, hurried=True) as started:
+        yield started
+
+
+def test_a_real_prometheus_scrapes_and_evaluates_every_rule(running: Monitoring) -> None:
+    until("the page is scraped", lambda: running.query("segtail_build_info"))
+    until("every rule is evaluated", lambda: all(rule["health"] != "unknown" for rule in running.rules()))
+    assert [(rule["name"], rule.get("lastError")) for rule in running.rules() if rule["health"] != "ok"] == []
+    until("a healthy page fires nothing", lambda: not running.firing())
+
+
+def test_a_hanging_transaction_pages_with_its_id_and_command_and_the_page_resolves(
+    running: Monitoring, exporter: Exporter, pages: list[Page]
+) -> None:
+    until("nothing fires", lambda: running.query("segtail_build_info") and not running.firing())
+    del pages[:]
+    exporter.page = hanging(time.time())
+    paged = until("the page arrives", lambda: [page for page in pages if page.labels["alertname"] == "TransactionHanging"])[0]
+    assert paged.status == "firing"
+    assert paged.labels == {
+        "alertname": "TransactionHanging",
+        "job": "segtail",
+        "topic": "payments.eu",
+        "severity": "critical",
+        "scope": "partition",
+    }
+    said = paged.annotations["description"].splitlines()
+    assert said[0].startswith("Open transactions in topic payments.eu that no coordinator knows: 2.")
+    assert said[1].startswith("- partition 7: transactional.id not known, producer id 4712, open for 2h 0m ")
+    assert said[2] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 7 --start-offset 0"
+    assert said[3].startswith("- partition 2: transactional.id billing-eu-1, producer id 4711, open for 1h 0m ")
+    assert said[4] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 2 --start-offset 1042"
+    assert running.firing() == {"TransactionHanging"}, "one page a topic, and no other alert for the same transactions"
+
+    exporter.page = HEALTHY
+    until("the page resolves", lambda: [page for page in pages if page.status == "resolved"])
+    assert {page.labels["alertname"] for page in pages} == {"TransactionHanging"}
+
+
+def test_a_broker_that_does_not_write_mutes_its_partitions_and_no_others(running: Monitoring) -> None:
+    running.post_alerts(
+        {"alertname": "BrokerNotWriting", "severity": "critical", "scope": "broker", "job": "k", "broker": "2"},
+        {"alertname": "RetentionOverdue", "severity": "warning", "scope": "partition", "job": "k", "broker": "2"},
+        {"alertname": "RetentionOverdue", "severity": "warning", "scope": "partition", "job": "k", "broker": "1"},
+        {"alertname": "UnderReplicated", "severity": "warning", "scope": "partition", "job": "k", "topic": "t"},
+        {"alertname": "UnderReplicated", "severity": "warning", "scope": "partition", "job": "other", "topic": "t"},
+        {"alertname": "TransactionHanging", "severity": "critical", "scope": "partition", "job": "k", "topic": "t"},
+        {"alertname": "LastStableOffsetStalled", "severity": "warning", "scope": "partition", "job": "k", "topic": "t"},
+        {"alertname": "LastStableOffsetStalled", "severity": "warning", "scope": "partition", "job": "k", "topic": "u"},
+    )
+    wanted = {
+        "alertname=BrokerNotWriting broker=2 job=k scope=broker severity=critical": False,
+        "alertname=RetentionOverdue broker=2 job=k scope=partition severity=warning": True,
+        "alertname=RetentionOverdue broker=1 job=k scope=partition severity=warning": False,
+        "alertname=UnderReplicated job=k scope=partition severity=warning topic=t": True,
+        "alertname=UnderReplicated job=other scope=partition severity=warning topic=t": False,
+        "alertname=TransactionHanging job=k scope=partition severity=critical topic=t": False,
+        "alertname=LastStableOffsetStalled job=k scope=partition severity=warning topic=t": True,
+        "alertname=LastStableOffsetStalled job=k scope=partition severity=warning topic=u": False,
+    }
+    until("what is muted is muted", lambda: wanted.items() <= running.muted().items())
