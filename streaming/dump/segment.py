@@ -220,9 +220,14 @@ class SegmentReader:
 
 
 def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
-    """The position, and behind every so many bytes the next one that the index knows."""
-    found = np.searchsorted(seeds, np.arange(position + PART_BYTES, end, PART_BYTES))
-    return [position, *np.unique(seeds[found[found < len(seeds)]]).tolist()]
+    """The position, and again and again the last of those that the index knows which a part can reach."""
+    starts = [position]
+    while starts[-1] + PART_BYTES < end:
+        found = int(np.searchsorted(seeds, starts[-1] + PART_BYTES, side="right")) - 1
+        if found < 0 or seeds[found] <= starts[-1]:  # it knows too little: the walk ends within this part, and goes on without it
+            break
+        starts.append(int(seeds[found]))
+    return starts
 
 
 def _broken(batches: Batches) -> int | None:
