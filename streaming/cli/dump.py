@@ -86,6 +86,8 @@ def command(
     except OutputError:
         _discard_output()
         raise
+    finally:
+        gc.freeze()  # nor is there anything for the collection with which Python ends
 
 
 def _discard_output() -> None:

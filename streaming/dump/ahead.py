@@ -1,54 +1,46 @@
-"""The headers of a large segment, found by threads that each walk a part of it: numpy does its work outside of Python's lock.
+"""The batches of a large segment, found by processes that each walk parts of it, a few parts ahead of the reader.
 
-A part begins where the index says that a batch does. That is believed only when the part before it ends exactly there.
+Processes, not threads: a walk is thousands of short steps, and threads would take turns with Python's lock at each of them. A part begins
+where the index says that a batch does. That is believed only when the part before it ends exactly there.
 """
 
+import mmap
 import os
-import threading
+import struct
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from itertools import cycle
+from signal import SIGKILL
+from typing import NoReturn
 
-from streaming.kafka.headers import Batches
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.kafka.layout import HEADER, HEADER_BYTES, MIN_LENGTH, OPAQUE_HEADER, PREFIX_BYTES
+from streaming.kafka.walk import Positions
 
 PART_BYTES = 8 << 20
 """Bytes of a part: what stays in the processor's cache is walked twice as fast as what does not."""
 
+_SLOTS = 8  # parts that a process may be ahead of the reader, while that imports a library
+_MESSAGE = struct.Struct("qqqq")
+_NUMBER_BYTES = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a walk from ``start`` found: the batches, whose positions count from there, and where it ended."""
+    """What a walk from ``start`` found: batches, at positions that count from there, by their raw headers, and where it ended.
+
+    ``wrong`` are the items with another CRC than their header tells, where that was asked for.
+    """
 
     start: int
     end: int
-    batches: Batches
-
-
-class _Task:
-    """One part. What goes wrong in its thread is raised where the result is asked for."""
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end
-        self._part: Part | None = None
-        self._error: OSError | None = None
-        self._ready = threading.Lock()
-        self._ready.acquire()
-
-    def run(self, walk_part: Callable[[int, int], Part]) -> None:
-        try:
-            self._part = walk_part(self.start, self.end)
-        except OSError as error:
-            self._error = error
-        finally:
-            self._ready.release()
-
-    def result(self) -> Part:
-        with self._ready:
-            if self._error is not None:
-                raise self._error
-            assert self._part is not None, "the thread ended without a result"
-            return self._part
+    positions: Positions
+    headers: NDArray[np.void]
+    wrong: NDArray[np.intp]
 
 
 def processors() -> int:
@@ -57,32 +49,102 @@ def processors() -> int:
 
 
 def walk_ahead(starts: Sequence[int], walk_part: Callable[[int, int], Part], end: int) -> Iterator[Part]:
-    """The parts in order, found by as many threads as there are processors, which are a few parts ahead of the reader.
+    """The parts in order, found by as many processes as there are processors. A part is valid until the next one is asked for.
+
+    Where there is no process to be had, or one ends before its work is done (its part cannot be read, the machine is short of memory), the
+    parts end too: whoever reads on from there does the work, or meets the reason.
 
     Args:
         starts: where parts begin, ascending; the last one reaches to ``end``.
-        walk_part: walks from a position up to another one.
+        walk_part: walks from a position up to another one, at most `PART_BYTES` further.
     """
-    todo: SimpleQueue[_Task | None] = SimpleQueue()
-
-    def work() -> None:
-        while (task := todo.get()) is not None:
-            task.run(walk_part)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(processors())]
-    for thread in threads:
-        thread.start()
-    waiting: list[_Task] = []
+    parts = list(zip(starts, [*starts[1:], end], strict=True))
+    count = min(processors(), len(parts))
+    walkers: list[_Walker] = []
     try:
-        for start, stop in zip(starts, [*starts[1:], end], strict=True):
-            waiting.append(_Task(start, stop))
-            todo.put(waiting[-1])
-            if len(waiting) > 2 * len(threads):
-                yield waiting.pop(0).result()
-        while waiting:
-            yield waiting.pop(0).result()
-    finally:  # when the reader wants no more, too: the file is about to be closed
-        for _ in threads:
-            todo.put(None)
-        for thread in threads:
-            thread.join()
+        try:
+            for first in range(count):
+                walkers.append(_Walker(parts[first::count], walk_part, walkers))
+        except OSError:
+            return
+        for walker, _ in zip(cycle(walkers), parts, strict=False):
+            part = walker.next()
+            if part is None:
+                return
+            yield part
+    finally:  # when the reader wants no more, too
+        for walker in walkers:
+            walker.close()
+
+
+class _Walker:
+    """One process and the memory that it shares with this one: slots that it fills in turn, each again once it is told to."""
+
+    def __init__(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], others: Sequence["_Walker"]) -> None:
+        most = max(end - start for start, end in parts) // (PREFIX_BYTES + MIN_LENGTH) + 1
+        self._slot_bytes = -(-most * (2 * _NUMBER_BYTES + HEADER_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._memory = memoryview(mmap.mmap(-1, _SLOTS * self._slot_bytes))  # no more of it is taken than is written to
+        self._taken = 0
+        self._told, telling = os.pipe()
+        allowed, self._allowing = os.pipe()
+        self._process = _fork()
+        if self._process:
+            os.close(telling)
+            os.close(allowed)
+            return
+        for walker in (*others, self):  # else a walker would not see its reader end
+            walker._close_pipes()
+        _as_process(lambda: self._work(parts, walk_part, telling, allowed))
+
+    def next(self) -> Part | None:
+        """The next part, or None if the process ended without it."""
+        if self._taken:  # the part before is no longer looked at
+            with suppress(BrokenPipeError):  # it has ended, which the next line tells
+                os.write(self._allowing, b"+")
+        message = os.read(self._told, _MESSAGE.size)
+        if len(message) < _MESSAGE.size:
+            return None
+        start, end, count, wrong_count = _MESSAGE.unpack(message)
+        self._taken += 1
+        positions, wrong, headers = self._slot(self._taken - 1, count, wrong_count)
+        return Part(start, end, positions, headers.view(HEADER), wrong)
+
+    def close(self) -> None:
+        """End the process, at whatever it is: it holds nothing."""
+        self._close_pipes()
+        os.kill(self._process, SIGKILL)
+        os.waitpid(self._process, 0)
+
+    def _close_pipes(self) -> None:
+        os.close(self._told)
+        os.close(self._allowing)
+
+    def _work(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], telling: int, allowed: int) -> None:
+        for number, (begin, end) in enumerate(parts):
+            if number >= _SLOTS and not os.read(allowed, 1):
+                return
+            part = walk_part(begin, end)
+            positions, wrong, headers = self._slot(number, len(part.positions), len(part.wrong))
+            positions[:], wrong[:], headers[:] = part.positions, part.wrong, part.headers.view(OPAQUE_HEADER)
+            os.write(telling, _MESSAGE.pack(part.start, part.end, len(part.positions), len(part.wrong)))
+
+    def _slot(self, number: int, count: int, wrong_count: int) -> tuple[Positions, NDArray[np.intp], NDArray[np.void]]:
+        at = number % _SLOTS * self._slot_bytes
+        positions = np.frombuffer(self._memory, np.int64, count, at)
+        wrong = np.frombuffer(self._memory, np.intp, wrong_count, at + positions.nbytes)
+        return positions, wrong, np.frombuffer(self._memory, OPAQUE_HEADER, count, at + positions.nbytes + wrong.nbytes)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns where other threads run, as their locks stay held: the new process asks for none of them
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _as_process(work: Callable[[], None]) -> NoReturn:
+    """Do the work and end the process, whatever happens: nothing that the command has begun may happen twice."""
+    try:
+        work()
+    finally:
+        os._exit(0)

@@ -4,6 +4,7 @@ Arrays are made of numpy's memory by hand: pyarrow's own conversion imports pand
 """
 
 import json
+from functools import lru_cache
 from typing import BinaryIO, cast
 
 import numpy as np
@@ -73,7 +74,7 @@ def _array(column: Column) -> pa.Array:
             bits = np.packbits(flags, bitorder="little")
             return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(bits)])
         case Choices(codes=codes, names=names):
-            return pa.DictionaryArray.from_arrays(_numbers(codes.astype(np.int8), None), _strings(names))
+            return pa.DictionaryArray.from_arrays(_numbers(codes.astype(np.int8, copy=False), None), _strings(names), safe=False)
         case Cells(name="headers", values=values):
             return pa.array(values, HEADERS)
         case Cells(values=values, raw=True):
@@ -91,6 +92,7 @@ def _numbers(values: NDArray[np.integer], none: NDArray[np.bool_] | None) -> pa.
     return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
 
 
+@lru_cache(maxsize=16)  # a segment's tables have the same few names
 def _strings(texts: tuple[str, ...]) -> pa.Array:
     data = [text.encode(errors="backslashreplace") for text in texts]
     ends = np.cumsum([0, *map(len, data)], dtype=np.int32)

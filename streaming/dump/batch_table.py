@@ -67,7 +67,9 @@ def transactional(batches: Batches) -> NDArray[np.bool_]:
 
 
 def _last_sequence(base: NDArray[np.integer], deltas: NDArray[np.integer]) -> NDArray[np.integer]:
-    last: NDArray[np.integer] = np.where(base < 0, np.int32(-1), (base + deltas.astype(np.int64)) & _MOST_SEQUENCE).astype(np.int32)
+    last: NDArray[np.integer] = base + deltas.astype(np.int32)  # beyond 2^31 - 1 they go on at 0, which the mask makes of the overflow
+    last &= _MOST_SEQUENCE
+    last[base < 0] = -1
     return last
 
 

@@ -18,7 +18,7 @@ from streaming.dump.request import Format, Request
 from streaming.dump.segment import WINDOW_BYTES, SegmentReader, Ticks, Window
 from streaming.dump.table import Table
 from streaming.errors import FormatError, UsageError
-from streaming.kafka.crc_check import told_crcs, wrong_crcs
+from streaming.kafka.crc_check import told_crcs
 from streaming.kafka.headers import Batches
 from streaming.kafka.names import FileKind, parse_metadata_snapshot
 
@@ -167,7 +167,7 @@ class Dumper:
             return None
         skeleton = Skeleton()
         segment = KafkaFile(log, FileType.SEGMENT, file.partition, file.base_offset, file.live, file.active)
-        reader = SegmentReader(segment, lambda _: None, self._buffer, whole=False, ticks=self._ticks)
+        reader = SegmentReader(segment, lambda _: None, self._buffer, whole=False, crcs=False, ticks=self._ticks)
         try:
             for window in reader.windows(0):
                 skeleton.add(window)
@@ -177,7 +177,7 @@ class Dumper:
 
     def _dump_batches(self, file: KafkaFile, summary: "Summary | None") -> None:
         request = self._request
-        reader = SegmentReader(file, self._report, self._buffer, whole=request.records or request.verify, ticks=self._ticks)
+        reader = SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks)
         try:
             if request.format is Format.TEXT and summary is None:  # an empty segment shows its name at least
                 self._sink.write(Table("record" if request.records else "batch", str(file.path), 0, ()))
@@ -236,9 +236,9 @@ class Dumper:
         """Which batches have the CRC that they tell; the others are reported."""
         batches = window.batches
         valid = np.ones(len(batches), bool)
-        valid[wrong_crcs(window.buffer, batches)] = False
-        told = told_crcs(batches)
-        for item in np.flatnonzero(~valid).tolist():
+        valid[window.wrong] = False
+        told = told_crcs(batches) if len(window.wrong) else ()
+        for item in window.wrong.tolist():
             position = window.position + int(batches.positions[item])
             self._report(Finding(file.path, position, f"expected bytes with the CRC that the batch tells, {told[item]}, found others"))
         return valid

@@ -5,15 +5,34 @@ A table of numbers, flags and names alone, which is what most dumps consist of, 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.dump.digits import Characters, Painter, cell_view, digits_of, names_table
-from streaming.dump.styles import FLAGS, Style, TextStyle, csv_text
+from streaming.dump.request import Format
+from streaming.dump.styles import FLAGS, CsvStyle, JsonStyle, Style, TextStyle, csv_text
 from streaming.dump.table import Cells, Choices, Column, Flags, Numbers, Table
 
 _ROWS = 4096
+_STYLES: dict[Format, type[Style]] = {Format.TEXT: TextStyle, Format.JSON: JsonStyle, Format.CSV: CsvStyle}
+
+
+class LineSink:
+    """Writes tables as the lines of one format."""
+
+    def __init__(self, form: Format, out: BinaryIO) -> None:
+        self._lines = LineWriter(_STYLES[form]())
+        self._out = out
+
+    def write(self, table: Table) -> None:
+        """Append a table."""
+        for lines in self._lines.lines(table):
+            self._out.write(lines)
+
+    def close(self) -> None:
+        """Nothing stands behind the last line."""
 
 
 @dataclass(slots=True)

@@ -6,16 +6,12 @@ from typing import BinaryIO, Protocol
 
 from streaming.dump.dumper import Dumper
 from streaming.dump.finding import Finding, Report
-from streaming.dump.lines import LineWriter
 from streaming.dump.progress import Progress
 from streaming.dump.request import Format, Request
-from streaming.dump.styles import CsvStyle, JsonStyle, Style, TextStyle
 from streaming.dump.table import Table
 from streaming.errors import SegtailError
 
 FOUND, UNUSABLE = 1, 2
-
-_STYLES: dict[Format, type[Style]] = {Format.TEXT: TextStyle, Format.JSON: JsonStyle, Format.CSV: CsvStyle}
 
 
 class OutputError(SegtailError):
@@ -39,21 +35,8 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-class _LineSink:
-    def __init__(self, style: Style, out: BinaryIO) -> None:
-        self._lines = LineWriter(style)
-        self._out = out
-
-    def write(self, table: Table) -> None:
-        for lines in self._lines.lines(table):
-            self._out.write(lines)
-
-    def close(self) -> None:
-        """Nothing stands behind the last line."""
-
-
 class _Sink:
-    """Opens the writer of a format when the first table comes: by then threads walk the first segment, while libraries are imported."""
+    """Opens the writer of a format when the first table comes: while it imports libraries, other processes walk the first segment."""
 
     def __init__(self, form: Format, out: BinaryIO) -> None:
         self._form = form
@@ -73,11 +56,19 @@ class _Sink:
             self._out.flush()
 
     def _open(self) -> _Writer:
-        if self._form in _STYLES:
-            return _LineSink(_STYLES[self._form](), self._out)
-        from streaming.dump.arrow import ArrowSink, ParquetSink  # only where asked for: pyarrow takes longer to import than many a dump
+        match self._form:
+            case Format.ARROW:
+                from streaming.dump.arrow import ArrowSink  # only where asked for: pyarrow takes longer to import than many a dump
 
-        return ArrowSink(self._out) if self._form is Format.ARROW else ParquetSink(self._out)
+                return ArrowSink(self._out)
+            case Format.PARQUET:
+                from streaming.dump.arrow import ParquetSink
+
+                return ParquetSink(self._out)
+            case _:
+                from streaming.dump.lines import LineSink
+
+                return LineSink(self._form, self._out)
 
 
 def dump(request: Request, out: BinaryIO, report: Report, progress: Progress) -> int:

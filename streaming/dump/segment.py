@@ -6,13 +6,15 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.disk.files import FileType, KafkaFile
 from streaming.disk.segments import OpenSegment
 from streaming.dump.ahead import PART_BYTES, Part, processors, walk_ahead
 from streaming.dump.finding import Finding, Report
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches, find_flaws, read_headers
+from streaming.kafka.crc_check import wrong_crcs
+from streaming.kafka.headers import Batches, columns_of, find_flaws, raw_headers, read_headers
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
 from streaming.kafka.walk import Bytes, Positions, Stop, walk
 
@@ -22,19 +24,22 @@ WINDOW_BYTES = PART_BYTES
 SEEDED_BYTES = 1 << 20
 """Below this the plain walk is as fast as looking into the index."""
 
-_NOTHING = np.empty(0, np.uint8)
+_NO_BYTES = np.empty(0, np.uint8)
+_NONE_WRONG = np.empty(0, np.intp)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """Whole batches that follow each other: ``batches.positions`` count from byte ``position`` of the file, where ``buffer`` begins.
 
-    The buffer is used again for the next window. Unless the reader was asked for whole batches, it may be empty, or hold a header alone.
+    The buffer and the raw headers are used again for the next window. Unless the reader was asked for whole batches, the buffer may be
+    empty, or hold a header alone. ``wrong`` are the items with another CRC than their header tells, where the reader was asked for them.
     """
 
     position: int
     buffer: Bytes
     batches: Batches
+    wrong: NDArray[np.intp]
 
 
 @dataclass(slots=True)
@@ -54,19 +59,20 @@ class Ticks(Protocol):
 class SegmentReader:
     """One ``.log``, or a metadata snapshot, open for reading. Close it."""
 
-    def __init__(self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, ticks: Ticks) -> None:
+    def __init__(self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, crcs: bool, ticks: Ticks) -> None:
         """Open the file. Raises OSError.
 
         Args:
             whole: hand out windows with all bytes of their batches, and not headers alone.
+            crcs: find the batches with wrong CRCs.
         """
         self.file = file
         self.tail = Tail()
         self._report = report
         self._buffer = buffer
         self._whole = whole
+        self._crcs = crcs
         self._ticks = ticks
-        self._spare: list[Bytes] = []  # buffers that no thread uses at the moment
         self._open = OpenSegment(file.path, file.base_offset)
         self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under the name that is looked for
 
@@ -94,22 +100,33 @@ class SegmentReader:
             for part in walk_ahead(_part_starts(position, self.size(), seeds), partial(self._walk_part, seeds), self.size()):
                 if part.start != position:  # the index was wrong here, or there is damage: from here on one after the other
                     break
-                if len(part.batches):
-                    yield Window(position, _NOTHING, part.batches)
+                if len(part.positions):
+                    yield Window(position, _NO_BYTES, self._batches_of(part), part.wrong)
                 position = part.end
                 self._ticks(position)
         yield from self._one_by_one(position)
 
     def _walk_part(self, seeds: Positions, start: int, end: int) -> Part:
         """Walk on as long as all is well; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
-        buffer = self._spare.pop() if self._spare else np.empty(WINDOW_BYTES, np.uint8)
-        size = self._open.read_into(buffer[: end - start], start)
+        buffer = self._buffer[: end - start]
+        size = self._open.read_into(buffer, start)
         walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
-        batches = read_headers(buffer, walked.positions)
-        self._spare.append(buffer)
-        if (broken := _broken(batches)) is not None:
-            return Part(start, start + int(batches.positions[broken]), batches.take(slice(0, broken)))
-        return Part(start, start + walked.end, batches)
+        positions, reached = walked.positions, walked.end
+        headers = raw_headers(buffer, positions)
+        if (broken := _broken(headers)) is not None:
+            positions, headers, reached = positions[:broken], headers[:broken], int(positions[broken])
+        wrong = self._wrong(buffer, read_headers(buffer, positions)) if self._crcs else _NONE_WRONG
+        return Part(start, start + reached, positions, headers, wrong)
+
+    def _batches_of(self, part: Part) -> Batches:
+        batches = columns_of(part.positions, part.headers)
+        if (batches.magic < CURRENT_MAGIC).any():  # of old messages the header alone tells too little
+            size = self._open.read_into(self._buffer, part.start)
+            return read_headers(self._buffer[:size], part.positions)
+        return batches
+
+    def _wrong(self, buffer: Bytes, batches: Batches) -> NDArray[np.intp]:
+        return wrong_crcs(buffer, batches) if self._crcs else _NONE_WRONG
 
     def _one_by_one(self, position: int) -> Iterator[Window]:
         while True:
@@ -127,9 +144,9 @@ class SegmentReader:
         seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
         walked = walk(buffer, 0, size, seeds)
         batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
-        if (broken := _broken(batches)) is not None:
+        if (broken := _broken(batches.headers)) is not None:
             batches, end, stop = batches.take(slice(0, broken)), int(batches.positions[broken]), Stop.BAD_LENGTH
-        window = Window(position, buffer, batches) if len(batches) else None
+        window = Window(position, buffer, batches, self._wrong(buffer, batches)) if len(batches) else None
         position += end
         if stop is Stop.END:
             return window, position, size > 0
@@ -147,9 +164,10 @@ class SegmentReader:
         if position + size > self.size():
             following = self._over_damage(position, Stop.SHORT)
             return None, position if following is None else following, following is not None
-        needed = size if self._whole or magic < CURRENT_MAGIC else HEADER_BYTES
+        needed = size if self._whole or self._crcs or magic < CURRENT_MAGIC else HEADER_BYTES
         buffer = np.frombuffer(self._open.read(position, needed), np.uint8)
-        return Window(position, buffer, read_headers(buffer, np.zeros(1, np.int64))), position + size, True
+        batches = read_headers(buffer, np.zeros(1, np.int64))
+        return Window(position, buffer, batches, self._wrong(buffer, batches)), position + size, True
 
     def _over_damage(self, position: int, stop: Stop) -> int | None:
         """Where to go on behind what is no batch: None at the end of the file, and where no batch can be found any more."""
@@ -230,10 +248,10 @@ def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
     return starts
 
 
-def _broken(batches: Batches) -> int | None:
+def _broken(headers: NDArray[np.void]) -> int | None:
     """The first item that is no batch at all: of a magic that does not exist, or shorter than its own header."""
-    magic = batches.magic.view(np.uint8)
-    bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (batches.size < MIN_BATCH_BYTES)))
+    magic = headers["magic"].view(np.uint8)
+    bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (headers["batch_length"] < MIN_BATCH_BYTES - PREFIX_BYTES)))
     return int(bad[0]) if len(bad) else None
 
 

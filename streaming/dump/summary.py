@@ -9,7 +9,6 @@ from streaming.dump.batch_table import producer_column, transactional
 from streaming.dump.segment import Tail, Window
 from streaming.dump.table import Cell, Table, cells
 from streaming.errors import FormatError
-from streaming.kafka.compression import decompress
 from streaming.kafka.headers import Batches
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT
 
@@ -42,8 +41,7 @@ class Summary:
         self._control += int(np.count_nonzero(batches.control))
         self._transactional += int(np.count_nonzero(transactional(batches)))
         self._old += int(np.count_nonzero(batches.magic < CURRENT_MAGIC))
-        self._codec_batches += np.bincount(batches.codec, minlength=_CODEC_IDS)
-        self._codec_bytes += np.bincount(batches.codec, batches.size, _CODEC_IDS).astype(np.int64)
+        self._add_codecs(batches)
         if self._first_offset is None:
             self._first_offset = int(batches.base_offset[0])
         self._next_offset = int(batches.last_offset[-1]) + 1
@@ -55,6 +53,15 @@ class Summary:
         """A segment is read to its end."""
         self.segments += 1
         self.tail = Tail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
+
+    def _add_codecs(self, batches: Batches) -> None:
+        codec = int(batches.codec[0])
+        if (batches.codec == codec).all():  # nearly always: a producer keeps to one
+            self._codec_batches[codec] += len(batches)
+            self._codec_bytes[codec] += batches.size.sum()
+        else:
+            self._codec_batches += np.bincount(batches.codec, minlength=_CODEC_IDS)
+            self._codec_bytes += np.bincount(batches.codec, batches.size, _CODEC_IDS).astype(np.int64)
 
     def _add_times(self, batches: Batches) -> None:
         largest = int(batches.max_timestamp.max())
@@ -83,6 +90,8 @@ class Summary:
         compressed = np.flatnonzero((batches.codec > 0) & (batches.magic == CURRENT_MAGIC) & (batches.records > 0))
         if not len(compressed):
             return
+        from streaming.kafka.compression import decompress  # many logs are not compressed, and the codecs' libraries take long to import
+
         item = int(compressed[0])
         data = read(window.position + int(batches.positions[item]), int(batches.size[item]))
         try:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from streaming.kafka.layout import (
     OPAQUE_HEADER,
     PREFIX_BYTES,
 )
-from streaming.kafka.legacy import read_entry
 from streaming.kafka.walk import Bytes, Positions
 
 Longs = NDArray[np.int64]
@@ -72,10 +70,16 @@ def read_headers(buffer: Bytes, positions: Positions) -> Batches:
 
     Raises nothing for what stands in them: `find_flaws` judges that. A legacy entry that cannot be read gets ``records`` -1.
     """
-    headers = _gather(buffer, positions)
-    magic = headers["magic"].astype(np.int8)
+    batches = columns_of(positions, raw_headers(buffer, positions))
+    for item in np.flatnonzero((batches.magic == 0) | (batches.magic == 1)).tolist():
+        _read_legacy(buffer, batches, item)
+    return batches
+
+
+def columns_of(positions: Positions, headers: NDArray[np.void]) -> Batches:
+    """The columns that raw headers (of `HEADER`) tell: all there is to tell of magic 2, and next to nothing of older messages."""
     base_offset = headers["base_offset"].astype(np.int64)
-    batches = Batches(
+    return Batches(
         positions=positions,
         headers=headers,
         base_offset=base_offset,
@@ -85,15 +89,12 @@ def read_headers(buffer: Bytes, positions: Positions) -> Batches:
         max_timestamp=headers["max_timestamp"].astype(np.int64),
         leader_epoch=headers["partition_leader_epoch"].astype(np.int64),
         attributes=headers["attributes"].astype(np.int16),
-        magic=magic,
+        magic=headers["magic"].astype(np.int8),
     )
-    old = np.flatnonzero((magic == 0) | (magic == 1))
-    for item in old.tolist():
-        _read_legacy(buffer, batches, item)
-    return batches
 
 
-def _gather(buffer: Bytes, positions: Positions) -> NDArray[Any]:
+def raw_headers(buffer: Bytes, positions: Positions) -> NDArray[np.void]:
+    """The 61 bytes at each of ``positions`` as items of `HEADER`."""
     count = len(positions)
     whole = int(np.searchsorted(positions, len(buffer) - HEADER_BYTES, side="right"))
     headers = np.empty(count, OPAQUE_HEADER)
@@ -106,6 +107,8 @@ def _gather(buffer: Bytes, positions: Positions) -> NDArray[Any]:
 
 
 def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
+    from streaming.kafka.legacy import read_entry  # few logs hold old messages, and the codecs' libraries show in how long a start takes
+
     position = int(batches.positions[item])
     try:
         entry = read_entry(buffer.data[position : position + int(batches.size[item])])
