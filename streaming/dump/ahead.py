@@ -26,7 +26,8 @@ PART_BYTES = 8 << 20
 
 _SLOTS = 8  # parts that a process may be ahead of the reader, while that imports a library
 _MESSAGE = struct.Struct("qqqq")
-_NUMBER_BYTES = 8
+_MOST_BATCHES = PART_BYTES // (PREFIX_BYTES + MIN_LENGTH) + 1
+_SLOT_BYTES = -(-_MOST_BATCHES * (2 * 8 + HEADER_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE  # two numbers and a header each
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,16 @@ class _Walker:
     """One process and the memory that it shares with this one: slots that it fills in turn, each again once it is told to."""
 
     def __init__(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], others: Sequence["_Walker"]) -> None:
-        most = max(end - start for start, end in parts) // (PREFIX_BYTES + MIN_LENGTH) + 1
-        self._slot_bytes = -(-most * (2 * _NUMBER_BYTES + HEADER_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._memory = memoryview(mmap.mmap(-1, _SLOTS * self._slot_bytes))  # no more of it is taken than is written to
+        self._memory = memoryview(mmap.mmap(-1, _SLOTS * _SLOT_BYTES))  # no more of it is taken than is written to
         self._taken = 0
         self._told, telling = os.pipe()
         allowed, self._allowing = os.pipe()
-        self._process = _fork()
+        try:
+            self._process = _fork()
+        except OSError:
+            for end in (self._told, telling, allowed, self._allowing):
+                os.close(end)
+            raise
         if self._process:
             os.close(telling)
             os.close(allowed)
@@ -129,7 +133,7 @@ class _Walker:
             os.write(telling, _MESSAGE.pack(part.start, part.end, len(part.positions), len(part.wrong)))
 
     def _slot(self, number: int, count: int, wrong_count: int) -> tuple[Positions, NDArray[np.intp], NDArray[np.void]]:
-        at = number % _SLOTS * self._slot_bytes
+        at = number % _SLOTS * _SLOT_BYTES
         positions = np.frombuffer(self._memory, np.int64, count, at)
         wrong = np.frombuffer(self._memory, np.intp, wrong_count, at + positions.nbytes)
         return positions, wrong, np.frombuffer(self._memory, OPAQUE_HEADER, count, at + positions.nbytes + wrong.nbytes)
