@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fuzz format conf bench monitor lock clean
+.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -19,7 +19,7 @@ COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-
   --allow-unsafe --strip-extras $(UPGRADE) --output-file
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Install segtail, its tools and, where there is none, a Java into .venv
 
@@ -59,6 +59,9 @@ format: setup ## Format the code and mend what can be mended without thought
 conf: setup ## Write conf/segtail.yaml anew from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
+
+dashboards: setup ## Write conf/dashboards/*.json anew from their generator
+	@$(BIN)/python -m conf.dashboards.generator
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m tests.bench

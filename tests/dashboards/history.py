@@ -1,0 +1,307 @@
+"""Some hours of a made-up cluster's metrics, in the names and labels of the exporter, as text that promtool makes a database of.
+
+Everything that a dashboard shows happens in it: traffic that rises and falls, a transaction that hangs, a broker that was away for a while,
+records from the future, disks that fill up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+END = 1_772_539_200
+"""2026-03-03 12:00 UTC: always the same time, so that the same pictures come out."""
+
+BROKERS = (1, 2, 3)
+TOPICS = {"clicks": 6, "orders": 6, "payments": 6, "inventory": 4, "sessions": 4, "audit": 2}
+HANGING = ("payments", 2)
+"""The partition with a transaction that nobody will end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What is made up: partitions by topic, and for how long.
+
+    ``step`` and the length are in seconds.
+    """
+
+    topics: dict[str, int]
+    seconds: int
+    step: int
+
+    @property
+    def times(self) -> Values:
+        """Unix seconds of every scrape."""
+        return np.arange(END - self.seconds, END + 1, self.step, dtype=np.float64)
+
+
+SMALL = Cluster(topics=TOPICS, seconds=3 * 3600, step=30)
+
+
+class _Page:
+    """Families with all their samples, written one family behind the other as OpenMetrics asks."""
+
+    def __init__(self, times: Values) -> None:
+        self.times = times
+        self.families: dict[str, list[tuple[str, str, Values]]] = {}
+
+    def add(self, name: str, values: Values | float, /, suffix: str = "", **labels: object) -> None:
+        """NaN: no sample at that time."""
+        spelled = ",".join(f'{key}="{value}"' for key, value in ({"job": "segtail", "instance": "segtail:9712"} | labels).items())
+        self.families.setdefault(name, []).append((suffix, spelled, np.broadcast_to(np.asarray(values, np.float64), self.times.shape)))
+
+    def lines(self) -> Iterator[str]:
+        """OpenMetrics with a timestamp at each sample."""
+        for name, series in self.families.items():
+            for suffix, labels, values in series:
+                head = f"{name}{suffix}{{{labels}}}"
+                for at, value in zip(self.times.tolist(), values.tolist(), strict=True):
+                    if value == value:
+                        yield f"{head} {value:.6g} {at:.0f}\n" if abs(value) < 1e5 else f"{head} {value:.3f} {at:.0f}\n"
+        yield "# EOF\n"
+
+
+def write(cluster: Cluster, path: Path) -> None:
+    """Write the history of ``cluster`` to a file."""
+    page = _Page(cluster.times)
+    random = Random(7)
+    for topic, partitions in cluster.topics.items():
+        for partition in range(partitions):
+            _partition(page, random, topic, partition)
+        for broker in BROKERS:
+            _topic(page, random, topic, broker)
+    _late(page, cluster)
+    _brokers(page, random, cluster)
+    _observer(page)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(page.lines())
+
+
+def _noise(random: Random, times: Values, by: float) -> Values:
+    return 1 + by * np.random.default_rng(random.randrange(1 << 30)).standard_normal(len(times))
+
+
+def _traffic(random: Random, times: Values, topic: str, partition: int) -> Values:
+    """Bytes a second."""
+    base = {"clicks": 900e3, "orders": 300e3, "payments": 150e3, "inventory": 60e3, "sessions": 25e3, "audit": 4e3}.get(topic, 20e3)
+    hot = 4.0 if (topic, partition) == ("clicks", 3) else random.uniform(0.8, 1.2)
+    wave = 1 + 0.35 * np.sin((times - END) / 3600 * 2.1 + len(topic))
+    return np.maximum(base * hot * wave * _noise(random, times, 0.06), 0)
+
+
+def _total(times: Values, rate: Values, before: float = 1e9) -> Values:
+    return before + np.cumsum(rate * np.gradient(times))
+
+
+def _partition(page: _Page, random: Random, topic: str, partition: int) -> None:
+    times = page.times
+    broker = BROKERS[(partition + len(topic)) % len(BROKERS)]
+    where = {"broker": broker, "topic": topic, "partition": partition}
+
+    def add(name: str, values: Values | float, **more: object) -> None:
+        page.add(f"segtail_partition_{name}", values, **where, **more)
+
+    sizes = _traffic(random, times, topic, partition)
+    total = _total(times, sizes)
+    end = np.floor(total / 600)
+    away = (times > END - 4200) & (times < END - 3300)
+    add("appended_bytes_total", total)
+    add("appended_batches_total", np.floor(total / 12_000))
+    add("appended_records_total", end)
+    add("old_format_batches_total", 0)
+    add("last_append_timestamp_seconds", times - random.uniform(0, 3))
+    add("max_record_timestamp_seconds", times)
+    add("log_end_offset", end)
+    add("leader", 1)
+    add("leader_epoch", np.where(times > END - 4200, 7, 6))
+    add("replicas", 3)
+    add("in_sync_replicas", np.where(away & (partition % 2 == 0), 2, 3))
+    add("min_in_sync_replicas", 2)
+    add("replica_lag_offsets", np.floor(np.where(away, (times - END + 4200) * 40, random.uniform(0, 30))))
+    _transactions(add, random, times, topic, partition, end)
+    _retention(add, random, times, topic, partition, total)
+    for name in ("truncations_total", "truncated_bytes_total", "corrupt_batches_total"):
+        add(name, np.where((times > END - 4000) & (topic == "orders") & (partition == 1), 1, 0) if name == "truncations_total" else 0)
+    add("info", 1, topic_id=f"Kx{random.randrange(1 << 60):015x}", cleanup_policy=_policy(topic), limit_source="topic")
+
+
+def _policy(topic: str) -> str:
+    return "compact" if topic == "sessions" else "delete"
+
+
+def _transactions(add, random: Random, times: Values, topic: str, partition: int, end: Values) -> None:  # type: ignore[no-untyped-def]
+    hangs = (topic, partition) == HANGING
+    since = END - 5400.0
+    add("active_producers", np.floor(np.maximum(3, 8 * _noise(random, times, 0.1))))
+    add("sequence_gaps_total", 0)
+    started = times - np.mod(times * random.uniform(0.5, 1.5), 40)
+    start = np.where(times > since, since, started) if hangs else started
+    lag = np.where(times > since, end - np.interp(since, times, end), 300) if hangs else np.mod(times, 40) * random.uniform(2, 9)
+    watermark = end - np.floor(np.abs(20 * _noise(random, times, 1)))
+    add("high_watermark", watermark)
+    add("high_watermark_checkpoint", watermark)
+    add("log_start_offset", np.floor(end[0] * 0.7))
+    add("last_stable_offset_lag", np.floor(lag))
+    add("last_stable_offset", watermark - np.floor(lag))
+    add("last_stable_offset_lag_bytes", np.floor(lag) * 600)
+    add("open_transactions", np.floor(np.abs(3 * _noise(random, times, 0.3))) + hangs)
+    add("oldest_open_transaction_start_timestamp_seconds", start)
+    add("oldest_open_transaction_last_append_timestamp_seconds", np.where(times > since, since + 2, times - 1) if hangs else times - 1)
+    add("hanging_transactions", np.where(times > since + 960, 1, 0) if hangs else 0)
+    ended = 4.0 * _noise(random, times, 0.2)
+    aborts = np.where((topic == "inventory") & (times > END - 3000), 0.3, 0.03)
+    add("committed_transactions_total", np.floor(_total(times, ended * (1 - aborts))))
+    add("aborted_transactions_total", np.floor(_total(times, ended * aborts, 1e7)))
+    add("empty_transaction_markers_total", np.floor(_total(times, ended * 0.01, 1e6)))
+    add("aborted_bytes_total", np.floor(_total(times, ended * aborts * 9000)))
+
+
+def _retention(add, random: Random, times: Values, topic: str, partition: int, total: Values) -> None:  # type: ignore[no-untyped-def]
+    rolled = np.mod(times + random.uniform(0, 3600), 3600)
+    add("size_bytes", total * 3)
+    add("segments", np.floor(total * 3 / 1e9) + 4)
+    add("active_segment_size_bytes", rolled * 2e5)
+    add("active_segment_first_timestamp_seconds", times - rolled)
+    add("segment_limit_seconds", 3600)
+    add("segment_limit_bytes", 1 << 30)
+    add("oldest_record_timestamp_seconds", times - 86400 - rolled)
+    add("retention_limit_seconds", 86400)
+    add("retention_limit_bytes", 8e9)
+    late = (topic, partition) == ("inventory", 1)
+    check = np.mod(times, 300)
+    add("retention_lag_seconds", rolled if topic != "audit" else rolled + 90_000)
+    add("retention_overdue_seconds", np.maximum(times - END + 6000, 0) if late else np.where(rolled < 300, check, 0))
+    add("retention_reclaimable_bytes", np.maximum(times - END + 6000, 0) * 6e4 if late else np.where(rolled < 300, check * 2e5, 0))
+    add("next_deletion_timestamp_seconds", times + 3600 - rolled)
+    add("max_timestamp_ahead_seconds", 40_000 + END - times if topic == "audit" else 0)
+    if topic == "audit":
+        add("retention_blocked", 1, reason="future_timestamp")
+    elif late:
+        add("retention_blocked", np.where(times > END - 6000, 1, np.nan), reason="high_watermark")
+    elif partition % 3 == 0:
+        add("retention_blocked", np.where(rolled > 1800, 1, np.nan), reason="active_segment")
+    add("dirty_ratio", np.mod((times - END) / 7200 + random.random(), 0.55))
+    add("dirty_bytes", np.mod((times - END) / 7200 + random.random(), 0.55) * 4e9)
+    add("uncleanable_bytes", 2e8 * _noise(random, times, 0.1), reason="compaction_lag")
+    add("uncleanable_bytes", np.maximum(times - END + 5400, 0) * 2e4 if topic == "payments" else 0, reason="open_transaction")
+    add("segments_rolled_total", np.floor(times / 3600))
+    add("segments_deleted_total", np.floor(times / 3600) - 24)
+
+
+def _topic(page: _Page, random: Random, topic: str, broker: int) -> None:
+    times = page.times
+    where = {"broker": broker, "topic": topic}
+    share = _total(times, _traffic(random, times, topic, 0))
+    for codec, part in (("none", 0.1), ("gzip", 0), ("snappy", 0), ("lz4", 0.6), ("zstd", 0.3)):
+        page.add("segtail_topic_codec_bytes_total", share * part, **where, codec=codec)
+    for name, bounds in (
+        ("segtail_topic_batch_size_bytes", (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0)),
+        ("segtail_topic_batch_records", (1.0, 10.0, 100.0, 1000.0)),
+        ("segtail_topic_transaction_duration_seconds", (0.01, 0.1, 1.0, 10.0, 60.0, 900.0)),
+    ):
+        _histogram(page, name, bounds, share / 12_000, **where)
+
+
+def _histogram(page: _Page, name: str, bounds: tuple[float, ...], count: Values, **labels: object) -> None:
+    for place, bound in enumerate((*bounds, float("inf"))):
+        upto = 1 / (1 + np.exp(len(bounds) / 2 - 1.6 * place)) if place < len(bounds) else 1.0
+        page.add(name, np.floor(count * upto), suffix="_bucket", **labels, le="+Inf" if place == len(bounds) else bound)
+    page.add(name, count * 5000, suffix="_sum", **labels)
+    page.add(name, np.floor(count), suffix="_count", **labels)
+
+
+def _late(page: _Page, cluster: Cluster) -> None:
+    subjects = [
+        (*HANGING, 4711, "checkout-7", "none", "hanging", 5400),
+        ("orders", 4, 4802, "billing-2", "Ongoing", "overdue", 1260),
+        ("orders", 1, 4655, "settlement-0", "Ongoing", "two_phase", 740),
+        ("inventory", 3, 4990, "stock-sync-1", "PrepareCommit", "completing", 320),
+        ("payments", 5, 5002, "checkout-3", "Ongoing", "open", 95),
+    ]
+    subjects += [
+        (topic, 0, 6000 + n, f"{topic}-writer", "Ongoing", "open", 90) for n, topic in enumerate(cluster.topics) if topic not in TOPICS
+    ]
+    for topic, partition, producer, transactional_id, state, verdict, age in subjects:
+        broker = BROKERS[(partition + len(topic)) % len(BROKERS)]
+        since = np.where(page.times >= END - age + 60, END - age, np.nan)
+        subject = {"broker": broker, "topic": topic, "partition": partition, "producer_id": producer, "first_offset": 1_660_000 + producer}
+        page.add("segtail_late_transaction_start_timestamp_seconds", since, **subject)
+        more = {"producer_epoch": 3, "transactional_id": transactional_id, "coordinator_state": state, "verdict": verdict}
+        page.add("segtail_late_transaction_info", np.where(np.isnan(since), np.nan, 1), **subject, **more)
+    page.add("segtail_late_transactions_omitted", 0)
+
+
+def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
+    times = page.times
+    away = (times > END - 4200) & (times < END - 3300)
+    for broker in BROKERS:
+        here = away if broker == 3 else np.zeros_like(away)
+        page.add("segtail_agent_up", np.where(here & (times < END - 4000), 0, 1), broker=broker, agent=f"agent-{broker}")
+        page.add("segtail_broker_info", 1, broker=broker, agent=f"agent-{broker}", cluster_id="mJp4iNsYQ2Sgkq1PzQvwJg")
+        page.add("segtail_broker_metadata_readable", 1, broker=broker)
+        page.add("segtail_broker_fenced", np.where(here, 1, 0), broker=broker)
+        page.add("segtail_partitions_unobserved", np.where(here, 9, 0), broker=broker)
+        lag = np.where(here, np.maximum(4000 - (END - times), 0) * np.where(times > END - 3600, 0.3, 1), random.uniform(0.3, 1.1))
+        page.add("segtail_tail_lag_seconds", lag, broker=broker)
+        page.add("segtail_tail_lag_bytes", lag * 2.1e6, broker=broker)
+        page.add("segtail_broker_catching_up", np.where(here, 1, 0), broker=broker)
+        for reason in ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost"):
+            page.add(
+                "segtail_skipped_bytes_total",
+                np.where(here.cumsum() > 0, 3e6 if reason == "deleted" else 0, 0),
+                broker=broker,
+                reason=reason,
+            )
+        _log_dirs(page, random, cluster, broker)
+        for state, count in (
+            ("Empty", 2),
+            ("Ongoing", 14),
+            ("PrepareCommit", 1),
+            ("PrepareAbort", 0),
+            ("CompleteCommit", 60),
+            ("CompleteAbort", 5),
+        ):
+            page.add("segtail_coordinator_transactions", np.floor(count * np.abs(_noise(random, times, 0.15))), broker=broker, state=state)
+    page.add("segtail_coordinator_partitions", 50)
+    page.add("segtail_coordinator_partitions_readable", np.where(away & (times < END - 4000), 34, 50))
+
+
+def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> None:
+    times = page.times
+    where = {"broker": broker, "log_dir": "/var/lib/kafka/data-1"}
+    capacity = 512 * 2**30
+    used = capacity * (0.55 + 0.1 * broker) + (times - END) * 1.2e6 * broker
+    page.add("segtail_log_dir_capacity_bytes", capacity, **where)
+    page.add("segtail_log_dir_free_bytes", capacity - used, **where)
+    page.add("segtail_log_dir_size_bytes", used * 0.97, **where)
+    page.add("segtail_log_dir_up", 1, **where)
+    page.add("segtail_log_dir_checkpoint_timestamp_seconds", times - 2, **where)
+    for place, topic in enumerate(cluster.topics):
+        page.add("segtail_log_dir_topic_size_bytes", used * 0.5 / (place + 1.2), **where, topic=topic)
+    for kind, share in (("deleted", 0.004), ("delete", 0), ("stray", 0.001), ("future", 0), ("index", 0.006), ("metadata", 0.0005)):
+        page.add("segtail_log_dir_other_bytes", used * share * np.abs(_noise(random, times, 0.02)), **where, kind=kind)
+
+
+def _observer(page: _Page) -> None:
+    times = page.times
+    page.add("segtail_build_info", 1, version="0.1.0", spark_version="4.3.0", python_version="3.11.7")
+    page.add("segtail_query_last_look_timestamp_seconds", times - 0.7, query="segtail")
+    page.add("segtail_query_restarts_total", np.where(times > END - 7000, 1, 0), query="segtail")
+    _histogram(
+        page,
+        "segtail_query_batch_duration_seconds",
+        (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+        np.floor((times - END + 1e6) * 0.8),
+        query="segtail",
+    )
+    for reason in ("partition_series", "topic_series"):
+        page.add("segtail_series_dropped_total", 0, reason=reason)
+    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 1), ("beat", 30)):
+        page.add("segtail_config_threshold_seconds", value, name=name)
+    page.add("scrape_samples_scraped", 3200 + 40 * np.sin(times / 900))
+    page.add("scrape_duration_seconds", 0.012 + 0.002 * np.sin(times / 700))

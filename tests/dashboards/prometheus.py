@@ -1,0 +1,102 @@
+"""A real Prometheus on a database that promtool made, asked over loopback."""
+
+import json
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.dashboards.history import END, Cluster, write
+from tests.dashboards.panels import Target, fill
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Labels, and pairs of Unix seconds and a value."""
+
+    labels: dict[str, str]
+    points: list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """Where one listens."""
+
+    url: str
+
+    def ask(self, path: str, **parameters: object) -> Any:
+        """The data of an answer.
+
+        Raises:
+            AssertionError: Prometheus says that the query is wrong.
+        """
+        query = urllib.parse.urlencode(parameters).encode()
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v1/{path}", query, timeout=60) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{parameters.get('query')}: {error.read().decode()}") from error
+
+    def over(self, expr: str, start: float, end: float, step: float) -> list[Series]:
+        """The series of a query over time."""
+        found = self.ask("query_range", query=expr, start=start, end=end, step=step)["result"]
+        return [Series(each["metric"], [(at, float(value)) for at, value in each["values"]]) for each in found]
+
+    def at(self, expr: str, time: float) -> list[Series]:
+        """The series of a query at one time."""
+        found = self.ask("query", query=expr, time=time)["result"]
+        return [Series(each["metric"], [(each["value"][0], float(each["value"][1]))]) for each in found]
+
+
+def answer(prometheus: Prometheus, target: Target, values: dict[str, str], *, end: float, seconds: float, step: float) -> list[Series]:
+    """What a panel's query gets, its variables filled in."""
+    expr = fill(target.expr, values, rate=f"{4 * step:.0f}s")
+    return prometheus.at(expr, end) if target.instant else prometheus.over(expr, end - seconds, end, step)
+
+
+@contextmanager
+def serving(programs: tuple[Path, Path], cluster: Cluster, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus with the history of ``cluster``; ``programs`` are prometheus and promtool."""
+    server, tool = programs
+    write(cluster, folder / "history")
+    subprocess.run(
+        [tool, "tsdb", "create-blocks-from", "openmetrics", "history", "data"], cwd=folder, check=True, stdout=subprocess.DEVNULL
+    )
+    (folder / "prometheus.yml").write_text("global: {}\n")
+    command = [
+        *(server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=100y"),
+        *("--web.listen-address=127.0.0.1:0", "--log.format=json"),
+    ]
+    # The port that it takes stands in its log alone.
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said: list[str] = []
+            address = _address(process.stderr, said)
+            assert address, "".join(said)
+            reader = threading.Thread(target=process.stderr.read, daemon=True)
+            reader.start()
+            yield Prometheus(f"http://{address}")
+        finally:
+            process.terminate()
+
+
+def _address(log: Any, said: list[str]) -> str:
+    """The address out of the log, when it is ready; "" if the log ends before."""
+    address = ""
+    for line in log:
+        said.append(line)
+        message = json.loads(line)
+        if message.get("msg") == "Listening on":
+            address = message["address"]
+        if "ready to receive web requests" in message.get("msg", ""):
+            return address
+    return ""
+
+
+__all__ = ["END", "Prometheus", "Series", "answer", "serving"]

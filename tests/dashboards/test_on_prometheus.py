@@ -1,0 +1,63 @@
+"""Every panel's queries on a real Prometheus, with few partitions and with many."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from streaming.metrics.definitions import METRICS
+from tests.dashboards.contract import samples
+from tests.dashboards.history import BROKERS, END, HANGING, SMALL, TOPICS, Cluster
+from tests.dashboards.panels import Panel, all_panels
+from tests.dashboards.prometheus import Prometheus, answer, serving
+from tests.tools import require_tool
+
+LARGE = Cluster(topics=TOPICS | {f"topic-{number}": 20 for number in range(50)}, seconds=900, step=60)
+"""Whatever grows with partitions or topics shows here."""
+
+MOST = {"timeseries": 12, "bargauge": 20, "stat": 1, "table": 100}
+"""So many series of a panel can still be read."""
+
+pytestmark = pytest.mark.xdist_group("prometheus")  # one process starts it, not each
+
+each_panel = pytest.mark.parametrize("panel", all_panels(), ids=str)
+
+
+@pytest.fixture(scope="module", params=[SMALL, LARGE], ids=["28 partitions", "1,028 partitions"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    found: Cluster = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def prometheus(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    programs = require_tool("prometheus"), require_tool("promtool")
+    with serving(programs, cluster, tmp_path_factory.mktemp("prometheus")) as found:
+        yield found
+
+
+def values(panel: Panel) -> dict[str, str]:
+    """What a user has chosen: everything, but for the dashboard of one partition."""
+    if panel.dashboard != "partition":
+        return {}
+    topic, partition = HANGING
+    return {"topic": topic, "partition": str(partition)}
+
+
+@each_panel
+def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometheus: Prometheus, cluster: Cluster, panel: Panel) -> None:
+    found = [
+        answer(prometheus, target, values(panel), end=END, seconds=cluster.seconds, step=max(60, cluster.step)) for target in panel.targets
+    ]
+    assert all(found)
+    assert sum(map(len, found)) <= MOST[panel.type]
+
+
+def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus: Prometheus, cluster: Cluster) -> None:
+    for metric in METRICS:
+        for name in samples(metric):
+            for series in prometheus.at(f"topk(1, {name})", END):
+                assert set(series.labels) - {"__name__", "job", "instance", "le"} == set(metric.labels)
+
+
+def test_every_broker_of_the_history_is_there(prometheus: Prometheus) -> None:
+    assert len(prometheus.at("count by (broker) (segtail_agent_up)", END)) == len(BROKERS)
