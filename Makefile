@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards
+.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards docs pictures
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -60,8 +60,15 @@ conf: setup ## Write conf/segtail.yaml anew from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
+docs: setup ## Write docs/metrics.md anew from the definitions in the code
+	@$(BIN)/python -m streaming.metrics.reference > docs/metrics.md.new
+	@mv docs/metrics.md.new docs/metrics.md
+
 dashboards: setup ## Write conf/dashboards/*.json anew from their generator
 	@$(BIN)/python -m conf.dashboards.generator
+
+pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws those of a live one
+	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m tests.bench
