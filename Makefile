@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards docs pictures
+.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -79,6 +79,7 @@ monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=H
 lock: setup ## Pin the dependencies anew; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }
 	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' | $(COMPILE) requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], sep="\n")' | $(COMPILE) requirements-run.txt --constraint requirements.txt -
 	@$(BIN)/python -c '$(PRINT)(*p["project"]["optional-dependencies"]["java"], sep="\n")' | $(COMPILE) requirements-java.txt -
 
 clean: ## Remove build output and caches; .venv and checkpoints stay

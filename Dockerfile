@@ -1,0 +1,47 @@
+# One image for the agent, the job and, where the job runs on Kubernetes, Spark's executors. `make image` builds it.
+# BASE is any Debian 12 or newer with apt, so that a base of your own can take its place.
+ARG BASE=debian:bookworm-slim
+
+# hadolint ignore=DL3006
+FROM ${BASE} AS build
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends python3 python3-venv \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY requirements.txt requirements-run.txt ./
+RUN python3 -m venv /opt/segtail \
+ && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-run.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY streaming streaming
+# What builds the wheel has the versions of the lock, and stays behind.
+RUN sed -E '/^ +--hash/d; s/ \\$//' requirements.txt > /tmp/versions.txt \
+ && python3 -m venv /opt/build \
+ && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --constraint /tmp/versions.txt build hatchling \
+ && /opt/build/bin/python -m build --wheel --no-isolation --outdir /wheel \
+ && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-index /wheel/*.whl \
+ && /opt/segtail/bin/pip uninstall --yes --quiet pip setuptools
+COPY --chmod=755 helm/entrypoint /opt/segtail/bin/entrypoint
+
+# hadolint ignore=DL3006
+FROM ${BASE}
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps python3 tini \
+ && rm -rf /var/lib/apt/lists/* \
+ && groupadd --gid 10001 segtail \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin segtail \
+ && install -d -o 10001 -g 10001 /var/lib/segtail
+COPY --from=build /opt/segtail /opt/segtail
+ENV PATH=/opt/segtail/bin:$PATH \
+    HOME=/tmp \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+# By number: Kubernetes cannot tell whether a name is root.
+USER 10001:10001
+WORKDIR /tmp
+# The whole file system but these may be read-only; /tmp has to allow execution, because Spark unpacks native libraries there.
+VOLUME ["/var/lib/segtail", "/tmp"]
+EXPOSE 8815 9712 9713
+ENTRYPOINT ["/usr/bin/tini", "-g", "--", "/opt/segtail/bin/entrypoint"]
+CMD ["--help"]

@@ -1,0 +1,89 @@
+"""Writes what the chart has from elsewhere: the schema of its values, alerts, rules and dashboards, its version of the image, its README.
+
+``python helm/generate.py [CHART]`` writes into the chart, or into another folder: a test compares the two.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+import streaming
+from streaming.settings import OPTIONS, Option
+
+ROOT = Path(__file__).resolve().parent.parent
+CHART = ROOT / "helm" / "segtail"
+GENERATED = ("files", "values.schema.json", "Chart.yaml", "README.md")
+"""What is written, relative to the chart."""
+
+OWN = frozenset(
+    """log_dirs checkpoint listen agents agent_ca agent_cert agent_key agent_token_file spark_checkpoint web_config tls_cert tls_key
+    tls_client_ca token_file metrics_listen master spark""".split()
+)
+"""Options that the chart sets itself, from values of its own."""
+
+
+def write(chart: Path) -> None:
+    """Write everything that is generated, from the sources in this checkout."""
+    files = chart / "files"
+    shutil.rmtree(files, ignore_errors=True)
+    files.mkdir(parents=True)
+    for source in sources():
+        target = files / source.parent.name / source.name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(source, target)
+    (chart / "values.schema.json").write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
+    text = (CHART / "Chart.yaml").read_text()
+    (chart / "Chart.yaml").write_text(re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text))
+    if helm_docs := shutil.which("helm-docs"):
+        template, output = CHART / "README.md.gotmpl", chart / "README.md"
+        values = ["--chart-search-root", str(CHART), "--template-files", str(template), "--dry-run", "--log-level", "error"]
+        output.write_text(subprocess.run([helm_docs, *values], check=True, capture_output=True, text=True).stdout.strip() + "\n")
+    else:
+        print("helm-docs is not on the PATH: the chart's README stays as it is", file=sys.stderr)
+
+
+def sources() -> list[Path]:
+    """What of conf/ belongs into the chart: files of rules, not their tests, and dashboards."""
+    rules = [path for folder in ("alerts", "rules") for path in sorted((ROOT / "conf" / folder).glob("*.y*ml")) if _has_groups(path)]
+    return rules + sorted((ROOT / "conf" / "dashboards").glob("*.json"))
+
+
+def _has_groups(path: Path) -> bool:
+    return "groups" in (yaml.safe_load(path.read_text()) or {})
+
+
+def schema() -> dict[str, object]:
+    """The schema of values.yaml, with segtail's own options under ``config``."""
+    whole: dict[str, object] = yaml.safe_load((ROOT / "helm" / "values.schema.yaml").read_text())
+    options = {name: _of(option) for name, option in OPTIONS.items() if name not in OWN}
+    properties = whole["properties"]
+    assert isinstance(properties, dict)
+    properties["config"] = {"type": "object", "additionalProperties": False, "properties": options}
+    return whole
+
+
+def _of(option: Option) -> dict[str, object]:
+    """The schema of one option, read off the words for what it accepts."""
+    accepts = option.form.accepts
+    described = {"description": option.description}
+    if accepts.startswith("one of "):
+        return described | {"enum": accepts.removeprefix("one of ").split(", ")}
+    if accepts.startswith("a duration"):
+        return described | {"type": "string", "pattern": "^[0-9]{1,15} ?(ms|s|m|h|d)$"}
+    if accepts.startswith("a size"):
+        return described | {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 1}
+    if accepts.startswith("a whole number"):
+        least, *most = [int(number) for number in re.findall(r"[0-9]+", accepts)]
+        return described | {"type": "integer", "minimum": least} | ({"maximum": most[0]} if most else {})
+    if accepts == "true or false":
+        return described | {"type": "boolean"}
+    return described
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else CHART)
