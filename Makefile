@@ -19,7 +19,7 @@ COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-
   --allow-unsafe --strip-extras $(UPGRADE) --output-file
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Install segtail, its tools and, where there is none, a Java into .venv
 
@@ -69,6 +69,19 @@ dashboards: setup ## Write conf/dashboards/*.json anew from their generator
 
 pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws those of a live one
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
+
+chart: setup ## Write anew what the Helm chart has from elsewhere: options, alerts, rules, dashboards, its README
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python helm/generate.py
+
+image: ## Build the container image with podman; BASE names a base image, else one is made (as root)
+	@.ci/image
+
+tools: setup ## Build what checks the chart into .venv/bin (needs Go, a few minutes)
+	@.ci/chart-tools
+
+cluster-check: setup ## Install the chart on a real API server (needs Go, etcd; its first build takes a quarter of an hour)
+	@.ci/chart-tools --cluster
+	@CI=true $(BIN)/pytest tests/cluster/check_installation.py
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m tests.bench

@@ -20,9 +20,12 @@ CHART = ROOT / "helm" / "segtail"
 GENERATED = ("files", "values.schema.json", "Chart.yaml", "README.md")
 """What is written, relative to the chart."""
 
-OWN = frozenset(
-    """log_dirs checkpoint listen agents agent_ca agent_cert agent_key agent_token_file spark_checkpoint web_config tls_cert tls_key
-    tls_client_ca token_file metrics_listen master spark""".split()
+OWN_OPTIONS = frozenset(
+    (
+        *("log_dirs", "checkpoint", "spark_checkpoint", "listen", "web_config", "metrics_listen", "master", "spark"),
+        *("agents", "agent_ca", "agent_cert", "agent_key", "agent_token_file"),
+        *("tls_cert", "tls_key", "tls_client_ca", "token_file"),
+    )
 )
 """Options that the chart sets itself, from values of its own."""
 
@@ -60,7 +63,7 @@ def _has_groups(path: Path) -> bool:
 def schema() -> dict[str, object]:
     """The schema of values.yaml, with segtail's own options under ``config``."""
     whole: dict[str, object] = yaml.safe_load((ROOT / "helm" / "values.schema.yaml").read_text())
-    options = {name: _of(option) for name, option in OPTIONS.items() if name not in OWN}
+    options = {name: _of(option) for name, option in OPTIONS.items() if name not in OWN_OPTIONS}
     properties = whole["properties"]
     assert isinstance(properties, dict)
     properties["config"] = {"type": "object", "additionalProperties": False, "properties": options}
@@ -70,7 +73,7 @@ def schema() -> dict[str, object]:
 def _of(option: Option) -> dict[str, object]:
     """The schema of one option, read off the words for what it accepts."""
     accepts = option.form.accepts
-    described = {"description": option.description}
+    described: dict[str, object] = {"description": option.description}
     if accepts.startswith("one of "):
         return described | {"enum": accepts.removeprefix("one of ").split(", ")}
     if accepts.startswith("a duration"):

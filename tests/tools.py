@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,9 +10,9 @@ import pytest
 
 
 def require_tool(name: str) -> Path:
-    """Finds a program on the PATH, or gives the test up as `missing` does."""
-    found = shutil.which(name)
-    return Path(found) if found else missing(f"{name} is not on the PATH")
+    """Finds a program beside this Python or on the PATH, or gives the test up as `missing` does."""
+    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return Path(found) if found else missing(f"{name} is neither in .venv/bin nor on the PATH")
 
 
 def missing(what: str) -> NoReturn:

@@ -1,0 +1,242 @@
+"""The chart on a real API server: installed, upgraded, uninstalled, with its rights and under Pod Security (`make cluster-check`).
+
+Pods are pretended: that containers start, that probes answer and that policies of the network hold is not seen here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.control_plane import NODES, Cluster, cluster
+from tests.cluster.executors import container, driver
+from tests.helm.charts import CASES, CHART, SHARE, Manifest
+from tests.image.containers import require_image
+from tests.processes import until
+
+pytestmark = pytest.mark.timeout(600)
+
+SECONDS = "120s"
+AGENTS = "app.kubernetes.io/component=agent"
+EXECUTOR = "app.kubernetes.io/component=executor"
+STRIMZI = CHART / "ci" / "strimzi-values.yaml"
+BROKERS = ("my-cluster-broker-0", "my-cluster-broker-1")
+EXECUTORS: Manifest = {
+    "agents": {"enabled": False},
+    "tls": {"source": "secrets", "jobSecret": "segtail-job"},
+    "job": {
+        "agents": ["dns:///agents.example.com:8815"],
+        "executors": {"enabled": True, "instances": 2, "memory": "512m", "memoryOverhead": "512m"},
+        "checkpoint": {"accessMode": "ReadWriteMany"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster that knows the custom resources and has volumes for every claim."""
+    with cluster(tmp_path_factory.mktemp("cluster")) as made:
+        for definition in sorted((SHARE / "crds").glob("*.yaml")):
+            made.kubectl("create", "--filename", definition)
+        made.kubectl("wait", "crd", "--all", "--for=condition=Established", f"--timeout={SECONDS}")
+        made.apply(*(volume(number) for number in range(40)))
+        yield made
+
+
+@pytest.fixture
+def namespace(kubernetes: Cluster, request: pytest.FixtureRequest) -> str:
+    """A namespace of its own for a test, in which Pod Security is enforced at the level that the test names."""
+    level = request.param if hasattr(request, "param") else "restricted"
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:50].rstrip("-")
+    kubernetes.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": level}}}
+    )
+    until("the namespace has its account", lambda: kubernetes.get("serviceaccount", name))
+    return str(name)
+
+
+def volume(number: int) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"volume-{number}"},
+        "spec": {"capacity": {"storage": "20Gi"}, "accessModes": ["ReadWriteOnce", "ReadWriteMany"], "hostPath": {"path": "/nowhere"}},
+    }
+
+
+def brokers(kubernetes: Cluster, namespace: str) -> None:
+    """Two brokers on two nodes with two volumes each, as Strimzi makes them."""
+    for pod, node in zip(BROKERS, NODES, strict=True):
+        claims = [f"data-{number}-{pod}" for number in (0, 1)]
+        kubernetes.apply(*(claim(namespace, name) for name in claims))
+        context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        kubernetes.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": pod, "namespace": namespace, "labels": {"strimzi.io/pod-name": pod}},
+                "spec": {
+                    "nodeSelector": {"kubernetes.io/hostname": node},
+                    "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+                    "containers": [{"name": "kafka", "image": "kafka", "securityContext": context}],
+                    "volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims],
+                },
+            }
+        )
+    kubernetes.kubectl("wait", "pod", "--all", "-n", namespace, "--for=condition=Ready", f"--timeout={SECONDS}")
+
+
+def claim(namespace: str, name: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+
+def install(kubernetes: Cluster, namespace: str, *arguments: str | Path, values: Manifest | None = None) -> None:
+    kubernetes.helm(
+        *("upgrade", "--install", "rel", CHART, "-n", namespace, "--wait", f"--timeout={SECONDS}", "--values", "-", *arguments),
+        given=yaml.safe_dump(values or {}),
+    )
+
+
+def ready(kubernetes: Cluster, namespace: str, selector: str = "") -> list[Manifest]:
+    found = kubernetes.get("pods", namespace, selector)
+    states = [{each["type"]: each["status"] for each in pod["status"].get("conditions", [])} for pod in found]
+    return found if all(state.get("Ready") == "True" for state in states) else []
+
+
+@pytest.mark.parametrize("values", CASES, ids=lambda path: path.stem.removesuffix("-values"))
+def test_api_server_takes_every_case(kubernetes: Cluster, values: Path) -> None:
+    rendered = kubernetes.helm("template", "rel", CHART, "--values", values)
+
+    kubernetes.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", "-", given=rendered)
+
+
+def test_agents_run_beside_their_brokers_under_pod_security(kubernetes: Cluster, namespace: str) -> None:
+    brokers(kubernetes, namespace)
+
+    install(kubernetes, namespace, "--values", STRIMZI)
+
+    agents = {pod["metadata"]["labels"]["segtail/broker"]: pod["spec"]["nodeName"] for pod in ready(kubernetes, namespace, AGENTS)}
+    assert agents == dict(zip(BROKERS, NODES, strict=True))
+    (job,) = ready(kubernetes, namespace, "app.kubernetes.io/component=job")
+    assert job["metadata"]["name"] == "rel-segtail-job-0"
+
+
+def test_an_upgrade_replaces_pods_and_an_uninstall_leaves_the_checkpoint(kubernetes: Cluster, namespace: str) -> None:
+    brokers(kubernetes, namespace)
+    install(kubernetes, namespace, "--values", STRIMZI)
+    before = {pod["metadata"]["uid"] for pod in ready(kubernetes, namespace, "app.kubernetes.io/instance=rel")}
+    (checkpoint,) = kubernetes.get("pvc", namespace, "app.kubernetes.io/component=job")
+
+    install(kubernetes, namespace, "--values", STRIMZI, values={"config": {"beat": "10s"}})
+
+    def replaced() -> set[str]:
+        now = {pod["metadata"]["uid"] for pod in ready(kubernetes, namespace, "app.kubernetes.io/instance=rel")}
+        return now if len(now) == len(before) and not now & before else set()
+
+    until("every pod is a new one", replaced)
+
+    kubernetes.helm("uninstall", "rel", "-n", namespace, "--wait", f"--timeout={SECONDS}")
+
+    until("the pods are gone", lambda: not kubernetes.get("pods", namespace, "app.kubernetes.io/instance=rel"))
+    kinds = "deploy,ds,sts,svc,cm,sa,role,rolebinding,netpol,pdb,podmonitor,prometheusrule,certificate,issuer"
+    assert kubernetes.get(kinds, namespace, "app.kubernetes.io/instance=rel") == []
+    (left,) = kubernetes.get("pvc", namespace, "app.kubernetes.io/component=job")
+    assert left["metadata"]["uid"] == checkpoint["metadata"]["uid"]
+
+    install(kubernetes, namespace, "--values", STRIMZI)
+
+    (taken_up,) = kubernetes.get("pvc", namespace, "app.kubernetes.io/component=job")
+    assert taken_up["metadata"]["uid"] == checkpoint["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("namespace", ["privileged"], indirect=True)
+def test_a_daemon_set_runs_on_every_node_where_host_paths_are_allowed(kubernetes: Cluster, namespace: str) -> None:
+    install(kubernetes, namespace)
+
+    assert sorted(pod["spec"]["nodeName"] for pod in ready(kubernetes, namespace, AGENTS)) == sorted(NODES)
+    done = kubernetes.run(
+        "kubectl", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite", "--dry-run=server"
+    )
+    # what restricted would say of the pods that run here: of the agents' host paths, and of nothing else
+    (complaint,) = [line for line in done.stderr.splitlines() if line.startswith("Warning: rel-")]
+    assert complaint.startswith("Warning: rel-segtail-agent-")
+    assert complaint.endswith(": hostPath volumes, restricted volume types")
+
+
+def test_pod_security_refuses_host_paths_and_says_so(kubernetes: Cluster, namespace: str) -> None:
+    kubernetes.helm("upgrade", "--install", "rel", CHART, "-n", namespace)
+
+    def refusals() -> list[str]:
+        events = kubernetes.get("events", namespace)
+        return [
+            event["message"] for event in events if event["reason"] == "FailedCreate" and event["involvedObject"]["kind"] == "DaemonSet"
+        ]
+
+    assert 'violates PodSecurity "restricted:latest": hostPath volumes' in until("the agents are refused", refusals)[0]
+    assert kubernetes.get("pods", namespace, AGENTS) == []
+
+
+def test_the_job_may_manage_its_executors_and_nothing_else(kubernetes: Cluster, namespace: str) -> None:
+    install(kubernetes, namespace, values=EXECUTORS)
+
+    def may(account: str, verb: str, what: str, where: str) -> bool:
+        who = f"--as=system:serviceaccount:{namespace}:{account}"
+        return kubernetes.run("kubectl", "auth", "can-i", verb, what, "-n", where, who).stdout.strip() == "yes"
+
+    wanted = {("pods", verb) for verb in ("create", "get", "list", "watch", "delete", "deletecollection")}
+    wanted |= {("configmaps", verb) for verb in ("create", "delete")}
+    assert {(what, verb) for what, verb in wanted if not may("rel-segtail-job", verb, what, namespace)} == set()
+    refused = {
+        ("secrets", "get"),
+        ("secrets", "list"),
+        ("pods/exec", "create"),
+        ("pods/log", "get"),
+        ("roles", "create"),
+        ("nodes", "list"),
+    }
+    assert {(what, verb) for what, verb in refused if may("rel-segtail-job", verb, what, namespace)} == set()
+    assert {(what, verb) for what, verb in wanted if may("rel-segtail-job", verb, what, "default")} == set()
+    assert {(what, verb) for what, verb in wanted | refused if may("rel-segtail", verb, what, namespace)} == set()
+
+
+def test_spark_makes_its_executors_with_these_rights_and_removes_them(
+    kubernetes: Cluster, namespace: str, tmp_path: Path, java_home: Path
+) -> None:
+    """Spark's own scheduler, as the job's account, under Pod Security: its executors are accepted, belong to the job's pod, go with it."""
+    install(kubernetes, namespace, values=EXECUTORS)
+
+    with driver(kubernetes, namespace, tmp_path) as spark:
+        executors = until("two executors run", lambda: two(ready(kubernetes, namespace, EXECUTOR)))
+        (job,) = kubernetes.get("pods", namespace, "app.kubernetes.io/component=job")
+        for pod in executors:
+            (container,) = pod["spec"]["containers"]
+            assert container["image"] == job["spec"]["containers"][0]["image"]
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            assert pod["spec"]["serviceAccountName"] == "rel-segtail"
+            assert [owner["uid"] for owner in pod["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
+            assert {"/tmp", "/etc/segtail/tls", "/var/lib/segtail"} <= {mount["mountPath"] for mount in container["volumeMounts"]}
+
+    assert "orbidden" not in spark.log.read_text()
+    until("the executors are gone", lambda: not kubernetes.get("pods", namespace, EXECUTOR))
+    assert [each["metadata"]["name"] for each in kubernetes.get("configmap", namespace) if "spark-exec" in each["metadata"]["name"]] == []
+
+
+def test_the_image_is_an_executor_of_that_spark(kubernetes: Cluster, namespace: str, tmp_path: Path, java_home: Path) -> None:
+    """The container of an executor's pod, with its command and variables: it finds the driver and works for it."""
+    require_image()
+    install(kubernetes, namespace, values=EXECUTORS)
+
+    with driver(kubernetes, namespace, tmp_path) as spark:
+        first, _ = until("two executors run", lambda: two(ready(kubernetes, namespace, EXECUTOR)))
+        with container(kubernetes, first, tmp_path):
+            assert spark.sum_of_squares(1000) == sum(number * number for number in range(1000))
+
+
+def two(pods: list[Manifest]) -> list[Manifest]:
+    return pods if len(pods) == 2 else []

@@ -1,0 +1,244 @@
+"""The chart as a whole: what the tools of the trade say of it, and that what was copied into it is current."""
+
+import difflib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.helm.charts import CASES, CHART, RELEASE, ROOT, Manifest, named, pods, render, run, settings, template
+from tests.helm.schemas import locations
+from tests.tools import require_tool
+
+EVERY_CASE = pytest.mark.parametrize("values", CASES, ids=lambda path: path.stem.removesuffix("-values"))
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    require_tool("kubeconform")
+    return locations(tmp_path_factory.mktemp("schemas"))
+
+
+def conform(schemas: list[str], manifests: str) -> subprocess.CompletedProcess[str]:
+    return run("kubeconform", "-strict", "-summary", *schemas, "-", given=manifests)
+
+
+@EVERY_CASE
+def test_helm_lints_it(values: Path) -> None:
+    done = run("helm", "lint", "--strict", CHART, "--values", values)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@EVERY_CASE
+def test_everything_it_makes_is_what_the_api_knows(values: Path, schemas: list[str]) -> None:
+    done = conform(schemas, template({}, values).stdout)
+
+    assert done.returncode == 0, done.stdout
+    assert "Skipped: 0" in done.stdout
+
+
+@EVERY_CASE
+def test_the_executors_pods_too(values: Path, schemas: list[str]) -> None:
+    for manifest in render({}, values):
+        executor = manifest.get("data", {}).get("executor.yaml")
+        if executor:
+            # metadata.name is Spark's to give
+            done = conform(schemas, executor)
+            assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("DaemonSet", ("spec", "template", "spec")),
+        ("PodMonitor", ("spec",)),
+        ("Certificate", ("spec", "issuerRef")),
+        ("NetworkPolicy", ("spec",)),
+    ],
+)
+def test_a_slip_would_be_noticed(kind: str, path: tuple[str, ...], schemas: list[str]) -> None:
+    manifests = render({}, CHART / "ci" / "executors-values.yaml")
+    place = next(each for each in manifests if each["kind"] == kind)
+    for key in path:
+        place = place[key]
+    place["slip"] = "of the pen"
+
+    assert conform(schemas, yaml.safe_dump_all(manifests)).returncode == 1
+
+
+def test_its_unit_tests_pass() -> None:
+    done = run("helm-unittest", CHART)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_what_is_copied_into_it_is_current(tmp_path: Path) -> None:
+    require_tool("helm-docs")
+    fresh = tmp_path / "chart"
+    subprocess.run([sys.executable, ROOT / "helm" / "generate.py", fresh], check=True, cwd=ROOT)
+    for name in ("values.schema.json", "Chart.yaml", "README.md"):
+        ours, new = (CHART / name).read_text(), (fresh / name).read_text()
+        assert ours == new, "make chart\n" + "".join(difflib.unified_diff(ours.splitlines(True), new.splitlines(True), name, name))
+    assert contents(CHART / "files") == contents(fresh / "files"), "make chart"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_value_is_explained_and_has_a_rule() -> None:
+    """helm-docs tells of those without a comment; the schema must know each, down to where users write what they like."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    schema = yaml.safe_load((ROOT / "helm" / "values.schema.yaml").read_text())
+
+    assert unknown(values, schema, schema) == []
+    table = (CHART / "README.md").read_text()
+    assert [line for line in table.splitlines() if line.startswith("| ") and line.endswith("|  |")] == []
+
+
+def unknown(values: Manifest, schema: Manifest, root: Manifest, at: str = "") -> list[str]:
+    if "$ref" in schema:
+        schema = root["definitions"][schema["$ref"].rpartition("/")[2]]
+    if "properties" not in schema:
+        return []
+    found = [] if schema["additionalProperties"] is False else [f"{at} takes anything"]
+    for key, value in values.items():
+        if key not in schema["properties"]:
+            found.append(f"{at}.{key}")
+        elif isinstance(value, dict):
+            found += unknown(value, schema["properties"][key], root, f"{at}.{key}")
+    return found
+
+
+def test_nothing_depends_on_what_the_cluster_happens_to_have() -> None:
+    """The same values give the same manifests, with or without a cluster at hand."""
+    for path in (CHART / "templates").iterdir():
+        assert "Capabilities" not in path.read_text(), path
+        assert "lookup " not in path.read_text(), path
+
+
+@EVERY_CASE
+def test_every_container_is_unprivileged_and_cannot_write_its_image(values: Path) -> None:
+    for component, pod in pods(render({}, values)):
+        assert pod["securityContext"]["runAsNonRoot"], component
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, component
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }, component
+
+
+@EVERY_CASE
+def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
+    for component, pod in pods(render({}, values)):
+        if component == "agent":
+            (container,) = pod["containers"]
+            kafka = [mount for mount in container["volumeMounts"] if mount["name"].startswith("kafka-")]
+            assert kafka
+            assert all(mount["readOnly"] for mount in kafka)
+            for volume in pod["volumes"]:
+                # so that kubelet gives nothing of Kafka's to the pod's group either
+                assert volume.get("persistentVolumeClaim", {"readOnly": True})["readOnly"]
+
+
+def test_agents_and_job_find_what_the_chart_gives_them() -> None:
+    manifests = render({"token": {"secretName": "secret"}})
+
+    told = settings(manifests, "job")
+    assert told["agents"] == [f"dns:///{RELEASE}-segtail-agents.kafka.svc:8815"]
+    (agent,) = [pod for component, pod in pods(manifests) if component == "agent"]
+    (job,) = [pod for component, pod in pods(manifests) if component == "job"]
+    options = dict(argument.split("=", 1) for argument in agent["containers"][0]["args"][1:])
+    for pod, files in (
+        (agent, [options["--tls-cert"], options["--tls-key"], options["--tls-client-ca"], options["--token-file"], options["--config"]]),
+        (job, [told["agent_ca"], told["agent_cert"], told["agent_key"], told["agent_token_file"]]),
+    ):
+        mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        assert {str(Path(file).parent) for file in files} <= mounts
+
+
+@pytest.mark.parametrize("component", ["agent", "job"])
+def test_changed_options_start_pods_anew_and_unchanged_ones_do_not(component: str) -> None:
+    def checksum(values: Manifest) -> str:
+        (found,) = [
+            each["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+            for each in render(values)
+            if each["metadata"]["name"] == f"{RELEASE}-segtail-{component}" and "template" in each.get("spec", {})
+        ]
+        return str(found)
+
+    assert checksum({}) == checksum({"monitoring": {"monitor": "PodMonitor"}}) != checksum({"config": {"beat": "10s"}})
+
+
+def test_executors_find_certificates_and_state_where_the_driver_does() -> None:
+    manifests = render({}, CHART / "ci" / "shared-volume-values.yaml")
+    (job,) = [pod for component, pod in pods(manifests) if component == "job"]
+    (executor,) = [pod for component, pod in pods(manifests) if component == "executor"]
+    places = [{mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]} for pod in (job, executor)]
+    claims = [{each["name"]: each.get("persistentVolumeClaim") or each.get("secret") for each in pod["volumes"]} for pod in (job, executor)]
+
+    for path in ("/etc/segtail/tls", "/var/lib/segtail"):
+        assert claims[0][places[0][path]] == claims[1][places[1][path]] is not None
+    assert settings(manifests, "job")["spark_checkpoint"].startswith("file:///var/lib/segtail/")
+
+
+def test_the_driver_is_called_by_the_name_of_its_pod() -> None:
+    manifests = render({}, CHART / "ci" / "executors-values.yaml")
+    spark = settings(manifests, "job")["spark"]
+    stateful = named(manifests, "StatefulSet", f"{RELEASE}-segtail-job")
+    pod = f"{RELEASE}-segtail-job-0"
+
+    assert spark["spark.kubernetes.driver.pod.name"] == pod
+    assert spark["spark.driver.host"] == f"{pod}.{stateful['spec']['serviceName']}.kafka.svc"
+    assert named(manifests, "Service", stateful["spec"]["serviceName"])["spec"]["clusterIP"] == "None"
+
+
+def test_selectors_meet_the_pods_that_they_mean() -> None:
+    """Of every Service, monitor, policy and budget: it selects the pods of one component, and no others."""
+    manifests = render({}, CHART / "ci" / "executors-values.yaml")
+    labels = [each["spec"]["template"]["metadata"]["labels"] for each in manifests if each["kind"] in ("DaemonSet", "StatefulSet")]
+    labels.append(yaml.safe_load(named(manifests, "ConfigMap", f"{RELEASE}-segtail-job")["data"]["executor.yaml"])["metadata"]["labels"])
+    for each in manifests:
+        if each["kind"] in ("Service", "PodMonitor", "NetworkPolicy", "PodDisruptionBudget"):
+            selector = each["spec"].get("podSelector") or each["spec"]["selector"]
+            selector = selector.get("matchLabels", selector)
+            assert len([pod for pod in labels if selector.items() <= pod.items()]) == 1, each["metadata"]["name"]
+
+
+def test_the_longest_names_still_fit() -> None:
+    """63 characters for what becomes a label or a host name, of which pods' own endings take some."""
+    long = "a-name-of-forty-characters-and-then-some-more-of-them-still"
+    broker = {"pod": "my-cluster-with-a-rather-long-name-broker-100", "claims": [{"name": "data"}]}
+    values = {"fullnameOverride": long, "agents": {"mode": "volumes", "volumes": {"brokers": [broker]}}}
+
+    for manifest in render(values):
+        room = {"StatefulSet": 52, "DaemonSet": 52}.get(manifest["kind"], 63)
+        assert len(manifest["metadata"]["name"]) <= room, manifest["metadata"]["name"]
+
+
+def test_two_brokers_of_long_names_get_two_agents() -> None:
+    brokers = [{"pod": f"my-cluster-with-a-rather-long-name-broker-{number}", "claims": [{"name": f"data-{number}"}]} for number in (1, 2)]
+    values = {
+        "fullnameOverride": "a-name-of-forty-characters-and-then-some",
+        "agents": {"mode": "volumes", "volumes": {"brokers": brokers}},
+    }
+
+    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] == "StatefulSet"]
+
+    assert len(set(names)) == len(names) == 3
+
+
+def test_the_chart_can_be_packed(tmp_path: Path) -> None:
+    done = run("helm", "package", CHART, "--destination", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.iterdir()
+    shutil.unpack_archive(archive, tmp_path / "unpacked", "gztar")
+
+    assert contents(tmp_path / "unpacked" / "segtail" / "templates") == contents(CHART / "templates")
+    assert not (tmp_path / "unpacked" / "segtail" / "ci").exists()

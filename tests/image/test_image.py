@@ -1,0 +1,102 @@
+"""The container image: what it runs, and as whom."""
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import streaming
+from tests.builders import batch, log_dir, partition
+from tests.image.containers import IMAGE, command, podman, require_image, run
+from tests.processes import until
+
+pytestmark = [pytest.mark.image, pytest.mark.xdist_group("image"), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def image() -> None:
+    require_image()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> list[str]:
+    """What mounts a log dir with one partition, read-only."""
+    made = log_dir(tmp_path)
+    partition(made, "orders").append(batch(3))
+    return [f"--volume={made.path}:/kafka:ro"]
+
+
+def test_it_is_the_program_of_this_checkout() -> None:
+    done = run("--version")
+
+    assert done.returncode == 0, done.stderr
+    assert streaming.__version__ in done.stdout
+
+
+def test_it_runs_as_nobody_in_particular_and_writes_nowhere_but_where_it_may() -> None:
+    script = "id -u; id -g; for place in / /etc /opt/segtail /usr/bin /var; do touch $place/x 2>&1 && echo wrote $place; done; touch /tmp/x"
+    done = run("-c", script, options=["--entrypoint=/bin/sh"])
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == ["10001", "10001"]
+    assert "wrote" not in done.stdout
+
+
+def test_it_names_its_user_by_number() -> None:
+    (told,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
+
+    assert told["Config"]["User"] == "10001:10001"
+
+
+def test_it_holds_no_tools_to_install_more() -> None:
+    done = run("-c", "ls /opt/segtail/bin/pip /src /wheel /opt/build", options=["--entrypoint=/bin/sh"])
+
+    assert done.stdout == ""
+
+
+def test_the_agent_reads_a_disk_and_ends_when_it_is_told_to(disk: list[str], tmp_path: Path) -> None:
+    arguments = ("agent", "--log-dirs", "/kafka", "--journal", "/var/lib/segtail/journal", "--name", "n1")
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        agent = subprocess.Popen(command(*arguments, options=[*disk, f"--cidfile={tmp_path / 'id'}"]), stderr=file)
+    try:
+        until("it listens", lambda: "agent listens" in said.read_text())
+        stopped = subprocess.run(podman("kill", "--signal=TERM", (tmp_path / "id").read_text()), capture_output=True, text=True)
+        assert stopped.returncode == 0, stopped.stderr
+        assert agent.wait(60) == 0, said.read_text()
+    finally:
+        if agent.poll() is None:
+            subprocess.run(podman("kill", (tmp_path / "id").read_text()), capture_output=True)
+            agent.send_signal(signal.SIGKILL)
+            agent.wait()
+
+
+def test_the_job_counts_what_is_on_the_disk(disk: list[str]) -> None:
+    done = run("run", "--log-dirs", "/kafka", "--checkpoint", "/var/lib/segtail/checkpoint", "--from", "earliest", "--once", options=disk)
+
+    assert done.returncode == 0, done.stderr
+    counted = re.findall(r'^segtail_partition_appended_records_total\{[^}]*topic="orders"[^}]*\} (\d+)', done.stdout, re.MULTILINE)
+    assert [int(number) for number in counted] == [3], done.stdout
+
+
+def test_an_executor_starts_and_looks_for_its_driver() -> None:
+    environment = {
+        "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@127.0.0.1:9",
+        "SPARK_EXECUTOR_ID": "1",
+        "SPARK_EXECUTOR_CORES": "1",
+        "SPARK_EXECUTOR_MEMORY": "256m",
+        "SPARK_APPLICATION_ID": "spark-test",
+        "SPARK_EXECUTOR_POD_IP": "127.0.0.1",
+        "SPARK_EXECUTOR_POD_NAME": "pod",
+        "SPARK_RESOURCE_PROFILE_ID": "0",
+        "SPARK_JAVA_OPT_0": "-Dspark.network.timeout=5s",
+        "SPARK_JAVA_OPT_1": "-Dtold=two words",
+    }
+    done = run("executor", options=[f"--env={name}={value}" for name, value in environment.items()])
+
+    assert done.returncode != 0
+    assert "KubernetesExecutorBackend" in done.stderr + done.stdout
+    assert re.search(r"127\.0\.0\.1:9\b", done.stderr + done.stdout), done.stderr
