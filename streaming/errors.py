@@ -56,4 +56,13 @@ class JournalBusyError(JournalError):
 
 
 class AgentError(SegtailError):
-    """An agent could not be reached or refused to answer."""
+    """An agent could not be reached or refused to answer.
+
+    Args:
+        what: what happened, in words, with the agent's address.
+        reason: one word for it, for metrics: see `streaming.agent.trouble`.
+    """
+
+    def __init__(self, what: str, reason: str = "failed") -> None:
+        super().__init__(what)
+        self.reason = reason

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from streaming import units
+from streaming import targets, units
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,22 @@ def _paths(value: object) -> object:
     return tuple(_path(part.strip()) if isinstance(part, str) else part for part in parts)
 
 
+def _targets(value: object) -> object:
+    """Takes a YAML list or text with commas."""
+    parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return value
+    return tuple(targets.Target.parse(part.strip()) if isinstance(part, str) else part for part in parts)
+
+
+def _show_targets(given: tuple[targets.Target, ...]) -> list[str]:
+    return [str(target) for target in given]
+
+
+def _optional(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 def _show_paths(paths: tuple[Path, ...]) -> list[str]:
     return [str(path) for path in paths]
 
@@ -85,6 +101,16 @@ Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
 Directory = Annotated[Path, text(_path), Form("a directory", str)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("directories between commas, or a list of them", _show_paths)]
 Listen = Annotated[units.Address, text(units.Address.parse), Form("HOST:PORT", str)]
+OptionalFile = Annotated[Path | None, text(_path), Form("a file", _optional)]
+OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form("HOST:PORT", _optional)]
+Agents = Annotated[
+    tuple[targets.Target, ...], BeforeValidator(_targets), Form(f"{targets.FORM}, between commas or as a list", _show_targets)
+]
+Folder = Annotated[
+    str,
+    StringConstraints(pattern=r"^$|^[A-Za-z][A-Za-z0-9+.-]*://?.+"),
+    Form("an address such as hdfs://host/folder, s3a://bucket/folder or file:///folder", str),
+]
 SparkMaster = Annotated[str, StringConstraints(min_length=1), Form("a Spark master such as local[2], yarn or spark://HOST:PORT", str)]
 SparkName = Annotated[str, StringConstraints(pattern=r"^spark\.")]
 SparkOptions = Annotated[

@@ -10,14 +10,18 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from streaming.forms import (
+    Agents,
     Count,
     Directories,
     Directory,
     Duration,
     Factor,
     Flag,
+    Folder,
     Form,
     Listen,
+    OptionalFile,
+    OptionalListen,
     PositiveCount,
     PositiveDuration,
     Ratio,
@@ -168,6 +172,41 @@ class Settings(BaseModel):
     log_format: Annotated[LogFormat, text(LogFormat), one_of(LogFormat)] = Field(
         default=LogFormat.TEXT, description="Log messages as key=value text, or json for one object a line."
     )
+    agents: Agents = Field(
+        default=(),
+        description="Agents elsewhere, instead of log_dirs: grpc+tls://HOST:PORT, grpc://HOST:PORT (loopback, or where something else "
+        "encrypts), or dns:///NAME:PORT for all addresses behind a name, with TLS where agent_ca is given.",
+    )
+    agent_ca: OptionalFile = Field(
+        default=None, description="The certificates (PEM) that sign the agents'; the machine's own bundle for public ones."
+    )
+    agent_cert: OptionalFile = Field(default=None, description="The certificate (PEM) that the job shows to agents which ask for one.")
+    agent_key: OptionalFile = Field(default=None, description="The private key (PEM) of agent_cert.")
+    agent_token_file: OptionalFile = Field(
+        default=None, description="A file with the token that the job shows to agents; executors read it under the same path."
+    )
+    spark_checkpoint: Folder = Field(
+        default="",
+        description="Where Spark keeps offsets and state, on any Hadoop file system: needed where executors run on other machines. "
+        "Without it they lie in the checkpoint.",
+    )
+    web_config: OptionalFile = Field(
+        default=None,
+        description="TLS and passwords for what is served over HTTP: a web config file as Prometheus' own exporters take it.",
+    )
+    tls_cert: OptionalFile = Field(default=None, description="The certificate (PEM) of an agent, with those that lead to its CA.")
+    tls_key: OptionalFile = Field(default=None, description="The private key (PEM) of tls_cert.")
+    tls_client_ca: OptionalFile = Field(
+        default=None, description="An agent talks only to jobs whose certificate is signed by one of these (PEM)."
+    )
+    token_file: OptionalFile = Field(
+        default=None, description="An agent talks only to jobs that show one of the tokens in this file, one a line."
+    )
+    metrics_listen: OptionalListen = Field(
+        default=None, description="Where an agent serves its own /metrics, /-/healthy and /-/ready; nowhere if it is not given."
+    )
+    read_rate: Size = Field(default=256 << 20, description="Most bytes that an agent reads in a second while it works through a backlog.")
+    redact_ids: Flag = Field(default=False, description="Agents hand on a hash of each transactional id instead of the id itself.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,21 @@
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
 from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
-from streaming.errors import AgentError
+from streaming.agent.tokens import header_of, read_tokens
+from streaming.agent.trouble import Reason, explain
+from streaming.certificates import Pair, read_ca, read_pair
+from streaming.errors import AgentError, UsageError
+from streaming.fresh import Fresh
+from streaming.targets import Scheme, Target, is_loopback
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +36,63 @@ _WRONG = (flight.FlightError, pa.ArrowException, OSError)
 _Answer = TypeVar("_Answer", bound=Message)
 
 
-class AgentClient:
-    """A connection to the agent at ``address`` (host:port). Safe to use from several threads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFiles:
+    """Where the certificates of the agents' CA, the job's own certificate with its key, and its token lie."""
 
-    def __init__(self, address: str) -> None:
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    token_file: Path | None = None
+
+
+NO_FILES = ClientFiles()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What stands in these files now."""
+
+    ca: bytes | None
+    pair: Pair | None
+    token: bytes | None
+
+    def __repr__(self) -> str:
+        return "Credentials()"  # no secret in a traceback
+
+
+@cache
+def credentials(files: ClientFiles) -> Fresh[Credentials]:
+    """The credentials of this process, read again when a file changes.
+
+    Raises:
+        UsageError: a file cannot be used.
+    """
+    if (files.cert is None) != (files.key is None):
+        raise UsageError("--agent-cert and --agent-key belong together: name both")
+    found = Fresh(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
+    found.get()
+    return found
+
+
+def _read_credentials(files: ClientFiles) -> Credentials:
+    return Credentials(
+        None if files.ca is None else read_ca(files.ca, "--agent-ca"),
+        None if files.cert is None or files.key is None else read_pair(files.cert, files.key, "--agent-cert, --agent-key"),
+        None if files.token_file is None else read_tokens(files.token_file, "--agent-token-file")[0],
+    )
+
+
+class AgentClient:
+    """A connection to the agent at ``address`` (host:port, or as `streaming.targets` has it). Safe to use from several threads."""
+
+    def __init__(self, address: str, files: ClientFiles = NO_FILES) -> None:
         """Name the agent; the connection is made by the first call."""
         self.address = address
+        self._files = files
         self._lock = threading.Lock()
         self._connection: flight.FlightClient | None = None
+        self._shown: Credentials | None = None  # those of the connection
 
     def status(self) -> Status:
         """What the agent is and how far it has come."""
@@ -56,7 +113,7 @@ class AgentClient:
     def read(self, asked: Range) -> pa.Table:
         """All rows of a range (`streaming.rows.EVENTS`), and tell the agent that they arrived."""
         try:
-            table = self._open().do_get(flight.Ticket(b"events " + asked.encode()), _options(STREAM_SECONDS)).read_all()
+            table = self._open().do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
         except _WRONG as error:
             raise self._failed(error) from error
         try:
@@ -73,7 +130,7 @@ class AgentClient:
     def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
         """The record batches of a segment, scanned now (`streaming.rows.BATCHES`)."""
         try:
-            for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), _options(SCAN_SECONDS)):
+            for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
                 yield chunk.data
         except _WRONG as error:
             raise self._failed(error) from error
@@ -83,20 +140,54 @@ class AgentClient:
 
     def _call(self, action: str, body: bytes, seconds: float) -> bytes:
         try:
-            (result,) = self._open().do_action(flight.Action(action, body), _options(seconds))
+            (result,) = self._open().do_action(flight.Action(action, body), self._options(seconds))
         except (*_WRONG, ValueError) as error:
             raise self._failed(error) from error
         return bytes(result.body.to_pybytes())
 
     def _open(self) -> flight.FlightClient:
+        shown = self._credentials()
         with self._lock:
+            if self._connection is not None and self._shown is not shown:  # files have changed: what they say counts from now on
+                self._connection.close()
+                self._connection = None
             if self._connection is None:
-                self._connection = flight.connect(f"grpc://{self.address}")
+                self._connection = self._connect(shown)
+                self._shown = shown
             return self._connection
 
+    def _connect(self, shown: Credentials) -> flight.FlightClient:
+        try:
+            target = Target.parse(self.address)
+        except ValueError as error:
+            raise self._error(f"no such address, write {error}", Reason.FAILED) from error
+        if target.scheme is Scheme.PLAIN:
+            if shown.token is not None and not is_loopback(target.address.host):
+                raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
+            return flight.connect(f"grpc://{target.address}")
+        if shown.ca is None:
+            raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
+        pair = {} if shown.pair is None else {"cert_chain": shown.pair.cert, "private_key": shown.pair.key}
+        name = {"override_hostname": target.name} if target.name else {}
+        return flight.connect(f"grpc+tls://{target.address}", tls_root_certs=shown.ca, **pair, **name)
+
+    def _credentials(self) -> Credentials:
+        try:
+            return credentials(self._files).get()
+        except UsageError as error:
+            raise self._error(str(error), Reason.FAILED) from error
+
+    def _options(self, seconds: float) -> flight.FlightCallOptions:
+        token = self._credentials().token
+        return flight.FlightCallOptions(timeout=seconds, headers=[] if token is None else [header_of(token)])
+
     def _failed(self, error: Exception) -> AgentError:
-        text = str(error).partition(" Detail:")[0].partition(". gRPC client debug context")[0]
-        return AgentError(f"agent at {self.address}: {text}")
+        reason, meaning = explain(error)
+        log.debug("a call failed", extra={"address": self.address, "error": str(error)})
+        return self._error(meaning, reason)
+
+    def _error(self, what: str, reason: Reason) -> AgentError:
+        return AgentError(f"agent at {self.address}: {what}", reason)
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
@@ -104,7 +195,3 @@ class AgentClient:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
-
-
-def _options(seconds: float) -> flight.FlightCallOptions:
-    return flight.FlightCallOptions(timeout=seconds)

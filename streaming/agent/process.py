@@ -7,46 +7,58 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
+import streaming
 from streaming.agent.cluster import ClusterView
 from streaming.agent.descriptors import raise_limit
-from streaming.agent.server import AgentServer
+from streaming.agent.health import HealthServer, Pulse
+from streaming.agent.listening import Listening
+from streaming.agent.numbers import Numbers
+from streaming.agent.pace import Pace
+from streaming.agent.permissions import Rights
+from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs, refuse_inside
-from streaming.errors import JournalBusyError, UsageError
+from streaming.errors import JournalBusyError
 from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
 from streaming.watcher.structure import Structure
-from streaming.watcher.watcher import LOOK_MS, Watcher
+from streaming.watcher.watcher import LOOK_MS, TURN_BYTES, Watcher
 
 log = logging.getLogger(__name__)
 
 TRIM_EVERY_MS = 10_000
 
-BACKLOG_PAUSE_SECONDS = 0.5
-"""A backlog is read at most half of the time, so that the broker's disk is not kept busy by it; no pause is longer than this."""
+RIGHTS_EVERY_SECONDS = 600.0
+"""How often the rights to read are looked at: a broker may have been given another umask."""
 
 JOURNAL_WAIT_SECONDS = 10.0
 """How long a child waits for a journal that is held: the agent of a job that was killed ends when it notices."""
 
 _JOURNAL_POLL_SECONDS = 0.1
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What an agent is told. ``child``: print the address on standard output once it listens, and end when standard input does."""
+    """What an agent is told.
+
+    ``child``: print the address on standard output once it listens, and end when standard input does; ``read_rate``: bytes a second of a
+    backlog; ``metrics_listen``: where its own metrics are served, None for nowhere, as ``web_config`` has it.
+    """
 
     name: str
     log_dirs: tuple[Path, ...]
     journal: Path
     listen: Address
+    files: ServerFiles
+    metrics_listen: Address | None
+    web_config: Path | None
     beat_ms: int
+    read_rate: int
     bounds: Bounds
     child: bool
 
@@ -60,52 +72,108 @@ def serve(options: AgentOptions) -> None:
     """Run an agent until it is told to stop.
 
     Raises:
-        UsageError: the log dirs or the address cannot be used.
+        UsageError: the log dirs, an address, or a file of certificates, tokens or passwords cannot be used.
         JournalError: the journal cannot be used.
     """
-    if options.listen.host not in _LOOPBACK:
-        raise UsageError(f"--listen {options.listen}: an agent without TLS serves loopback addresses only, such as 127.0.0.1:8815")
+    began = time.monotonic()
+    security = open_security(options.files, options.listen)
     log_dirs = open_log_dirs(options.log_dirs)
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
     stop, wake = threading.Event(), threading.Event()
     _end_at(stop, wake, child=options.child)
-    journal = _open_journal(options.journal, log_dirs[0].cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
-    if journal is None:
-        return
-    consumers, cluster = Consumers(journal, now_ms), ClusterView(log_dirs)
-    watcher = Watcher(log_dirs, journal, cluster, now_ms, beat_ms=options.beat_ms, attached=consumers.any())
-    structure = Structure(log_dirs, wake.set)
-    server = _listen(Service(options.name, journal, consumers, watcher, cluster, wake), options.listen)
-    structure.start()
-    address = str(Address(options.listen.host, server.port))
-    log.info("agent listens", extra={"address": address, "journal": journal.id, "agent": options.name})
-    try:
+    with ExitStack() as resources:
+        numbers, pulse = Numbers(), Pulse()
+        if options.metrics_listen is not None:
+            health = HealthServer(options.metrics_listen, options.web_config, numbers, pulse)
+            resources.callback(health.close)
+            log.info("agent tells of itself", extra={"url": health.url})
+        journal = _open_journal(options.journal, log_dirs[0].cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
+        if journal is None:
+            return
+        resources.callback(journal.close)
+        consumers, cluster = Consumers(journal, now_ms), ClusterView(log_dirs)
+        watcher = Watcher(log_dirs, journal, cluster, now_ms, beat_ms=options.beat_ms, attached=consumers.any())
+        resources.callback(watcher.close)
+        structure = Structure(log_dirs, wake.set)
+        rights = Rights(log_dirs)
+        service = Service(options.name, journal, consumers, watcher, cluster, wake)
+        _tell_numbers(numbers, service, security, rights)
+        listening = Listening(service, options.listen, security, numbers)
+        resources.callback(listening.close)
+        structure.start()
+        resources.callback(structure.stop)
+        threading.Thread(target=_look_at_rights, args=(rights, stop), daemon=True, name="rights").start()
+        log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
-            _tell_parent(address)
-        _watch(watcher, structure, consumers, options.bounds, stop, wake)
-    finally:
-        server.shutdown()
-        structure.stop()
-        watcher.close()
-        journal.close()
+            _tell_parent(str(listening.address))
+        _watch(watcher, structure, consumers, listening, pulse, options, stop, wake)
+        end = journal.end()
+        log.info(
+            "agent stops",
+            extra={"agent": options.name, "seq": end.seq, "published_bytes": end.total, "ran_seconds": round(time.monotonic() - began)},
+        )
 
 
 def _watch(
-    watcher: Watcher, structure: Structure, consumers: Consumers, bounds: Bounds, stop: threading.Event, wake: threading.Event
+    watcher: Watcher,
+    structure: Structure,
+    consumers: Consumers,
+    listening: Listening,
+    pulse: Pulse,
+    options: AgentOptions,
+    stop: threading.Event,
+    wake: threading.Event,
 ) -> None:
     next_trim = 0
+    pace = Pace(options.read_rate, TURN_BYTES)
+    published = watcher.journal.end().total
     while not stop.is_set():
-        begun = time.monotonic()
-        more = watcher.turn(structure.take())
+        began = time.monotonic()
+        budget = pace.budget(began)
+        more = watcher.turn(structure.take(), budget)
+        pulse.beat()
+        listening.refresh()
         if now_ms() >= next_trim:
-            consumers.trim(bounds)
+            consumers.trim(options.bounds)
             next_trim = now_ms() + TRIM_EVERY_MS
         if more:
-            stop.wait(min(time.monotonic() - begun, BACKLOG_PAUSE_SECONDS))
+            ended, before, published = time.monotonic(), published, watcher.journal.end().total
+            if budget:
+                pace.read(published - before, began, ended)
+            stop.wait(min(pace.rest(ended), LOOK_MS / 1000))
         else:
             wake.wait(LOOK_MS / 1000)
             wake.clear()
+
+
+def _look_at_rights(rights: Rights, stop: threading.Event) -> None:
+    if os.geteuid() == 0:
+        log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
+    while True:
+        rights.look()
+        if stop.wait(RIGHTS_EVERY_SECONDS):
+            return
+
+
+def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights) -> None:
+    """What the agent's own page says, besides what its parts count."""
+    journal, watcher, certificates = service.journal, service.watcher, security.certificates
+    numbers.tell(streaming.__version__, service.name, sorted({each.broker for each in watcher.log_dirs}))
+    numbers.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(watcher.tails()))
+    numbers.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: watcher.caught_up)
+    numbers.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)
+    numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
+    numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
+    numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
+    numbers.counter(
+        "segtail_agent_security_failures", "Changes of certificates or tokens that could not be used.", lambda: security.failures
+    )
+    numbers.gauge(
+        "segtail_agent_certificate_end_timestamp_seconds",
+        "When the agent's certificate ends.",
+        lambda: None if certificates is None else certificates.get().pair.ends_at,
+    )
 
 
 def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, seconds: float) -> Journal | None:
@@ -119,13 +187,6 @@ def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, secon
                 raise
             stop.wait(_JOURNAL_POLL_SECONDS)
     return None
-
-
-def _listen(service: Service, listen: Address) -> AgentServer:
-    try:
-        return AgentServer(service, listen)
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"cannot listen on {listen} ({error}): end what uses it, or name another address with --listen") from error
 
 
 def _end_at(stop: threading.Event, wake: threading.Event, *, child: bool) -> None:

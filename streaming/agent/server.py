@@ -1,6 +1,7 @@
 """The Flight server: messages and tickets in, answers and rows out."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -8,8 +9,11 @@ import pyarrow.flight as flight
 
 from streaming.agent.batches import list_logs, scan_segment
 from streaming.agent.messages import Committed, Hello, Log, Logs, PlanRequest, Range
+from streaming.agent.numbers import Numbers
+from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
 from streaming.errors import AgentError, SegtailError
+from streaming.fresh import Fresh
 from streaming.rows import BATCHES
 from streaming.units import Address
 
@@ -17,13 +21,36 @@ log = logging.getLogger(__name__)
 
 ROWS_A_BATCH = 65_536
 
+AT_ONCE = 4
+"""So many answers with rows are put together at once; others wait, so that many jobs take no more memory than a few."""
+
 
 class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves one agent on one address. ``port`` is the real one when 0 was asked for."""
+    """Serves one agent on one address. ``port`` is the real one when 0 was asked for.
 
-    def __init__(self, service: Service, listen: Address) -> None:
-        super().__init__(f"grpc://{listen.host}:{listen.port}")
+    Args:
+        certificates: for TLS; None for none.
+        tokens: those of which each call has to show one; None for none.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        listen: Address,
+        certificates: Certificates | None = None,
+        tokens: Fresh[tuple[bytes, ...]] | None = None,
+        numbers: Numbers | None = None,
+    ) -> None:
+        self._numbers = numbers = numbers or Numbers()
+        super().__init__(
+            f"grpc{'' if certificates is None else '+tls'}://{listen}",
+            tls_certificates=[] if certificates is None else [(certificates.pair.cert, certificates.pair.key)],
+            verify_client=certificates is not None and certificates.client_ca is not None,
+            root_certificates=None if certificates is None else certificates.client_ca,
+            middleware=None if tokens is None else {"token": TokenGate(tokens, numbers.refused.inc)},
+        )
         self._service = service
+        self._room = threading.BoundedSemaphore(AT_ONCE)
         self._actions: dict[str, Callable[[bytes], bytes]] = {
             "status": lambda _: service.status().encode(),
             "hello": lambda body: service.hello(Hello.decode(body)).encode(),
@@ -38,12 +65,19 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         del context
         answer = self._actions.get(action.type)
         if answer is None:
+            self._count("unknown", "failed")
             raise flight.FlightServerError(f"segtail: this agent knows no action {action.type!r}: are job and agent of the same version?")
         body = action.body.to_pybytes() if action.body is not None else b"{}"
         try:
-            yield flight.Result(answer(body))
+            result = flight.Result(answer(body))
         except SegtailError as error:
+            self._count(action.type, "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
+        self._count(action.type, "ok")
+        yield result
+
+    def _count(self, call: str, result: str) -> None:
+        self._numbers.calls.labels(call, result).inc()
 
     def list_actions(self, context: flight.ServerCallContext) -> list[tuple[str, str]]:
         """What can be asked."""
@@ -56,13 +90,19 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         kind, _, body = ticket.ticket.partition(b" ")
         try:
             if kind == b"events":
-                table = self._service.read(Range.decode(body))
+                with self._room:
+                    table = self._service.read(Range.decode(body))
             elif kind == b"batches":
-                return flight.GeneratorStream(BATCHES, scan_segment(self._service.watcher.log_dirs, Log.decode(body)))
+                batches = scan_segment(self._service.watcher.log_dirs, Log.decode(body))
+                self._count("batches", "ok")
+                return flight.GeneratorStream(BATCHES, batches)
             else:
                 raise AgentError(f"no such ticket: {ticket.ticket[:100]!r}")
         except SegtailError as error:
+            self._count("read", "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
+        self._count("read", "ok")
+        self._numbers.rows.inc(table.num_rows)
         return flight.GeneratorStream(table.schema, iter(table.to_batches(max_chunksize=ROWS_A_BATCH)))
 
 

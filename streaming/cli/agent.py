@@ -14,7 +14,21 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 
 
 @click.command("agent")
-@with_settings("log_dirs", "beat", "consumer_expiry", "journal_max_bytes", "journal_max_age")
+@with_settings(
+    "log_dirs",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "token_file",
+    "metrics_listen",
+    "web_config",
+    "read_rate",
+    "beat",
+    "consumer_expiry",
+    "journal_max_bytes",
+    "journal_max_age",
+    "redact_ids",
+)
 @click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the agent keeps its journal.")
 @click.option("--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Where jobs find it. Port 0 takes any.")
 @click.option(
@@ -24,9 +38,11 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 def command(settings: Settings, journal: Path, listen: str, name: str, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
-    It reads Kafka's files, never writes or locks them. Without TLS it listens on loopback addresses only.
+    It reads Kafka's files, never writes or locks them. Without --tls-cert and a way to know its jobs (--token-file or
+    --tls-client-ca) it listens on loopback addresses only. Certificates and tokens that change are taken up while it runs.
     """
     from streaming.agent.process import AgentOptions, serve
+    from streaming.agent.security import ServerFiles
     from streaming.watcher.consumers import Bounds
 
     serve(
@@ -35,6 +51,15 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             log_dirs=settings.log_dirs,
             journal=journal,
             listen=_address(listen),
+            files=ServerFiles(
+                tls_cert=settings.tls_cert,
+                tls_key=settings.tls_key,
+                tls_client_ca=settings.tls_client_ca,
+                token_file=settings.token_file,
+            ),
+            metrics_listen=settings.metrics_listen,
+            web_config=settings.web_config,
+            read_rate=settings.read_rate,
             beat_ms=int(settings.beat.total_seconds() * 1000),
             bounds=Bounds(
                 settings.journal_max_bytes,

@@ -18,12 +18,16 @@ R = TypeVar("R")
 _DEFAULTS = Settings()
 _CONFIG = "segtail.config"
 _OVERRIDES = "segtail.overrides"
+_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file", "web_config", "tls_cert", "tls_key", "tls_client_ca", "token_file")
 _METAVARS = {
     "log_dirs": "DIR[,DIR...]",
     "from": "earliest|active|latest",
     "checkpoint": "DIR",
     "listen": "HOST:PORT",
     "replicas": "leaders|all",
+    "agents": "ADDRESS[,ADDRESS...]",
+    "metrics_listen": "HOST:PORT",
+    **dict.fromkeys(_FILES, "FILE"),
 }
 
 

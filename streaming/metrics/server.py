@@ -3,18 +3,21 @@
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic as system_monotonic
 
 from streaming.errors import UsageError
-from streaming.metrics.connections import BoundedServer
-from streaming.metrics.handler import Answer, Handler
-from streaming.metrics.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from streaming.metrics.observer import Observer
 from streaming.metrics.page import write_page
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
+from streaming.units import Address
+from streaming.web.connections import BoundedServer
+from streaming.web.gate import Gate
+from streaming.web.handler import Answer, Handler
+from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 
 _POLL_SECONDS = 0.1  # how long `close` may have to wait
 
@@ -28,9 +31,10 @@ class Exporter:
         clock: now in Unix seconds, for everything that depends on it.
         healthy: has the query looked for work lately, or is it being restarted?
         monotonic: seconds that only go forward, for connections that last too long.
+        web_config: TLS and passwords, see `streaming.web.config`; None for neither.
 
     Raises:
-        UsageError: nothing can listen there.
+        UsageError: nothing can listen there, or ``web_config`` cannot be used.
     """
 
     def __init__(
@@ -43,7 +47,9 @@ class Exporter:
         clock: Callable[[], float],
         healthy: Callable[[], bool],
         monotonic: Callable[[], float] = system_monotonic,
+        web_config: Path | None = None,
     ) -> None:
+        self._gate = Gate(web_config)
         self._table = table
         self._observer = observer
         self._clock = clock
@@ -51,7 +57,7 @@ class Exporter:
         self._rendering = Lock()  # one page of 100 MB is made at a time
         self._thread: Thread | None = None
         try:
-            self._server = BoundedServer(host, port, partial(Handler, self._answer), monotonic)
+            self._server = BoundedServer(host, port, partial(Handler, self._answer, self._gate), self._gate, monotonic)
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host}:{port}: {error.strerror}; end what uses it, or choose another address with --listen HOST:PORT"
@@ -67,7 +73,7 @@ class Exporter:
     def url(self) -> str:
         """Where the metrics are."""
         host, port = self.address
-        return f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"
+        return f"{'https' if self._gate.encrypted else 'http'}://{Address(host, port)}/metrics"
 
     def start(self) -> None:
         """Begin to answer, in threads that end with the process."""

@@ -137,8 +137,11 @@ class Watcher:
 
     # --- the loop's body
 
-    def turn(self, hints: set[Path]) -> bool:
+    def turn(self, hints: set[Path], budget: int | None = None) -> bool:
         """Look around once, read what has grown, publish it. Returns whether there is more to do at once.
+
+        Args:
+            budget: how many bytes of a backlog may be read, `TURN_BYTES` if not given; what is new is read in any case.
 
         Raises:
             JournalError: the journal cannot be written: nothing may be read on, or it would be lost.
@@ -148,7 +151,7 @@ class Watcher:
         waiting = self._take_waiting()
         if waiting or self._attached:
             self._look_around(waiting, hints, now)
-        more = self._read()
+        more = self._read(TURN_BYTES if budget is None else budget)
         if self._attached:
             self._beat_if_due(now, asked, more)
         return more
@@ -202,7 +205,7 @@ class Watcher:
 
     # --- what has grown
 
-    def _read(self) -> bool:
+    def _read(self, budget: int) -> bool:
         """Read what has grown, then some of the backlog. Returns whether there is more of that."""
         fresh = []
         for tail in self._due():
@@ -213,7 +216,7 @@ class Watcher:
                     self._enqueue([tail])
         self._read_some(fresh)
         read = 0
-        while self._backlog and read < TURN_BYTES:
+        while self._backlog and read < budget:
             size, tails = self._slice()
             self._read_some(tails)
             read += size

@@ -11,11 +11,11 @@ from threading import Event
 import pytest
 
 from streaming.errors import UsageError
-from streaming.metrics.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
-from streaming.metrics.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from streaming.metrics.observer import Observer
 from streaming.metrics.server import Exporter
 from streaming.metrics.table import Table
+from streaming.web.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
+from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import log, new_observer, new_table, picture, states
 

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
-from streaming.metrics.negotiation import accepts_gzip
+from streaming.web.gate import Gate
+from streaming.web.negotiation import accepts_gzip
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +28,26 @@ class Answer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Asks ``answer`` with the path and the ``Accept`` header; the rest of the arguments are the base class's."""
+    """Asks ``gate``, then ``answer`` with the path and the ``Accept`` header; the rest of the arguments are the base class's."""
 
-    def __init__(self, answer: Callable[[str, str], Answer], *args: Any) -> None:
+    def __init__(self, answer: Callable[[str, str], Answer], gate: Gate, *args: Any) -> None:
         self._answer = answer
+        self._gate = gate
         super().__init__(*args)  # which serves the request
+
+    def setup(self) -> None:
+        """Begin the connection, with the handshake of TLS where there is one."""
+        self._gate.shake(self.request)
+        super().setup()
 
     def do_GET(self) -> None:
         """Answer, with an error of status 500 where that fails."""
+        path = urlsplit(self.path).path
+        if not self._gate.admits(path, self.headers.get("Authorization", "")):
+            self._send(Answer(status=HTTPStatus.UNAUTHORIZED, body=b"a name and a password, please\n"))
+            return
         try:
-            answer = self._answer(urlsplit(self.path).path, self.headers.get("Accept", ""))
+            answer = self._answer(path, self.headers.get("Accept", ""))
         except Exception:
             log.exception("no answer to %s", self.path)
             answer = Answer(status=HTTPStatus.INTERNAL_SERVER_ERROR, body=b"an error; the log of the job has it\n")
@@ -64,6 +75,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.content_type)
         if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, HEAD")
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", 'Basic realm="segtail", charset="UTF-8"')
         self.send_header("Vary", "Accept, Accept-Encoding")
         if accepts_gzip(self.headers.get("Accept-Encoding", "")):
             # Level 1: 100 MB of labels shrink to a few MB in 0.2 s; more effort costs the scrape more than the network saves.

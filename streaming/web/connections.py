@@ -9,6 +9,8 @@ from socketserver import TCPServer
 from threading import Lock
 from typing import Any
 
+from streaming.web.gate import Gate
+
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
@@ -26,6 +28,7 @@ class BoundedServer(ThreadingHTTPServer):
 
     Args:
         host: name or address, of IPv4 or IPv6.
+        gate: puts TLS around each connection where it is asked for.
         port: 0 for any that is free.
         monotonic: seconds that only go forward.
 
@@ -38,8 +41,14 @@ class BoundedServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(
-        self, host: str, port: int, handler: Callable[[Any, Any, Any], BaseHTTPRequestHandler], monotonic: Callable[[], float]
+        self,
+        host: str,
+        port: int,
+        handler: Callable[[Any, Any, Any], BaseHTTPRequestHandler],
+        gate: Gate,
+        monotonic: Callable[[], float],
     ) -> None:
+        self._gate = gate
         self._monotonic = monotonic
         self._lock = Lock()  # protects the connections, and that none is cut while it is being closed
         self._began: dict[socket.socket, float] = {}  # of those that may still be cut; oldest first
@@ -53,6 +62,11 @@ class BoundedServer(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         host, port = self.server_address[:2]
         self.server_name, self.server_port = str(host), int(port)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """The next connection."""
+        connection, client_address = super().get_request()
+        return self._gate.wrap(connection), client_address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Is there a thread to be had?"""
@@ -98,6 +112,6 @@ class BoundedServer(ThreadingHTTPServer):
         """Wake the thread that reads from or writes to a connection: it finds it ended and closes it. The lock must be held."""
         del self._began[request]
         try:
-            request.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(request, socket.SHUT_RDWR)  # below TLS: its own shutdown would let a late answer pass in the clear
         except OSError as error:
             log.debug("connection had already ended: %s", error)

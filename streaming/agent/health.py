@@ -1,0 +1,88 @@
+"""An agent's own small HTTP server: is it alive, does it serve, and its own numbers. Nothing of Kafka's logs is told there."""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+
+from streaming.agent.numbers import Numbers
+from streaming.errors import UsageError
+from streaming.units import Address
+from streaming.web.connections import BoundedServer
+from streaming.web.gate import Gate
+from streaming.web.handler import Answer, Handler
+from streaming.web.negotiation import TEXT_TYPE
+
+HEALTHY_SECONDS = 60.0
+"""An agent whose watcher has not come round for so long is stuck: a turn takes milliseconds, and seconds where it reads a backlog."""
+
+_POLL_SECONDS = 0.1
+
+
+class Pulse:
+    """When the watcher last came round. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._last: float | None = None
+
+    def beat(self) -> None:
+        """It came round."""
+        self._last = self._clock()
+
+    @property
+    def healthy(self) -> bool:
+        """Has it come round lately?"""
+        return self._clock() - (self._began if self._last is None else self._last) < HEALTHY_SECONDS
+
+    @property
+    def ready(self) -> bool:
+        """Has it ever?"""
+        return self._last is not None
+
+
+class HealthServer:
+    """Answers from the moment it is made until `close`.
+
+    Raises:
+        UsageError: nothing can listen there, or the web config cannot be used.
+    """
+
+    def __init__(self, listen: Address, web_config: Path | None, numbers: Numbers, pulse: Pulse) -> None:
+        self._numbers = numbers
+        self._pulse = pulse
+        gate = Gate(web_config)
+        try:
+            self._server = BoundedServer(listen.host, listen.port, partial(Handler, self._answer, gate), gate, monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen}: {error.strerror}; end what uses it, or choose another address with --metrics-listen HOST:PORT"
+            ) from error
+        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.server_port)}"
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="health", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering and let the port go."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _answer(self, path: str, accept: str) -> Answer:
+        del accept
+        if path == "/metrics":
+            return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._numbers.page())
+        if path == "/-/healthy":
+            return _state(self._pulse.healthy, "healthy", "the log dirs have not been looked at lately")
+        if path == "/-/ready":
+            return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
+        if path == "/":
+            return Answer(status=HTTPStatus.OK, body=b"segtail agent: /metrics /-/healthy /-/ready\n")
+        return Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+
+
+def _state(good: bool, word: str, otherwise: str) -> Answer:
+    return Answer(status=HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, body=f"{word if good else otherwise}\n".encode())

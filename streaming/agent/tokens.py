@@ -1,0 +1,45 @@
+"""Bearer tokens (RFC 6750): the agent's file holds those it accepts, the job's file the one that it shows."""
+
+import hmac
+import re
+from pathlib import Path
+
+from streaming.errors import UsageError
+from streaming.fresh import read_secret
+
+HEADER = "authorization"
+LEAST_CHARACTERS = 16
+"""Shorter ones can be guessed."""
+
+_TOKEN = re.compile(rb"[A-Za-z0-9._~+/=-]+")  # what a header may hold: b64token of RFC 6750, section 2.1
+
+
+def read_tokens(path: Path, option: str) -> tuple[bytes, ...]:
+    """All tokens of a file, one a line; empty lines and lines that begin with ``#`` are passed over.
+
+    Raises:
+        UsageError: the file cannot be read, holds none, or one that is too short or has other characters than a header may.
+    """
+    lines = [line.strip() for line in read_secret(path, option).splitlines()]
+    tokens = tuple(line for line in lines if line and not line.startswith(b"#"))
+    if not tokens:
+        raise UsageError(f"{option} {path} holds no token: write one into it, such as the output of `openssl rand -hex 32`")
+    for number, token in enumerate(tokens, 1):
+        if len(token) < LEAST_CHARACTERS or not _TOKEN.fullmatch(token):
+            raise UsageError(
+                f"{option} {path}: token {number} is too short or has characters that no header may hold; "
+                f"take {LEAST_CHARACTERS} or more letters and digits"
+            )
+    return tokens
+
+
+def header_of(token: bytes) -> tuple[bytes, bytes]:
+    """The header that shows a token."""
+    return HEADER.encode(), b"Bearer " + token
+
+
+def accepts(tokens: tuple[bytes, ...], shown: str) -> bool:
+    """Whether the header's value shows one of the tokens; takes as long for a wrong one as for a right one."""
+    kind, _, token = shown.partition(" ")
+    matches = [hmac.compare_digest(token.strip().encode(), known) for known in tokens]
+    return kind.lower() == "bearer" and any(matches)

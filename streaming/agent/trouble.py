@@ -1,0 +1,54 @@
+"""What keeps a job and an agent apart, in one word for metrics and in a sentence that says what to look at."""
+
+from enum import StrEnum
+
+import pyarrow.flight as flight
+
+
+class Reason(StrEnum):
+    """Why an agent does not take part."""
+
+    REFUSED = "refused"  # nobody listens at the address
+    SILENT = "silent"  # no answer in time
+    UNRESOLVED = "unresolved"  # the name has no address
+    UNTRUSTED = "untrusted"  # its certificate is not one to talk to
+    UNAUTHORIZED = "unauthorized"  # it does not accept the job's token
+    PROTOCOL = "protocol"  # what listens there is no agent, or one with TLS and one without
+    FAILED = "failed"  # it answered that it cannot
+    OTHER_CLUSTER = "other_cluster"  # it watches another cluster than the job
+    SAME_NAME = "same_name"  # two agents have one name
+    SHARED_LOG_DIR = "shared_log_dir"  # two agents watch one log dir
+    CLOCK = "clock"  # its clock differs from the job's
+
+
+_SIGNS = (
+    # what gRPC and OpenSSL say (no other channel tells these apart), the reason, and what it means
+    ("certificate has expired", Reason.UNTRUSTED, "its certificate has expired"),
+    ("certificate verify failed", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
+    ("is not in peer certificate", Reason.UNTRUSTED, "its certificate is for another name"),
+    ("wrong version number", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
+    ("Failed parsing HTTP/2", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
+    ("Expected SETTINGS frame", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
+    ("Trying to connect an http1.x server", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
+    ("Connection refused", Reason.REFUSED, "nobody listens there: is it running?"),
+    ("errors resolving", Reason.UNRESOLVED, "the name has no address"),
+    (
+        "Socket closed",
+        Reason.PROTOCOL,
+        "it closed the connection: it may ask for TLS (grpc+tls://) or for a certificate that it trusts (--agent-cert), or be no agent",
+    ),
+    ("Connection reset", Reason.PROTOCOL, "it closed the connection: it may ask for TLS (grpc+tls://), or be no agent"),
+)
+
+
+def explain(error: Exception) -> tuple[Reason, str]:
+    """The reason for which a call failed, and what to tell."""
+    text = str(error).partition(" Detail:")[0].partition(". gRPC client debug context")[0]
+    if isinstance(error, flight.FlightUnauthenticatedError):
+        return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
+    if isinstance(error, flight.FlightTimedOutError):
+        return Reason.SILENT, "it does not answer in time"
+    for sign, reason, meaning in _SIGNS:
+        if sign in text:
+            return reason, meaning
+    return Reason.FAILED, text

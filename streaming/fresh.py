@@ -1,0 +1,83 @@
+"""A value that is made from files, and made anew when they change: certificates, tokens and passwords are exchanged without a restart."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from streaming.errors import UsageError
+
+log = logging.getLogger(__name__)
+
+_Value = TypeVar("_Value")
+
+Signature = tuple[tuple[int, int, int] | None, ...]
+
+
+class Fresh(Generic[_Value]):
+    """For several threads.
+
+    A change that cannot be used, such as a certificate whose key has not been written yet, leaves the value as it was; it is logged once,
+    counted in ``failures``, and tried again with the next change.
+
+    Args:
+        make: the value and the files that it was made from.
+
+    Raises:
+        UsageError: as ``make`` raises it; only here, never later.
+    """
+
+    def __init__(self, make: Callable[[], tuple[_Value, Iterable[Path]]]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self.failures = 0
+        """How many changes could not be used."""
+        self._value, files = make()
+        self._files = tuple(files)
+        self._seen = _signature(self._files)
+
+    def get(self) -> _Value:
+        """The value of the files as they are; costs a ``stat`` for each of them."""
+        with self._lock:
+            seen = _signature(self._files)
+            if seen != self._seen:
+                self._seen = seen
+                self._renew()
+            return self._value
+
+    def _renew(self) -> None:
+        try:
+            self._value, files = self._make()
+        except UsageError as error:
+            self.failures += 1
+            log.error("a change of files cannot be used, what stood there before stays in use", extra={"error": str(error)})
+            return
+        self._files = tuple(files)
+        self._seen = _signature(self._files)
+        log.info("files have changed and are used", extra={"files": ",".join(map(str, self._files))})
+
+
+def _signature(files: Iterable[Path]) -> Signature:
+    return tuple(_stamp(path) for path in files)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """A file that is replaced by another, or by a link to another, has another number or another time."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def read_secret(path: Path, option: str) -> bytes:
+    """The bytes of a file of certificates, keys or tokens.
+
+    Raises:
+        UsageError: it cannot be read. Names the option and the file, never what stands in it.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option} {path} cannot be read: {error.strerror}") from error

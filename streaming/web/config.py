@@ -1,0 +1,133 @@
+"""The web config file: TLS and passwords of what is served over HTTP, in the form of Prometheus' own exporters.
+
+Form: prometheus/exporter-toolkit, docs/web-configuration.md. Of its options those that a server of HTTP/1.1 can obey are taken; any other
+is an error that names it, so that nobody relies on one that does nothing. Paths in it are relative to the file itself.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import bcrypt
+import yaml
+
+from streaming.certificates import read_ca, read_pair
+from streaming.errors import UsageError
+from streaming.fresh import read_secret
+
+_Value = TypeVar("_Value")
+
+_TLS_KEYS = ("cert_file", "key_file", "client_ca_file", "client_auth_type", "client_allowed_sans", "min_version", "max_version")
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH = {
+    "": ssl.CERT_NONE,
+    "NoClientCert": ssl.CERT_NONE,
+    "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
+    "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """What a web config file says.
+
+    ``users``: bcrypt hashes by name; ``allowed_sans``: a client's certificate has to bear one of these names, where there are any.
+    """
+
+    tls: ssl.SSLContext | None = None
+    allowed_sans: frozenset[str] = frozenset()
+    users: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+
+def read_web_config(path: Path) -> tuple[WebConfig, list[Path]]:
+    """The configuration, and every file that it was read from.
+
+    Raises:
+        UsageError: a file cannot be read, or says something that is not understood; names the file and the option, shows no hash.
+    """
+    raw = read_secret(path, "--web-config")
+    try:
+        content = yaml.safe_load(raw)
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)  # not the text itself: it may show a hash
+        raise UsageError(f"--web-config {path} is not YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
+    content = _mapping(path, "the file", {} if content is None else content)
+    _refuse_unknown(path, "", content, ("tls_server_config", "http_server_config", "basic_auth_users"))
+    _refuse_unknown(path, "http_server_config.", _mapping(path, "http_server_config", content.get("http_server_config") or {}), ("http2",))
+    tls_options = content.get("tls_server_config")
+    context, sans, files = (None, frozenset[str](), []) if not tls_options else _tls(path, _mapping(path, "tls_server_config", tls_options))
+    users = _users(path, content.get("basic_auth_users") or {})
+    return WebConfig(tls=context, allowed_sans=sans, users=users), [path, *files]
+
+
+def _tls(path: Path, options: Mapping[str, object]) -> tuple[ssl.SSLContext, frozenset[str], list[Path]]:
+    _refuse_unknown(path, "tls_server_config.", options, _TLS_KEYS)
+    cert, key, client_ca = (_file(path, options, name) for name in ("cert_file", "key_file", "client_ca_file"))
+    if cert is None or key is None:
+        raise UsageError(f"--web-config {path}: tls_server_config needs cert_file and key_file")
+    read_pair(cert, key, f"--web-config {path}: cert_file, key_file")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    context.minimum_version = _one_of(path, options, "min_version", "TLS12", _VERSIONS)
+    context.maximum_version = _one_of(path, options, "max_version", "TLS13", _VERSIONS)
+    if context.minimum_version > context.maximum_version:
+        raise UsageError(f"--web-config {path}: min_version is above max_version")
+    context.verify_mode = _one_of(path, options, "client_auth_type", "", _CLIENT_AUTH)
+    sans = options.get("client_allowed_sans") or []
+    if not isinstance(sans, list) or not all(isinstance(each, str) for each in sans):
+        raise UsageError(f"--web-config {path}: client_allowed_sans takes a list of names")
+    if (context.verify_mode is ssl.CERT_NONE) != (client_ca is None):
+        raise UsageError(f"--web-config {path}: client_ca_file and a client_auth_type that verifies belong together")
+    if sans and context.verify_mode is not ssl.CERT_REQUIRED:
+        raise UsageError(f"--web-config {path}: client_allowed_sans needs client_auth_type: RequireAndVerifyClientCert")
+    if client_ca is not None:
+        read_ca(client_ca, f"--web-config {path}: client_ca_file")
+        context.load_verify_locations(client_ca)
+    return context, frozenset(sans), [each for each in (cert, key, client_ca) if each is not None]
+
+
+def _users(path: Path, given: object) -> dict[str, bytes]:
+    users = {}
+    for name, hashed in _mapping(path, "basic_auth_users", given).items():
+        if not isinstance(hashed, str) or ":" in name or not _is_bcrypt(hashed.encode()):
+            raise UsageError(f"--web-config {path}: basic_auth_users: {name} has no bcrypt hash; make one with `htpasswd -nBC 10 {name}`")
+        users[name] = hashed.encode()
+    return users
+
+
+def _is_bcrypt(hashed: bytes) -> bool:
+    try:
+        bcrypt.checkpw(b"", hashed)
+    except ValueError:
+        return False
+    return True
+
+
+def _mapping(path: Path, name: str, value: object) -> dict[str, object]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise UsageError(f"--web-config {path}: {name} is not a mapping of options")
+    return value
+
+
+def _refuse_unknown(path: Path, where: str, given: Mapping[str, object], known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            raise UsageError(f"--web-config {path}: {where}{name} is not known; there are {', '.join(known)}")
+
+
+def _file(path: Path, options: Mapping[str, object], name: str) -> Path | None:
+    value = options.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise UsageError(f"--web-config {path}: tls_server_config.{name} takes the name of a file")
+    return path.parent / value
+
+
+def _one_of(path: Path, options: Mapping[str, object], name: str, default: str, known: Mapping[str, _Value]) -> _Value:
+    value = options.get(name) or default
+    if not isinstance(value, str) or value not in known:
+        raise UsageError(f"--web-config {path}: tls_server_config.{name} takes one of {', '.join(filter(None, known))}, not {value}")
+    return known[value]

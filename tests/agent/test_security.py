@@ -1,0 +1,268 @@
+"""Who may talk to an agent: over real TLS on loopback, with the certificates and tokens of files that change."""
+
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.client import NO_FILES, AgentClient, ClientFiles, credentials
+from streaming.agent.listening import Listening
+from streaming.agent.messages import Log, PlanRequest, Range
+from streaming.agent.numbers import Numbers
+from streaming.agent.security import OPEN, ServerFiles, open_security
+from streaming.agent.trouble import Reason
+from streaming.errors import AgentError, UsageError
+from streaming.units import Address
+from tests.agents import Agent
+from tests.builders import batch, log_dir, partition
+from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
+
+LOOPBACK, ANYWHERE = Address("127.0.0.1", 0), Address("0.0.0.0", 0)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "tls")
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(3))
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@contextmanager
+def listening(agent: Agent, files: ServerFiles) -> Iterator[Listening]:
+    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), Numbers())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def asked(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:
+    """The name of the agent that answers."""
+    client = AgentClient(f"{scheme}://{where.address}{name and '/'}{name}", files)
+    try:
+        return client.status().agent
+    finally:
+        client.close()
+
+
+def refused(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls") -> tuple[str, str]:
+    """Why it does not answer, in a word and in a sentence."""
+    with pytest.raises(AgentError, match=re.escape(f"agent at {scheme}://{where.address}: ")) as error:
+        asked(where, files, scheme=scheme)
+    return error.value.reason, str(error.value)
+
+
+# --- what may listen where
+
+
+def test_loopback_needs_nothing() -> None:
+    assert open_security(ServerFiles(), LOOPBACK) == OPEN
+    for host in ("localhost", "::1", "127.8.9.10"):
+        open_security(ServerFiles(), Address(host, 1))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "broker-1", "127.0.0.1.example.com"])
+def test_elsewhere_it_refuses_without_a_certificate_or_without_knowing_anybody(host: str, tmp_path: Path, authority: Authority) -> None:
+    listen, tokens = Address(host, 8815), token_file(tmp_path / "token")
+    with pytest.raises(UsageError, match=r"without a certificate serves loopback addresses only.*--tls-cert"):
+        open_security(ServerFiles(token_file=tokens), listen)
+    with pytest.raises(UsageError, match=r"knows nobody serves loopback addresses only.*--token-file, --tls-client-ca"):
+        open_security(authority.server(), listen)
+    assert open_security(authority.server(token_file=tokens), listen).tokens is not None
+    assert open_security(authority.server(client_ca=True), listen).certificates is not None
+
+
+def test_what_belongs_together_is_asked_for(authority: Authority) -> None:
+    cert = authority.issue("agent")
+    with pytest.raises(UsageError, match="--tls-cert and --tls-key belong together"):
+        open_security(ServerFiles(tls_cert=cert.cert), LOOPBACK)
+    with pytest.raises(UsageError, match="--tls-client-ca asks jobs"):
+        open_security(ServerFiles(tls_client_ca=authority.ca), LOOPBACK)
+    with pytest.raises(UsageError, match="--agent-cert and --agent-key belong together"):
+        credentials(ClientFiles(ca=authority.ca, cert=cert.cert))
+
+
+def test_files_that_will_not_do_are_named_without_what_stands_in_them(tmp_path: Path, authority: Authority) -> None:
+    one, two, short = authority.issue("one"), authority.issue("two"), token_file(tmp_path / "token", "geheim")
+    empty = token_file(tmp_path / "empty", "# none", "")
+    for files, words in (
+        (ServerFiles(tls_cert=one.cert, tls_key=two.key), "are not a certificate and its key"),
+        (ServerFiles(tls_cert=one.key, tls_key=one.key), "are not a certificate and its key"),
+        (ServerFiles(tls_cert=tmp_path / "gone", tls_key=one.key), "gone cannot be read: No such file"),
+        (ServerFiles(tls_cert=one.cert, tls_key=one.key, tls_client_ca=one.key), "holds no certificate"),
+        (ServerFiles(token_file=short), "token 1 is too short"),
+        (ServerFiles(token_file=empty), "holds no token"),
+    ):
+        with pytest.raises(UsageError, match=words) as error:
+            open_security(files, LOOPBACK)
+        assert "geheim" not in str(error.value)
+        assert "BEGIN" not in str(error.value)
+
+
+def test_a_secret_that_everybody_may_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tokens = token_file(tmp_path / "token")
+    open_security(ServerFiles(token_file=tokens), LOOPBACK)
+    assert not caplog.records
+    tokens.chmod(0o644)
+    open_security(ServerFiles(token_file=tokens), LOOPBACK)
+    assert "every user of this machine can read a secret" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+# --- tokens
+
+
+def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) -> None:
+    tokens = token_file(tmp_path / "tokens", "# the job's", TOKEN, "another-token-of-somebody")
+    with listening(agent, ServerFiles(token_file=tokens)) as where:
+        assert asked(where, ClientFiles(token_file=token_file(tmp_path / "mine")), scheme="grpc") == "a1"
+        for files in (NO_FILES, ClientFiles(token_file=token_file(tmp_path / "wrong", OTHER_TOKEN))):
+            reason, said = refused(where, files, scheme="grpc")
+            assert reason == Reason.UNAUTHORIZED
+            assert "--agent-token-file" in said
+            assert OTHER_TOKEN not in said
+
+
+def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
+    with listening(agent, ServerFiles(token_file=token_file(tmp_path / "tokens"))) as where:
+        client = AgentClient(f"grpc://{where.address}")
+        for call in (
+            lambda: client.read(Range("", "", agent.journal.id, 0, 0, 1)),
+            lambda: list(client.batches(Log(1, "", "orders", 0, 0, 1))),
+            client.logs,
+        ):
+            with pytest.raises(AgentError) as error:
+                call()
+            assert error.value.reason == Reason.UNAUTHORIZED
+        client.close()
+
+
+def test_tokens_are_exchanged_without_a_restart(agent: Agent, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    tokens, mine = token_file(tmp_path / "tokens"), token_file(tmp_path / "mine")
+    files = ClientFiles(token_file=mine)
+    with listening(agent, ServerFiles(token_file=tokens)) as where:
+        client = AgentClient(f"grpc://{where.address}", files)
+        assert client.status().agent == "a1"
+        token_file(tokens, OTHER_TOKEN, TOKEN)  # first the agents learn the new one, then the jobs show it
+        token_file(mine, OTHER_TOKEN)
+        assert client.status().agent == "a1"
+        token_file(tokens, OTHER_TOKEN)
+        assert client.status().agent == "a1"
+        token_file(mine, TOKEN)
+        with pytest.raises(AgentError):
+            client.status()
+        tokens.write_text("short")  # cannot be used: what was there counts
+        token_file(mine, OTHER_TOKEN)
+        assert client.status().agent == "a1"
+        client.close()
+    assert "a change of files cannot be used" in caplog.text
+    assert TOKEN not in caplog.text
+    assert OTHER_TOKEN not in caplog.text
+
+
+def test_a_token_is_never_sent_in_the_clear_to_another_machine(tmp_path: Path) -> None:
+    client = AgentClient("grpc://192.0.2.1:8815", ClientFiles(token_file=token_file(tmp_path / "mine")))
+    with pytest.raises(AgentError, match="not sent there without TLS"):
+        client.status()
+
+
+# --- certificates
+
+
+def test_both_sides_show_who_they_are(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    with listening(agent, authority.server(client_ca=True)) as where:
+        assert asked(where, authority.client(cert=True)) == "a1"
+        assert refused(where, authority.client())[0] == Reason.PROTOCOL
+        foreign = Authority(tmp_path / "foreign").issue("job", "job")
+        reason, said = refused(where, ClientFiles(ca=authority.ca, cert=foreign.cert, key=foreign.key))
+        assert reason == Reason.PROTOCOL
+        assert "--agent-cert" in said
+        expired = authority.issue("expired", "job", expired=True)
+        assert refused(where, ClientFiles(ca=authority.ca, cert=expired.cert, key=expired.key))[0] == Reason.PROTOCOL
+
+
+def test_an_agent_that_is_not_trusted_is_not_asked(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    foreign = Authority(tmp_path / "foreign")
+    with listening(agent, authority.server()) as where:
+        reason, said = refused(where, ClientFiles(ca=foreign.ca))
+        assert reason == Reason.UNTRUSTED
+        assert "not signed by --agent-ca" in said
+        assert refused(where, NO_FILES) == (
+            Reason.UNTRUSTED,
+            f"agent at grpc+tls://{where.address}: TLS needs the certificates of its CA: name --agent-ca",
+        )
+
+
+def test_an_expired_certificate_is_named(agent: Agent, authority: Authority, caplog: pytest.LogCaptureFixture) -> None:
+    expired = authority.issue("old", expired=True)
+    with listening(agent, ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as where:
+        assert "a certificate has ended or soon will" in caplog.text
+        assert refused(where, authority.client()) == (Reason.UNTRUSTED, f"agent at grpc+tls://{where.address}: its certificate has expired")
+
+
+def test_a_certificate_is_for_a_name(agent: Agent, authority: Authority) -> None:
+    pods = authority.issue("pods", "agents.kafka.svc")
+    with listening(agent, ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
+        assert asked(where, authority.client(), name="agents.kafka.svc") == "a1"
+        assert refused(where, authority.client())[1].endswith("its certificate is for another name")
+
+
+def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:
+    with listening(agent, ServerFiles()) as where:
+        reason, said = refused(where, authority.client())
+        assert reason == Reason.PROTOCOL
+        assert "speaks no TLS" in said
+    with listening(agent, authority.server()) as where:
+        reason, said = refused(where, NO_FILES, scheme="grpc")
+        assert reason == Reason.PROTOCOL
+        assert "grpc+tls://" in said
+
+
+def test_certificates_are_exchanged_without_a_restart(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    after = Authority(tmp_path / "after")
+    served = authority.server()
+    with listening(agent, served) as where:
+        old = AgentClient(f"grpc+tls://{where.address}", authority.client())
+        long_poll = PlanRequest("", "run", agent.journal.id, agent.journal.end().seq, None, 2_000)
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
+        thread.start()
+        files = after.issue("agent")
+        assert served.tls_cert is not None
+        assert served.tls_key is not None
+        files.cert.replace(served.tls_cert)  # the key comes later: until then the old pair stays
+        where.refresh()
+        assert asked(where, authority.client()) == "a1"
+        files.key.replace(served.tls_key)
+        where.refresh()
+        assert asked(where, ClientFiles(ca=after.ca)) == "a1"
+        assert refused(where, ClientFiles(ca=authority.ca))[0] == Reason.UNTRUSTED
+        thread.join()
+        assert answers[0].journal == agent.journal.id  # a call under way is not cut
+        old.close()
+
+
+def test_a_job_takes_up_another_certificate_of_its_own(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    foreign = Authority(tmp_path / "foreign")
+    mine = foreign.issue("job", "job")
+    with listening(agent, authority.server(client_ca=True)) as where:
+        client = AgentClient(f"grpc+tls://{where.address}", ClientFiles(ca=authority.ca, cert=mine.cert, key=mine.key))
+        with pytest.raises(AgentError):
+            client.status()
+        right = authority.issue("right", "job")
+        right.cert.replace(mine.cert)
+        right.key.replace(mine.key)
+        assert client.status().agent == "a1"
+        client.close()
