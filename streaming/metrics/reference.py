@@ -9,18 +9,19 @@ _HEAD = """# Metrics
 
 <!-- Made from streaming/metrics/definitions.py by `make docs`. -->
 
-Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time() - segtail_…_timestamp_seconds` is
-one. A gauge without a value is absent. Counters are kept across restarts, and a counter exists with 0 from first sight; a partition's counters
-first appear when its initial backlog has been read, so that `rate()` sees traffic and no backlog.
+Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time() -
+segtail_…_timestamp_seconds` is one. A gauge without a value is absent. Counters are kept across restarts, and a counter exists with 0
+from first sight; a partition's counters first appear when its initial backlog has been read, so that `rate()` sees traffic and no
+backlog.
 
 Of each partition one replica is exported, the leader where it is known, so `sum()` is right; with `replicas: all` every one is.
 
-*By topic* says what takes a partition's place where only topics are exported (`export.granularity: topic`, or more than `series_limit` series):
-the same name without the label `partition`, as the sum over the topic or the largest of its partitions. Metrics without one are left out then,
-except that the series of late and hanging transactions stay as long as they fit.
+*By topic* says what takes a partition's place where only topics are exported (`export.granularity: topic`, or more than `series_limit`
+series): the same name without the label `partition`, as the sum over the topic or the largest of its partitions. Metrics without one are
+left out then, except that the series of late and hanging transactions stay as long as they fit.
 """
 
-_BY_TOPIC = {Total.LED: "sum", Total.LOGS: "sum", Total.LARGEST: "largest", Total.NONE: ""}
+_BY_TOPIC = {Total.LED: "sum", Total.LOGS: "sum", Total.SHOWN: "sum", Total.LARGEST: "largest", Total.NONE: ""}
 
 
 def write_reference() -> str:
@@ -34,7 +35,7 @@ def _section(section: Section, metrics: Iterable[Metric]) -> str:
 
 
 def _row(metric: Metric) -> str:
-    return f"| `{metric.name}` | {metric.type} | {', '.join(metric.labels)} | {_BY_TOPIC.get(metric.total, str(metric.total))} | {metric.help} |\n"
+    return f"| `{metric.name}` | {metric.type} | {', '.join(metric.labels)} | {_BY_TOPIC[metric.total]} | {metric.help} |\n"
 
 
 if __name__ == "__main__":
