@@ -12,6 +12,8 @@ from tests.alerts.rendering import Addresses
 from tests.processes import until
 from tests.tools import require_tool
 
+pytestmark = pytest.mark.xdist_group("monitoring")  # they share what runs
+
 HEALTHY = """\
 segtail_build_info{version="0",spark_version="0",python_version="0"} 1
 segtail_agent_up{broker="1",agent="here"} 1
