@@ -21,6 +21,9 @@ from streaming.settings import OPTIONS, Settings
 
 ENVIRONMENT_PREFIX = "SEGTAIL_"
 
+# A variable's name has no dots: SEGTAIL_EXPORT_TOPICS gives export.topics.
+_VARIABLES = {name.replace(".", "_"): name for name in OPTIONS}
+
 # What Kubernetes sets in every container of a namespace with a Service named segtail or segtail-*: NAME=value, cut behind our prefix.
 _SERVICE_LINK = re.compile(
     r"(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)=.*|PORT=(tcp|udp|sctp)://.*|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)", re.DOTALL
@@ -83,14 +86,27 @@ def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
     if not isinstance(content, Mapping | None):
         raise SettingsError(f"{path} is not a mapping of options to values")
     for name, value in (content or {}).items():
-        yield str(name), _Given(value, f"in {path}")
+        for option, item in _spread(str(name), value):
+            yield option, _Given(item, f"in {path}")
+
+
+def _spread(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """``export: {topics: x}`` as ``export.topics: x``."""
+    if isinstance(value, Mapping) and any(option.startswith(f"{name}.") for option in OPTIONS):
+        for inner, item in value.items():
+            yield f"{name}.{inner}", item
+    else:
+        yield name, value
 
 
 def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
     for variable, value in sorted(environ.items()):
         name = variable.removeprefix(ENVIRONMENT_PREFIX)
         if name != variable and not _SERVICE_LINK.fullmatch(f"{name}={value}"):
-            yield name.lower(), _Given(_mapping(value) if name == "SPARK" else value, f"in the environment ({variable})")
+            yield (
+                _VARIABLES.get(name.lower(), name.lower()),
+                _Given(_mapping(value) if name == "SPARK" else value, f"in the environment ({variable})"),
+            )
 
 
 def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:

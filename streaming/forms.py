@@ -4,6 +4,7 @@ The types are strict: text is read by the type's own parser, any other value (of
 ``true`` is no number and ``1`` no flag.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -43,6 +44,23 @@ def _flag(word: str) -> bool:
     if word not in ("true", "false"):
         raise ValueError(word)
     return word == "true"
+
+
+def _pattern(written: str) -> re.Pattern[str]:
+    try:
+        return re.compile(written, re.DOTALL)
+    except re.error as error:
+        raise ValueError(written) from error
+
+
+def several_of(kind: type[StrEnum]) -> BeforeValidator:
+    """Reads names of an enumeration between commas; leaves lists of them to the same."""
+
+    def read(value: object) -> object:
+        parts = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+        return tuple(map(kind, parts)) if isinstance(parts, list | tuple) else value
+
+    return BeforeValidator(read)
 
 
 def _path(name: str) -> Path:
@@ -98,6 +116,7 @@ Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0,
 Factor = Annotated[float, text(float), Field(gt=1, allow_inf_nan=False), Form("a number above 1", float)]
 Shards = Annotated[int, text(int), Field(ge=1, le=4096), Form("a whole number from 1 to 4096", int)]
 Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
+Pattern = Annotated[re.Pattern[str], text(_pattern), Form("a regular expression", lambda pattern: pattern.pattern)]
 Directory = Annotated[Path, text(_path), Form("a directory", str)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("directories between commas, or a list of them", _show_paths)]
 Listen = Annotated[units.Address, text(units.Address.parse), Form("HOST:PORT", str)]

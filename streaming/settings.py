@@ -1,5 +1,6 @@
 """Every option of segtail and its default, as one frozen value."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +23,7 @@ from streaming.forms import (
     Listen,
     OptionalFile,
     OptionalListen,
+    Pattern,
     PositiveCount,
     PositiveDuration,
     Ratio,
@@ -30,6 +32,7 @@ from streaming.forms import (
     SparkMaster,
     SparkOptions,
     one_of,
+    several_of,
     text,
 )
 from streaming.units import Address
@@ -48,6 +51,22 @@ class Replicas(StrEnum):
 
     LEADERS = "leaders"
     ALL = "all"
+
+
+class Granularity(StrEnum):
+    """What a series stands for."""
+
+    PARTITION = "partition"
+    TOPIC = "topic"
+
+
+class MetricGroup(StrEnum):
+    """Metrics that belong together, as docs/metrics.md has them; what segtail tells of itself is in none."""
+
+    THROUGHPUT = "throughput"
+    OFFSETS = "offsets"
+    TRANSACTIONS = "transactions"
+    RETENTION = "retention"
 
 
 class LogLevel(StrEnum):
@@ -144,7 +163,36 @@ class Settings(BaseModel):
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."
     )
-    series_limit: PositiveCount = Field(default=1_000_000, description="Above so many series, sums by topic take the place of partitions.")
+    export_granularity: Annotated[Granularity, text(Granularity), one_of(Granularity)] = Field(
+        default=Granularity.PARTITION,
+        validation_alias="export.granularity",
+        description="What is told of: every partition, or every topic alone. Series of late and hanging transactions stay those "
+        "of partitions.",
+    )
+    export_topics: Pattern = Field(
+        default=re.compile(".*", re.DOTALL),
+        validation_alias="export.topics",
+        description="A regular expression; topics whose whole name matches are exported.",
+    )
+    export_exclude: Pattern = Field(
+        default=re.compile("", re.DOTALL),
+        validation_alias="export.exclude",
+        description="A regular expression; topics whose whole name matches are not.",
+    )
+    export_groups: Annotated[
+        tuple[MetricGroup, ...],
+        several_of(MetricGroup),
+        Form("some of " + ", ".join(MetricGroup), lambda groups: [str(group) for group in groups]),
+    ] = Field(
+        default=tuple(MetricGroup),
+        validation_alias="export.groups",
+        description="Which metrics are exported, by their sections in docs/metrics.md. Those of the observer itself always are.",
+    )
+    series_limit: PositiveCount = Field(
+        default=1_000_000,
+        description="Above so many series, sums by topic take the place of partitions, then the largest metrics are left out; late and "
+        "hanging transactions and log dirs go last.",
+    )
     producers_limit: PositiveCount = Field(
         default=10_000, description="At most so many producers are remembered for each log. No effect yet: counting them is still to come."
     )

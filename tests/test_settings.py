@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from streaming.configuration import load, render_yaml
 from streaming.errors import SettingsError
-from streaming.settings import OPTIONS, Replicas, Settings, StartFrom
+from streaming.settings import OPTIONS, Granularity, MetricGroup, Replicas, Settings, StartFrom
 from streaming.units import Address
 
 
@@ -150,6 +150,30 @@ def test_a_file_that_is_not_there_is_named(config: Path) -> None:
     with pytest.raises(SettingsError, match="No such file") as caught:
         load(config, {}, {})
     assert str(config) in str(caught.value)
+
+
+def test_options_with_a_dot_are_written_flat_nested_or_as_variables_without_it(config: Path) -> None:
+    config.write_text("export:\n  topics: a.*\n  groups: [offsets]\nexport.exclude: b\n")
+    settings = load(config, {"SEGTAIL_EXPORT_GRANULARITY": "topic"}, {"export.exclude": "c"})
+    assert settings.export_topics.fullmatch("ab")
+    assert settings.export_exclude.pattern == "c"
+    assert (settings.export_granularity, settings.export_groups) == (Granularity.TOPIC, (MetricGroup.OFFSETS,))
+    assert load(None, {"SEGTAIL_EXPORT_GROUPS": "offsets, retention"}, {}).export_groups == (MetricGroup.OFFSETS, MetricGroup.RETENTION)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("export: {topic: a}", 'unknown option "export.topic" in .*, did you mean "export.topics"'),
+        ("export: {topics: '('}", r'export.topics takes a regular expression, not "\(" in'),
+        ("export: {groups: [all]}", "export.groups takes some of throughput, offsets, transactions, retention, not "),
+        ("export: topic", 'unknown option "export" in'),
+    ],
+)
+def test_an_option_with_a_dot_that_is_not_understood_is_named(config: Path, written: str, message: str) -> None:
+    config.write_text(written)
+    with pytest.raises(SettingsError, match=message):
+        load(config, {}, {})
 
 
 def test_an_empty_file_changes_nothing(config: Path) -> None:

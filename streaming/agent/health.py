@@ -12,7 +12,7 @@ from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
-from streaming.web.handler import Answer, Handler
+from streaming.web.handler import Answer, Handler, Request
 from streaming.web.negotiation import TEXT_TYPE
 
 HEALTHY_SECONDS = 60.0
@@ -71,8 +71,8 @@ class HealthServer:
         self._thread.join()
         self._server.server_close()
 
-    def _answer(self, path: str, accept: str) -> Answer:
-        del accept
+    def _answer(self, request: Request) -> Answer:
+        path = request.path
         if path == "/metrics":
             return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._numbers.page())
         if path == "/-/healthy":

@@ -65,7 +65,7 @@ def _own_option(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     return click.option(
         f"--{name.replace('_', '-')}",
-        f"setting_{name}",
+        f"setting_{option.attribute}",
         metavar=_METAVARS.get(name, "VALUE"),
         help=option.description + (f"  [default: {default}]" if default else ""),
         expose_value=False,

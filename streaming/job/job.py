@@ -27,6 +27,7 @@ from streaming.job.judging import judges_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
 from streaming.job.spark import Spark, within
+from streaming.metrics.export import Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.server import Exporter
 from streaming.metrics.table import Table
@@ -34,7 +35,7 @@ from streaming.metrics.thresholds import thresholds
 from streaming.query.failure import reason
 from streaming.query.query import QUERY_NAME, fold_events
 from streaming.rows import Change
-from streaming.settings import OPTIONS, LogLevel, Settings
+from streaming.settings import OPTIONS, Granularity, LogLevel, Settings
 from streaming.source.datasource import FORMAT, SegtailDataSource
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Job:
             stale_after_s=settings.stale_after.total_seconds(),
             series_limit=settings.series_limit,
             judges=judges_of(settings),
+            export=_export(settings),
         )
         self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=thresholds(settings))
         self.exporter: Exporter | None = None
@@ -248,6 +250,15 @@ def _child_environment(settings: Settings) -> dict[str, str]:
     passed = ("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "log_level", "log_format")
     own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
     return own | {f"SEGTAIL_{name.upper()}": str(OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute))) for name in passed}
+
+
+def _export(settings: Settings) -> Export:
+    return Export(
+        partitions=settings.export_granularity is Granularity.PARTITION,
+        topics=settings.export_topics,
+        exclude=settings.export_exclude,
+        groups=frozenset(map(str, settings.export_groups)),
+    )
 
 
 def _versions() -> Versions:

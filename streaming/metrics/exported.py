@@ -90,7 +90,8 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
 def export(observed: Observed, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
     """Choose the logs that are exported, and judge them."""
     there, roles = observed.columns, observed.roles
-    shown = np.arange(len(there)) if snapshot.all_replicas else np.flatnonzero(roles.speaks)
+    wanted = snapshot.topic_exported[there["topic"]]
+    shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
     shown = shown[_page_order(there.select(shown), rank)]
     columns = there.select(shown)
     columns["leader"][:] = roles.leads[shown]
@@ -112,10 +113,11 @@ def export(observed: Observed, snapshot: Snapshot, topic_labels: pa.LargeStringA
     )
 
 
-def followers(observed: Observed, topic_labels: pa.LargeStringArray) -> Followers:
-    """The replicas that are behind their leader."""
+def followers(observed: Observed, topic_labels: pa.LargeStringArray, rank: Longs) -> Followers:
+    """The replicas that are behind their leader, in the order of the page."""
     lag: Longs = observed.standing["replica_lag_offsets"]
     behind = np.flatnonzero((lag > 0) & ~observed.roles.leads)
+    behind = behind[_page_order(observed.columns.select(behind), rank)]
     return Followers(labels=_labels(observed.columns.select(behind), topic_labels), lag=lag[behind])
 
 

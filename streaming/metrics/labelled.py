@@ -105,7 +105,7 @@ def _with(of_logs: pa.LargeStringArray, items: Longs, more: list[str]) -> pa.Lar
 
 
 def _family(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
-    found = list(rows)
+    found = sorted(rows)
     values = np.array([value for _, value in found], np.int64)
     return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))
 

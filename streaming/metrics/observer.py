@@ -1,5 +1,6 @@
 """The observer's own state: what the job says of its agents and its query, as metric families."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -13,6 +14,8 @@ from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 from streaming.metrics.taillag import TailLag
 from streaming.rows import SKIP_REASONS
+
+log = logging.getLogger(__name__)
 
 CATCHING_UP_AFTER_S = 5.0
 """A tail lag of more than this is no ordinary trigger: the rates of such a time are backlog."""
@@ -68,7 +71,8 @@ class Observer:
     """Told by the job, read by scrapes; safe from any thread."""
 
     def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold]) -> None:
-        self._lock = Lock()  # protects the two below
+        self._lock = Lock()  # protects the three below
+        self._leaves_out = False
         self._agents: dict[str, AgentStatus] = {}
         self._lags: dict[str, TailLag] = {}
         self._query = query
@@ -109,8 +113,18 @@ class Observer:
         """The query had failed and was started again."""
         self._restarts.inc()
 
-    def dropped(self, *, partition_series: int, topic_series: int) -> None:
-        """A page was made without so many series."""
+    def dropped(self, *, partition_series: int, topic_series: int, largest_topic: str = "") -> None:
+        """A page was made without so many series; it is logged when that begins, with the topic that has most, and when it ends."""
+        left_out = partition_series + topic_series > 0
+        with self._lock:
+            begins_or_ends, self._leaves_out = left_out != self._leaves_out, left_out
+        if begins_or_ends and left_out:
+            log.warning(
+                "more series than series_limit: topic sums take the place of partitions",
+                extra={"partition_series": partition_series, "topic_series": topic_series, "largest_topic": largest_topic},
+            )
+        elif begins_or_ends:
+            log.info("no more series than series_limit: every one is exported again")
         self._partition_series_dropped.inc(partition_series)
         self._topic_series_dropped.inc(topic_series)
 

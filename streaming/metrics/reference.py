@@ -9,10 +9,9 @@ _HEAD = """# Metrics
 
 <!-- Made from streaming/metrics/definitions.py by `make docs`. -->
 
-Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time() -
-segtail_…_timestamp_seconds` is one. A gauge without a value is absent. Counters are kept across restarts, and a counter exists with 0
-from first sight; a partition's counters first appear when its initial backlog has been read, so that `rate()` sees traffic and no
-backlog.
+Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time()` minus it is
+one. A gauge without a value is absent. Counters are kept across restarts, and exist with 0 from first sight; a partition's counters first
+appear when its initial backlog has been read, so that `rate()` sees traffic and no backlog.
 
 Of each partition one replica is exported, the leader where it is known, so `sum()` is right; with `replicas: all` every one is.
 

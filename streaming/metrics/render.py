@@ -29,8 +29,12 @@ def render(table: Table, observer: Observer, now: float, openmetrics: bool = Fal
     The table is locked while it is copied, no longer.
     """
     shown = view(table.snapshot(now))
-    choice = choose(shown, table.series_limit)
-    observer.dropped(partition_series=choice.partition_series_dropped, topic_series=choice.topic_series_dropped)
+    choice = choose(shown, table.series_limit, table.export)
+    observer.dropped(
+        partition_series=choice.partition_series_dropped,
+        topic_series=choice.topic_series_dropped,
+        largest_topic=choice.largest_topic,
+    )
     own = observer.families(shown.skipped_bytes, now)
     pieces: list[bytes | memoryview] = []
     for family in choice.families:

@@ -18,6 +18,7 @@ from streaming.metrics.definitions import (
     Total,
     Type,
 )
+from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.exported import Logs
 from streaming.metrics.family import Family, Samples
 from streaming.metrics.labels import labels
@@ -35,35 +36,59 @@ _LED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
-    """What a page shows, and how many series it leaves out."""
+    """What a page shows, and how many series it leaves out for there would be too many; then the topic with most partitions."""
 
     families: tuple[Family, ...]
     partition_series_dropped: int
     topic_series_dropped: int
+    largest_topic: str = ""
 
 
 PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
 
-def choose(shown: View, limit: int) -> Choice:
-    """Choose at most ``limit`` series."""
-    own = (_partition_family(metric, shown.logs) for metric in PARTITION_METRICS)
-    partitions = _present((*own, *labelled.of_partitions(shown.logs), labelled.of_followers(shown.followers)))
-    topics = _present((_codecs(shown.topics), *_histograms(shown.topics)))
-    last = _present(
-        (*labelled.of_late(shown.logs), *labelled.of_coordinators(shown.observed.coordinators), *labelled.of_log_dirs(shown.observed))
+_LAST = ("segtail_late_", "segtail_log_dir_", "segtail_partition_hanging_", "segtail_partition_oldest_open_")
+"""What is left out last, and has no total to stand for it: what somebody is woken up for."""
+
+
+def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
+    """Choose at most ``limit`` series of those that are wanted."""
+    metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
+    own = (_partition_family(metric, shown.logs) for metric in metrics)
+    partitions = _wanted(export, (*own, *labelled.of_partitions(shown.logs), labelled.of_followers(shown.followers)))
+    topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics)))
+    others = _wanted(
+        export,
+        (*labelled.of_late(shown.logs), *labelled.of_coordinators(shown.observed.coordinators), *labelled.of_log_dirs(shown.observed)),
     )
-    if _series(partitions) + _series(topics) + _series(last) <= limit:
-        return Choice(families=partitions + topics + last, partition_series_dropped=0, topic_series_dropped=0)
-    totals = _present(_total_family(metric, shown) for metric in PARTITION_METRICS if metric.total != Total.NONE)
-    wanted = totals + topics
-    kept = _fitting(last, limit)  # they go last
-    fitting = _fitting(wanted, limit - _series(kept))
+    if export.partitions and _series(partitions) + _series(topics) + _series(others) <= limit:
+        return Choice(families=partitions + topics + others, partition_series_dropped=0, topic_series_dropped=0)
+    summed = [metric for metric in metrics if metric.total != Total.NONE and not _goes_last(metric)]
+    totals = _present(_total_family(metric, shown) for metric in summed) + topics
+    own_last = tuple(family for family in partitions if _goes_last(family.metric))
+    last = own_last + others
+    replaced = _series(partitions) - _series(own_last) if export.partitions else 0
+    fitting = _fitting(last, limit)
+    kept = _fitting(totals, limit - _series(fitting))
+    topic_series_dropped = _series(totals) - _series(kept)
+    partition_series_dropped = replaced + _series(last) - _series(fitting)
     return Choice(
-        families=fitting + kept,
-        partition_series_dropped=_series(partitions),
-        topic_series_dropped=_series(wanted) + _series(last) - _series(fitting) - _series(kept),
+        families=kept + fitting,
+        partition_series_dropped=partition_series_dropped,
+        topic_series_dropped=topic_series_dropped,
+        largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",
     )
+
+
+def _goes_last(metric: Metric) -> bool:
+    return metric.name.startswith(_LAST)
+
+
+def _largest_topic(shown: View) -> str:
+    """The labels of the topic with most partitions, "" where there is none."""
+    if not len(shown.logs.columns):
+        return ""
+    return str(shown.topics.labels[int(np.bincount(shown.logs.columns["topic"]).argmax())])
 
 
 def _series(families: Iterable[Family]) -> int:
@@ -72,6 +97,10 @@ def _series(families: Iterable[Family]) -> int:
 
 def _present(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(family for family in families if family.series)
+
+
+def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
+    return _present(family for family in families if export.has_metric(family.metric))
 
 
 def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:

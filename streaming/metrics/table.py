@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.columns import FREE, LOG, Columns, empty_columns, read_values
+from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.ids import Ids
 from streaming.metrics.judges import Judges
 from streaming.metrics.labels import labels
@@ -42,6 +43,7 @@ class Snapshot:
     log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
     topic_names: list[str]  # by the number in ``columns["topic"]``
     topic_labels: list[str]  # by the number in ``columns["topic"]``
+    topic_exported: Flags  # by the same
     topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
     silent: Flags  # by the number in ``columns["agent"]``
     all_replicas: bool
@@ -57,10 +59,14 @@ class Table:
         stale_after_s: after so many seconds of silence another agent's replica speaks for the partition.
         series_limit: at most so many series on a page.
         judges: what works out the columns that depend on the clock.
+        export: what is on a page at all.
     """
 
-    def __init__(self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int, judges: Judges) -> None:
+    def __init__(
+        self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int, judges: Judges, export: Export = EVERYTHING
+    ) -> None:
         self.series_limit = series_limit
+        self.export = export
         self._judges = judges
         self._all_replicas = replicas == "all"
         self._stale_after_s = stale_after_s
@@ -74,6 +80,7 @@ class Table:
         self._topic_ids: list[str] = []
         self._topic_names: list[str] = []
         self._topic_labels: list[str] = []
+        self._topic_exported: list[bool] = []
         self._topic_counted: Flags = np.zeros(0, np.bool_)
         self._agents: dict[str, int] = {}
         self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
@@ -140,6 +147,7 @@ class Table:
                 topic_ids=self._topic_ids.copy(),
                 topic_names=self._topic_names.copy(),
                 topic_labels=self._topic_labels.copy(),
+                topic_exported=np.array(self._topic_exported, np.bool_),
                 topic_counted=self._topic_counted.copy(),
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
@@ -178,8 +186,10 @@ class Table:
         if topic == len(self._topic_labels):
             self._topic_labels.append("")
             self._topic_names.append("")
+            self._topic_exported.append(True)
         self._topic_names[topic] = key.topic
         self._topic_labels[topic] = labels(broker=str(key.broker), topic=key.topic)
+        self._topic_exported[topic] = self.export.has_topic(key.topic)
         self._columns["topic"][slot] = topic
         self._columns["replicas_of"][slot] = self._partitions.take(_partition(key))
         return slot

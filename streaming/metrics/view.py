@@ -30,7 +30,7 @@ class Topics:
     """All topics of each broker, by their number in ``Logs.columns["topic"]``."""
 
     labels: pa.LargeStringArray
-    order: Longs  # of the page, without the topics whose counters are not told yet
+    order: Longs  # of the page, without the topics that are not exported or whose counters are not told yet
     sums: dict[str, Longs]  # by column: shape (topics,), of a list column (numbers, topics)
 
 
@@ -54,7 +54,7 @@ def view(snapshot: Snapshot) -> View:
     observed = observe(there, snapshot)
     return View(
         logs=export(observed, snapshot, topic_labels, rank),
-        followers=followers(observed, topic_labels),
+        followers=followers(observed, topic_labels, rank),
         observed=observed,
         topics=_topics(columns, there, snapshot, topic_labels, rank),
         skipped_bytes=_skipped_bytes(columns),
@@ -77,7 +77,7 @@ def _topics(columns: Columns, there: Columns, snapshot: Snapshot, topic_labels: 
     group = columns["topic"][sharing]
     sums = {name: sum_by(group, columns[name][..., sharing], count) for name in SHARES}
     sums |= {name: sum_by(settled["topic"], settled[name], count) for name in BEFELL}
-    told = np.flatnonzero(snapshot.topic_counted)
+    told = np.flatnonzero(snapshot.topic_counted & snapshot.topic_exported)
     return Topics(labels=topic_labels, order=told[np.argsort(rank[told])], sums=sums)
 
 

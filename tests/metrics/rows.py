@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.judges import Judges
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.retention import Limiter
@@ -90,8 +91,8 @@ def states(*rows: Row) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=STATES)
 
 
-def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, **judged: Any) -> Table:
-    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit, judges=new_judges(**judged))
+def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:
+    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
     if rows:
         table.apply(states(*rows))
     return table

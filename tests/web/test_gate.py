@@ -20,7 +20,7 @@ from streaming.errors import UsageError
 from streaming.web.config import read_web_config
 from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
-from streaming.web.handler import Answer, Handler
+from streaming.web.handler import Answer, Handler, Request
 from tests.certificates import Authority, Files
 
 PASSWORD = "ein Passwort"
@@ -55,9 +55,8 @@ class Server:
         self._thread = Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
 
-    def _answer(self, path: str, accept: str) -> Answer:
-        del accept
-        return Answer(status=HTTPStatus.OK, body=path.encode())
+    def _answer(self, request: Request) -> Answer:
+        return Answer(status=HTTPStatus.OK, body=request.path.encode())
 
     def close(self) -> None:
         self._server.shutdown()
