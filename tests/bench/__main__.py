@@ -6,13 +6,15 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, latency, render, scan, trigger
+from tests.bench import agent, dump, latency, render, scan, scrape, sizes, trigger
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "scan": (lambda _: scan.run(), "header scan against Kafka's own Java reader; needs a JDK"),
     "dump": (lambda _: dump.run(), "segtail dump against kafka-dump-log; needs a JDK"),
     "render": (lambda _: render.run(), "a scrape of 1,000,000 series"),
+    "scrape": (lambda _: scrape.run(), "the same over HTTP, by one client and by several"),
+    "sizes": (lambda _: sizes.run(), "series and bytes of a scrape by partitions and export options"),
     "trigger": (trigger.run, "the running job idle and with many active partitions"),
     "latency": (latency.run, "from an append to /metrics"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),

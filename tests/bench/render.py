@@ -32,7 +32,7 @@ def run() -> None:
     """Print one table: seconds of both, and how many times faster this is."""
     logs = SERIES // len(_METRICS)
     table = Table(replicas="leaders", stale_after_s=300, series_limit=2 * SERIES)
-    table.apply(_states(logs))
+    table.apply(states(logs))
     observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
     series = sum(not line.startswith(b"#") for line in render(table, observer, 0.0).splitlines())
     own = _seconds(lambda: render(table, observer, 0.0)) * SERIES / series
@@ -51,13 +51,14 @@ def _seconds(work: Callable[[], bytes]) -> float:
     return statistics.median(once() for _ in range(ROUNDS))
 
 
-def _place(log: int) -> tuple[str, int]:
-    return f"payments.settled.{log // PARTITIONS_A_TOPIC}", log % PARTITIONS_A_TOPIC
+def _place(log: int, partitions: int = PARTITIONS_A_TOPIC) -> tuple[str, int]:
+    return f"payments.settled.{log // partitions}", log % partitions
 
 
-def _states(logs: int) -> pa.Table:
+def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
+    """Rows of so many logs, every value in them made up."""
     random = np.random.default_rng(1)
-    topics, partitions = zip(*map(_place, range(logs)), strict=True)
+    topics, partitions = zip(*(_place(log, partitions_a_topic) for log in range(logs)), strict=True)
     columns: dict[str, pa.Array] = {
         "change": pa.array(["log"] * logs),
         "agent": pa.array(["agent"] * logs),

@@ -1,0 +1,56 @@
+"""A scrape of 1,000,000 series over HTTP: plain, packed, by several clients at the same moment, and beside one that does not read."""
+
+import http.client
+import socket
+import statistics
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+
+from streaming.metrics.definitions import METRICS
+from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.server import Exporter
+from streaming.metrics.table import Table
+from tests.bench.render import ROUNDS, SERIES, states
+from tests.bench.table import show
+
+CLIENTS = 4
+
+
+def run() -> None:
+    """Print one table: seconds until the last client has its page, and the bytes of one."""
+    table = Table(replicas="leaders", stale_after_s=300, series_limit=2 * SERIES)
+    table.apply(states(SERIES // sum(bool(metric.column) for metric in METRICS)))
+    observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
+    exporter = Exporter("127.0.0.1", 0, table=table, observer=observer, clock=lambda: 0.0, healthy=lambda: True)
+    exporter.start()
+    try:
+        address = exporter.address
+        rows = [_row("plain", lambda: _get(address, "identity")), _row("gzip", lambda: _get(address, "gzip"))]
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            rows.append(_row(f"gzip, {CLIENTS} clients at once", lambda: max(pool.map(lambda _: _get(address, "gzip"), range(CLIENTS)))))
+        with socket.create_connection(address) as idle:
+            idle.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            rows.append(_row("gzip, beside a client that does not read", lambda: _get(address, "gzip")))
+    finally:
+        exporter.close()
+    show(f"a scrape of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "MB"), rows)
+
+
+def _row(name: str, scrape: Callable[[], int]) -> tuple[str, str, str]:
+    took, size = [], 0
+    for _ in range(ROUNDS):
+        began = perf_counter()
+        size = scrape()
+        took.append(perf_counter() - began)
+    return name, f"{statistics.median(took):.2f}", f"{size / 1e6:.1f}"
+
+
+def _get(address: tuple[str, int], encoding: str) -> int:
+    """The bytes of one page."""
+    connection = http.client.HTTPConnection(*address)
+    try:
+        connection.request("GET", "/metrics", headers={"Accept-Encoding": encoding})
+        return len(connection.getresponse().read())
+    finally:
+        connection.close()

@@ -1,0 +1,42 @@
+"""How many series and megabytes a scrape has, by partitions and by what is exported; the values are made up, the names are not."""
+
+import re
+
+import cramjam
+
+from streaming.metrics.export import Export
+from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.render import render
+from streaming.metrics.table import Table
+from streaming.settings import Settings
+from tests.bench.render import states
+from tests.bench.table import show
+
+PARTITIONS = (1_000, 10_000, 50_000, 200_000)
+PARTITIONS_A_TOPIC = 10
+NO_LIMIT = 1 << 40
+
+CASES = {
+    "everything, series_limit: none": (Export(), NO_LIMIT),
+    "everything, series_limit: the default": (Export(), Settings().series_limit),
+    "export.groups: [throughput]": (Export(groups={"throughput"}), NO_LIMIT),
+    "export.groups: [transactions, retention]": (Export(groups={"transactions", "retention"}), NO_LIMIT),
+    "export.topics: one topic in ten": (Export(topics=re.compile(".*0")), NO_LIMIT),
+    "export.granularity: topic": (Export(partitions=False), NO_LIMIT),
+}
+
+
+def run() -> None:
+    """Print a table: of each case and each number of partitions the series, the MB, and the MB packed."""
+    rows = [[name] for name in CASES]
+    for partitions in PARTITIONS:
+        logs = states(partitions, PARTITIONS_A_TOPIC)
+        for row, (export, limit) in zip(rows, CASES.values(), strict=True):
+            table = Table(replicas="leaders", stale_after_s=300, series_limit=limit, export=export)
+            table.apply(logs)
+            observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
+            page = render(table, observer, 0.0)
+            series = page.count(b"\n") - page.count(b"\n#") - 1
+            row.append(f"{series:,} / {len(page) / 1e6:.1f} / {len(bytes(cramjam.gzip.compress(page, 1))) / 1e6:.1f}")
+    heads = ("", *(f"{partitions:,} partitions" for partitions in PARTITIONS))
+    show(f"series / MB / MB packed of a scrape; {PARTITIONS_A_TOPIC} partitions a topic", heads, rows)
