@@ -47,7 +47,7 @@ check: setup ## Format, lint, types, import contracts, and the tests without a J
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker"
+	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker and not image"
 
 fuzz: setup ## Feed every parser damaged bytes, for some minutes
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz
@@ -80,8 +80,9 @@ tools: setup ## Build what checks the chart into .venv/bin (needs Go, a few minu
 	@.ci/chart-tools
 
 cluster-check: setup ## Install the chart on a real API server (needs Go, etcd; its first build takes a quarter of an hour)
+	@command -v etcd >/dev/null || { echo "There is no etcd on the PATH (Debian: apt-get install etcd-server)." >&2; exit 2; }
 	@.ci/chart-tools --cluster
-	@CI=true $(BIN)/pytest tests/cluster/check_installation.py
+	@$(BIN)/pytest tests/cluster/check_installation.py
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m tests.bench

@@ -3,12 +3,15 @@
 Pods are pretended: that containers start, that probes answer and that policies of the network hold is not seen here.
 """
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.find_spark_home import _find_spark_home
 
+from helm.entrypoint import SEGTAIL, command
 from tests.cluster.control_plane import NODES, Cluster, cluster
 from tests.cluster.executors import container, driver
 from tests.helm.charts import CASES, CHART, SHARE, Manifest
@@ -236,6 +239,45 @@ def test_the_image_is_an_executor_of_that_spark(kubernetes: Cluster, namespace: 
         first, _ = until("two executors run", lambda: two(ready(kubernetes, namespace, EXECUTOR)))
         with container(kubernetes, first, tmp_path):
             assert spark.sum_of_squares(1000) == sum(number * number for number in range(1000))
+
+
+def test_the_image_understands_what_spark_submit_hands_to_a_driver(
+    kubernetes: Cluster, namespace: str, tmp_path: Path, java_home: Path
+) -> None:
+    """Cluster mode, as operators use it: what the driver's pod is told becomes segtail with Spark's options."""
+    home = Path(_find_spark_home())
+    options = {
+        "spark.kubernetes.namespace": namespace,
+        "spark.kubernetes.container.image": "segtail",
+        "spark.kubernetes.authenticate.caCertFile": str(kubernetes.ca),
+        "spark.kubernetes.authenticate.submission.caCertFile": str(kubernetes.ca),
+        "spark.kubernetes.authenticate.submission.oauthToken": "admin-token",
+        "spark.kubernetes.submission.waitAppCompletion": "false",
+        "spark.executor.instances": "3",
+        "spark.kubernetes.driver.podTemplateFile": str(tmp_path / "pod.yaml"),
+    }
+    context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    pod = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    template = {"spec": {"securityContext": pod, "containers": [{"name": "driver", "securityContext": context}]}}
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", **template}))
+    words = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
+    submit: list[str | Path] = [home / "bin" / "spark-submit", "--master", f"k8s://{kubernetes.server}", "--deploy-mode", "cluster", *words]
+    done = subprocess.run([*submit, "local:///opt/segtail/bin/segtail.py", "run", "--config=/a b"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+    (driver_pod,) = kubernetes.get("pods", namespace, "spark-role=driver")
+    (spec,) = driver_pod["spec"]["containers"]
+    (config,) = [each for each in kubernetes.get("configmap", namespace) if "spark.properties" in each.get("data", {})]
+    (tmp_path / "spark.properties").write_text(config["data"]["spark.properties"])
+    arguments = [str(tmp_path / "spark.properties") if word.endswith("/spark.properties") else word for word in spec["args"]]
+    environment = {variable["name"]: variable.get("value", "10.0.0.8") for variable in spec["env"]}
+
+    said = command(arguments, environment)
+
+    assert said[:3] == [SEGTAIL, "run", "--config=/a b"]
+    assert said[3:5] == ["--master", f"k8s://{kubernetes.server}"]
+    assert {"spark.executor.instances=3", "spark.driver.bindAddress=10.0.0.8", f"spark.kubernetes.namespace={namespace}"} <= set(said[6::2])
+    assert not [word for word in said if word.startswith("spark.submit.deployMode")]
 
 
 def two(pods: list[Manifest]) -> list[Manifest]:
