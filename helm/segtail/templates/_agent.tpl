@@ -47,6 +47,9 @@ spec:
         {{- if $root.Values.token.secretName }}
         - --token-file=/etc/segtail/token/token
         {{- end }}
+        {{- if $agents.web.configSecret }}
+        - --web-config=/etc/segtail/web/web.yml
+        {{- end }}
       env:
         - name: NODE_NAME
           valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
@@ -57,9 +60,9 @@ spec:
         - {name: agent, containerPort: {{ $agents.port }}}
         - {name: metrics, containerPort: {{ $agents.metricsPort }}}
       livenessProbe:
-        {{- include "segtail.probe" (dict "path" "/-/healthy" "port" "metrics" "scheme" "HTTP" "probe" $agents.livenessProbe) | nindent 8 }}
+        {{- include "segtail.probe" (dict "path" "/-/healthy" "port" "metrics" "scheme" $agents.web.scheme "probe" $agents.livenessProbe) | nindent 8 }}
       readinessProbe:
-        {{- include "segtail.probe" (dict "path" "/-/ready" "port" "metrics" "scheme" "HTTP" "probe" $agents.readinessProbe) | nindent 8 }}
+        {{- include "segtail.probe" (dict "path" "/-/ready" "port" "metrics" "scheme" $agents.web.scheme "probe" $agents.readinessProbe) | nindent 8 }}
       resources:
         {{- toYaml $agents.resources | nindent 8 }}
       securityContext:
@@ -74,6 +77,9 @@ spec:
           mountPath: /etc/segtail/config
           readOnly: true
         {{- include "segtail.secretMounts" $root | nindent 8 }}
+        {{- with include "segtail.webMount" $agents.web }}
+        {{- . | nindent 8 }}
+        {{- end }}
         {{- with $agents.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -95,6 +101,9 @@ spec:
       configMap:
         name: {{ include "segtail.fullname" $root }}-agent
     {{- include "segtail.secretVolumes" (dict "root" $root "secret" (include "segtail.agentSecret" $root)) | nindent 4 }}
+    {{- with include "segtail.webVolume" $agents.web }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with $agents.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -173,3 +173,21 @@ httpGet:
   readOnly: true
 {{- end }}
 {{- end -}}
+
+{{/* The web configuration of what is served over HTTP, if there is one. Both take the values of it. */}}
+{{- define "segtail.webMount" -}}
+{{- if .configSecret -}}
+- name: web
+  mountPath: /etc/segtail/web
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "segtail.webVolume" -}}
+{{- if .configSecret -}}
+- name: web
+  secret:
+    secretName: {{ .configSecret }}
+    defaultMode: 288  # 0440
+{{- end }}
+{{- end -}}
