@@ -30,7 +30,13 @@ EXECUTORS: Manifest = {
     "tls": {"source": "secrets", "jobSecret": "segtail-job"},
     "job": {
         "agents": ["dns:///agents.example.com:8815"],
-        "executors": {"enabled": True, "instances": 2, "memory": "512m", "memoryOverhead": "512m"},
+        "executors": {
+            "enabled": True,
+            "instances": 2,
+            "memory": "512m",
+            "memoryOverhead": "512m",
+            "podDisruptionBudget": {"enabled": True},
+        },
         "checkpoint": {"accessMode": "ReadWriteMany"},
     },
 }
@@ -128,6 +134,7 @@ def test_agents_run_beside_their_brokers_under_pod_security(kubernetes: Cluster,
     assert agents == dict(zip(BROKERS, NODES, strict=True))
     (job,) = ready(kubernetes, namespace, "app.kubernetes.io/component=job")
     assert job["metadata"]["name"] == "rel-segtail-job-0"
+    until("one agent at a time may be evicted", lambda: allowed(kubernetes, namespace) == {"rel-segtail-agent": 1})
 
 
 def test_an_upgrade_replaces_pods_and_an_uninstall_leaves_the_checkpoint(kubernetes: Cluster, namespace: str) -> None:
@@ -225,6 +232,8 @@ def test_spark_makes_its_executors_with_these_rights_and_removes_them(
             assert [owner["uid"] for owner in pod["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
             assert {"/tmp", "/etc/segtail/tls", "/var/lib/segtail"} <= {mount["mountPath"] for mount in container["volumeMounts"]}
 
+        until("one executor may be evicted", lambda: allowed(kubernetes, namespace) == {"rel-segtail-executor": 1})
+
     assert "orbidden" not in spark.log.read_text()
     until("the executors are gone", lambda: not kubernetes.get("pods", namespace, EXECUTOR))
     assert [each["metadata"]["name"] for each in kubernetes.get("configmap", namespace) if "spark-exec" in each["metadata"]["name"]] == []
@@ -278,6 +287,11 @@ def test_the_image_understands_what_spark_submit_hands_to_a_driver(
     assert said[3:5] == ["--master", f"k8s://{kubernetes.server}"]
     assert {"spark.executor.instances=3", "spark.driver.bindAddress=10.0.0.8", f"spark.kubernetes.namespace={namespace}"} <= set(said[6::2])
     assert not [word for word in said if word.startswith("spark.submit.deployMode")]
+
+
+def allowed(kubernetes: Cluster, namespace: str) -> dict[str, int]:
+    """How many pods may be evicted now, by budget; a budget that cannot be worked out allows none."""
+    return {each["metadata"]["name"]: each.get("status", {}).get("disruptionsAllowed", 0) for each in kubernetes.get("pdb", namespace)}
 
 
 def two(pods: list[Manifest]) -> list[Manifest]:
