@@ -83,9 +83,12 @@ def _of(option: Option) -> dict[str, object]:
     if accepts.startswith("a whole number"):
         least, *most = [int(number) for number in re.findall(r"[0-9]+", accepts)]
         return described | {"type": "integer", "minimum": least} | ({"maximum": most[0]} if most else {})
+    if accepts.startswith("a number above "):
+        above, *limit = [float(number) for number in re.findall(r"[0-9.]+", accepts)]
+        return described | {"type": "number", "exclusiveMinimum": above} | ({"maximum": limit[0]} if limit else {})
     if accepts == "true or false":
         return described | {"type": "boolean"}
-    return described
+    raise ValueError(f"{option.name} accepts {accepts!r}, of which no schema is known here; or is it the chart's to set?")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import pytest
 
 from helm.generate import OWN_OPTIONS
 from streaming.settings import OPTIONS, Settings
-from tests.helm.charts import template
+from tests.helm.charts import render, template
+from tests.helm.charts import settings as settings_of
 
 BROKER = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
@@ -52,6 +53,8 @@ SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
         ({"config": {"replicas": "some"}}, "at '/config/replicas': value must be one of 'leaders', 'all'"),
         ({"config": {"state_shards": 5000}}, "at '/config/state_shards': maximum: got 5,000, want 4,096"),
         ({"config": {"max_bytes_per_batch": "1GB"}}, "at '/config/max_bytes_per_batch': '1GB' does not match pattern"),
+        ({"config": {"abort_ratio": 2}}, "at '/config/abort_ratio': maximum: got 2, want 1"),
+        ({"config": {"hot_factor": 1}}, "at '/config/hot_factor': exclusiveMinimum: got 1, want 1"),
         ({"config": {"assume_replicated": "yes"}}, "at '/config/assume_replicated': got string, want boolean"),
         ({"config": {"listen": "0.0.0.0:9712"}}, "at '/config': additional properties 'listen' not allowed"),
     ],
@@ -94,11 +97,13 @@ def test_what_does_not_go_together_is_refused(values: dict[str, object], message
     assert message in done.stderr
 
 
-def test_the_default_of_every_option_of_the_program_is_accepted() -> None:
-    """The schema was read off the program: so it takes what the program prints."""
+def test_every_option_of_the_program_is_accepted_and_handed_on_as_it_is() -> None:
     settings = Settings()
     config = {name: option.form.show(getattr(settings, option.attribute)) for name, option in OPTIONS.items() if name not in OWN_OPTIONS}
 
-    done = template({"config": config})
+    manifests = render({"config": config})
 
-    assert done.returncode == 0, done.stderr
+    assert settings_of(manifests, "agent") == config
+    job = settings_of(manifests, "job")
+    assert {name: job[name] for name in config} == config
+    assert set(job) - set(config) <= OWN_OPTIONS
