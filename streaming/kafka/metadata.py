@@ -172,6 +172,18 @@ class ClusterImage:
         """What is set dynamically for all brokers, as `broker_config`."""
         return self._config(ResourceType.BROKER, "", name)
 
+    def topic_configs(self, topic: str) -> tuple[tuple[str, str], ...]:
+        """Everything that a topic itself sets, as names and values."""
+        return self._all_configs(ResourceType.TOPIC, topic)
+
+    def broker_configs(self, broker_id: int) -> tuple[tuple[str, str], ...]:
+        """Everything that is set dynamically for one broker, as far as it may be read."""
+        return self._all_configs(ResourceType.BROKER, str(broker_id))
+
+    def default_broker_configs(self) -> tuple[tuple[str, str], ...]:
+        """Everything that is set dynamically for all brokers, as far as it may be read."""
+        return self._all_configs(ResourceType.BROKER, "")
+
     def configs(self) -> tuple[Config, ...]:
         """Everything that is set in the metadata log and may be read."""
         return tuple(
@@ -188,6 +200,9 @@ class ClusterImage:
     def _config(self, resource_type: ResourceType, resource: str, name: str) -> str | None:
         values = self._configs.get((resource_type, resource))
         return None if values is None else values.get(name)
+
+    def _all_configs(self, resource_type: ResourceType, resource: str) -> tuple[tuple[str, str], ...]:
+        return tuple(self._configs.get((resource_type, resource), {}).items())
 
     def _apply_records(self, batch: RecordBatch) -> None:
         if batch.is_control:  # the quorum's own records
