@@ -21,6 +21,8 @@ from streaming.settings import OPTIONS, Settings
 
 ENVIRONMENT_PREFIX = "SEGTAIL_"
 
+_MAPPINGS = ("spark", "broker_config", "topic_config")
+
 # A variable's name has no dots: SEGTAIL_EXPORT_TOPICS gives export.topics.
 _VARIABLES = {name.replace(".", "_"): name for name in OPTIONS}
 
@@ -103,19 +105,17 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
     for variable, value in sorted(environ.items()):
         name = variable.removeprefix(ENVIRONMENT_PREFIX)
         if name != variable and not _SERVICE_LINK.fullmatch(f"{name}={value}"):
-            yield (
-                _VARIABLES.get(name.lower(), name.lower()),
-                _Given(_mapping(value) if name == "SPARK" else value, f"in the environment ({variable})"),
-            )
+            option = _VARIABLES.get(name.lower(), name.lower())
+            yield option, _Given(_mapping(value) if option in _MAPPINGS else value, f"in the environment ({variable})")
 
 
 def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
     for name, value in overrides.items():
-        yield name, _Given(_mapping(value) if name == "spark" and isinstance(value, str) else value, "on the command line")
+        yield name, _Given(_mapping(value) if name in _MAPPINGS and isinstance(value, str) else value, "on the command line")
 
 
 def _mapping(written: str) -> object:
-    """Reads Spark's options where only text can stand; what is no YAML mapping stays text, which `Settings` refuses."""
+    """Reads a mapping where only text can stand; what is no YAML mapping stays text, which `Settings` refuses."""
     try:
         return yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):

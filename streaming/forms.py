@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from streaming import targets, units
 
@@ -97,8 +97,16 @@ def _show_paths(paths: tuple[Path, ...]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _spark_value(value: object) -> object:
-    """Spark's options are text; YAML reads ``4`` and ``true`` as something else."""
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(text) from error
+    return text
+
+
+def _config_value(value: object) -> object:
+    """Options of Spark and of Kafka are text; YAML reads ``4`` and ``true`` as something else."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -119,6 +127,7 @@ Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
 Pattern = Annotated[re.Pattern[str], text(_pattern), Form("a regular expression", lambda pattern: pattern.pattern)]
 Directory = Annotated[Path, text(_path), Form("a directory", str)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("directories between commas, or a list of them", _show_paths)]
+Files = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("files between commas, or a list of them", _show_paths)]
 Listen = Annotated[units.Address, text(units.Address.parse), Form("HOST:PORT", str)]
 OptionalFile = Annotated[Path | None, text(_path), Form("a file", _optional)]
 OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form("HOST:PORT", _optional)]
@@ -133,6 +142,15 @@ Folder = Annotated[
 SparkMaster = Annotated[str, StringConstraints(min_length=1), Form("a Spark master such as local[2], yarn or spark://HOST:PORT", str)]
 SparkName = Annotated[str, StringConstraints(pattern=r"^spark\.")]
 SparkOptions = Annotated[
-    Mapping[SparkName, Annotated[str, BeforeValidator(_spark_value)]],
+    Mapping[SparkName, Annotated[str, BeforeValidator(_config_value)]],
     Form("a mapping of Spark's own option names (spark.…) to values", dict),
+]
+KafkaConfigs = Mapping[str, Annotated[str, BeforeValidator(_config_value)]]
+BrokerConfig = Annotated[KafkaConfigs, Form("a mapping of a broker's configurations (log.retention.hours, ...) to values", dict)]
+TopicConfig = Annotated[
+    Mapping[Annotated[str, AfterValidator(_pattern)], KafkaConfigs],
+    Form(
+        "a mapping of regular expressions to mappings of a topic's configurations (retention.ms, ...) to values",
+        lambda patterns: {pattern: dict(configs) for pattern, configs in patterns.items()},
+    ),
 ]

@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from streaming.forms import (
     Agents,
+    BrokerConfig,
     Count,
     Directories,
     Directory,
     Duration,
     Factor,
+    Files,
     Flag,
     Folder,
     Form,
@@ -31,6 +33,7 @@ from streaming.forms import (
     Size,
     SparkMaster,
     SparkOptions,
+    TopicConfig,
     one_of,
     several_of,
     text,
@@ -200,6 +203,21 @@ class Settings(BaseModel):
         default=False,
         description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint. "
         "No effect yet: the high watermark is still to come.",
+    )
+    server_properties: Files = Field(
+        default=(),
+        description="The server.properties of brokers, each matched by its node.id: what limits their logs where neither a topic nor the "
+        "cluster's metadata sets it. Without it Kafka's defaults are assumed.",
+    )
+    broker_config: BrokerConfig = Field(
+        default_factory=dict,
+        description="The same for all brokers whose server.properties is not given, such as those that Strimzi runs: "
+        "log.retention.hours: 72.",
+    )
+    topic_config: TopicConfig = Field(
+        default_factory=dict,
+        description="What topics set, by regular expressions that match their whole names, the first one counts: only where no cluster "
+        "metadata can be read, as in clusters with ZooKeeper.",
     )
     state_shards: Shards = Field(default=64, description="Keys of the job's state; fixed when a checkpoint is made.")
     max_bytes_per_batch: Size = Field(default=128 << 20, description="Most bytes of log that one micro-batch accounts for.")

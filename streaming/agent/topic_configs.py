@@ -15,22 +15,21 @@ class TopicConfigs:
     """The configurations of one broker's topics. They change while the broker runs: `refresh` before asking.
 
     Args:
-        static: what is in the broker's ``server.properties``, None where that is not known.
+        static: what the broker's ``server.properties`` sets, None where that is not known.
         patterns: what topics are taken to set where no metadata log can be read.
     """
 
-    def __init__(self, broker: int, static: Pairs | None, patterns: Sequence[TopicPattern] = ()) -> None:
+    def __init__(self, broker: int, static: Configs | None, patterns: Sequence[TopicPattern] = ()) -> None:
         self.rejected = 0
         """Values that could not be read, so far; each counts and is logged once."""
         self._broker = broker
-        self._static = Configs() if static is None else broker_configs(static, Source.STATIC)
+        self._static = static or Configs()
         self._patterns = patterns
         self._image: ClusterImage | None = None
         self._of_broker: tuple[Pairs, Pairs] | None = None
         self._below = self._static
         self._topics: dict[str, tuple[Pairs, Configs, str]] = {}
         self._told: set[tuple[str, str, str]] = set()
-        self._complain("", self._static)
 
     def refresh(self, image: ClusterImage | None) -> None:
         """Go on with what the metadata log tells now; None where it cannot be read."""

@@ -16,6 +16,7 @@ COMMANDS = {
     "config": "Print the configuration in effect, every option with what it means.",
     "demo": "Run the job on a simulated broker, or on log dirs, with a live table.",
     "dump": "Show what stands in Kafka's files: batches, records, indexes, snapshots, checkpoints.",
+    "retention": "Show what is kept and for how long, what Kafka is about to delete, and what holds it back.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
 }
 """What each command does. It stands here and not in the commands' files so that ``--help`` imports none of them: some bring Spark."""

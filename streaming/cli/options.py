@@ -21,6 +21,7 @@ _OVERRIDES = "segtail.overrides"
 _FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file", "web_config", "tls_cert", "tls_key", "tls_client_ca", "token_file")
 _METAVARS = {
     "log_dirs": "DIR[,DIR...]",
+    "server_properties": "FILE[,FILE...]",
     "from": "earliest|active|latest",
     "checkpoint": "DIR",
     "listen": "HOST:PORT",

@@ -1,17 +1,16 @@
 """``segtail run``: the main job."""
 
 import logging
-import math
 import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from streaming.cli.moment import Moment
 from streaming.cli.options import with_settings
 from streaming.cli.stopping import Signals, Stopped
 from streaming.errors import SegtailError, UsageError
@@ -26,39 +25,11 @@ TEXTFILE_SECONDS = 15.0
 """How often a running job writes the file of ``--textfile``: the usual interval of a scrape."""
 
 
-class Moment(click.ParamType[float]):
-    """A point in time: RFC 3339 or Unix seconds."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Unix seconds."""
-        text = str(value)
-        seconds = _seconds(text)
-        if seconds is not None:
-            return seconds
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is neither RFC 3339, such as 2026-11-20T05:00:00Z, nor Unix seconds", param, ctx)
-        if moment.tzinfo is None:
-            self.fail(f"{text!r} has no time zone: append Z for UTC", param, ctx)
-        return moment.timestamp()
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) else None
-
-
 @click.command("run")
 @with_settings("log_dirs", "from", "checkpoint", "listen", "replicas", "trigger", "master")
 @click.option("--once", is_flag=True, help="Process what is there, write the metrics and exit; listens nowhere.")
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
-@click.option("--at", type=Moment(), metavar="TIME", help="Judge a copied disk at its own time: RFC 3339 or Unix seconds.")
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
 def command(settings: Settings, once: bool, textfile: Path | None, at: float | None) -> None:
     """Watch log dirs, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 

@@ -23,7 +23,6 @@ from streaming.disk.scanning import window
 from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
 from streaming.errors import FormatError
 from streaming.kafka import names
-from streaming.kafka.names import FileKind, FileStage
 from streaming.kafka.walk import Bytes
 from streaming.rows import SEGMENTS
 
@@ -250,11 +249,10 @@ def _leftovers(directory: Path) -> tuple[int, int]:
     deleted = others = 0
     with os.scandir(directory) as entries:
         for entry in entries:
-            name = names.parse_segment_file(entry.name)
             try:
-                if name is not None and name.stage is FileStage.DELETED:
+                if entry.name.endswith(".deleted"):
                     deleted += bytes_taken(entry.stat())
-                elif name is None or name.kind is not FileKind.LOG:
+                elif not entry.name.endswith((".log", ".log.swap")):
                     others += bytes_taken(entry.stat())
             except FileNotFoundError:  # unlinked since the listing
                 continue

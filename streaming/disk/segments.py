@@ -17,6 +17,8 @@ from streaming.kafka.walk import Bytes, Positions
 
 log = logging.getLogger(__name__)
 
+_LOG_NAMES = (".log", ".log.swap")
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
@@ -51,6 +53,8 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
     found: dict[int, Segment] = {}
     with os.scandir(directory) as entries:
         for entry in entries:
+            if not entry.name.endswith(_LOG_NAMES):  # three files of four: cheaper than to take their names apart
+                continue
             name = names.parse_segment_file(entry.name)
             if name is None or name.kind is not FileKind.LOG or name.stage not in (FileStage.LIVE, FileStage.SWAP):
                 continue

@@ -5,7 +5,7 @@ import pytest
 
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.kafka.metadata import ClusterImage
-from streaming.rules.limits import Source, TopicPattern, effective_limits, limits_of, topic_configs
+from streaming.rules.limits import Source, TopicPattern, broker_configs, effective_limits, limits_of, topic_configs
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -37,7 +37,7 @@ def image() -> Iterator[Image]:
 
 def test_a_broker_sees_its_topics_then_itself_then_all_brokers_then_its_file(image: Image) -> None:
     image.topic("t", retention_ms=1).broker("7", log_retention_ms=2).broker("", log_retention_minutes=3)
-    of_seven, of_eight = (TopicConfigs(broker, (("log.retention.hours", "4"),)) for broker in (7, 8))
+    of_seven, of_eight = (TopicConfigs(broker, broker_configs([("log.retention.hours", "4")], Source.STATIC)) for broker in (7, 8))
     for configs in (of_seven, of_eight):
         configs.refresh(image)
     assert retention(of_seven) == (1, Source.TOPIC)
@@ -70,10 +70,10 @@ def test_patterns_stand_in_while_there_is_no_metadata_log(image: Image) -> None:
 
 def test_a_value_that_cannot_be_read_is_counted_and_named_once(image: Image, caplog: pytest.LogCaptureFixture) -> None:
     image.topic("t", retention_ms="long").broker("", log_retention_bytes="much")
-    configs = TopicConfigs(1, (("log.roll.ms", "soon"),))
+    configs = TopicConfigs(1, None)
     for _ in range(2):
         configs.refresh(image)
         configs.of("t")
         configs.refresh(None)
-    assert configs.rejected == 3
-    assert [vars(record)["config"] for record in caplog.records] == ["log.roll.ms", "log.retention.bytes", "retention.ms"]
+    assert configs.rejected == 2
+    assert [vars(record)["config"] for record in caplog.records] == ["log.retention.bytes", "retention.ms"]

@@ -1,0 +1,29 @@
+"""The ``server.properties`` that people name, wherever they lie."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from streaming.errors import FormatError, UsageError
+from streaming.kafka.server_properties import ServerProperties, parse_server_properties
+
+
+def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:
+    """Read the files of several brokers.
+
+    Raises:
+        UsageError: one cannot be read or does not say whose it is, or two are of one broker.
+    """
+    found: dict[int, Path] = {}
+    read = []
+    for path in paths:
+        try:
+            properties = parse_server_properties(path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
+        except FormatError as error:
+            raise UsageError(f"{path} is no server.properties: {error}") from error
+        other = found.setdefault(properties.node_id, path)
+        if other != path:
+            raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
+        read.append(properties)
+    return tuple(read)
