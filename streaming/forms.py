@@ -97,12 +97,9 @@ def _show_paths(paths: tuple[Path, ...]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(text) from error
-    return text
+def _pattern_text(written: str) -> str:
+    _pattern(written)
+    return written
 
 
 def _config_value(value: object) -> object:
@@ -148,7 +145,7 @@ SparkOptions = Annotated[
 KafkaConfigs = Mapping[str, Annotated[str, BeforeValidator(_config_value)]]
 BrokerConfig = Annotated[KafkaConfigs, Form("a mapping of a broker's configurations (log.retention.hours, ...) to values", dict)]
 TopicConfig = Annotated[
-    Mapping[Annotated[str, AfterValidator(_pattern)], KafkaConfigs],
+    Mapping[Annotated[str, AfterValidator(_pattern_text)], KafkaConfigs],
     Form(
         "a mapping of regular expressions to mappings of a topic's configurations (retention.ms, ...) to values",
         lambda patterns: {pattern: dict(configs) for pattern, configs in patterns.items()},

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
 
-STREAM_SECONDS = 60.0
+STREAM_SECONDS = 30.0
 """How long it may take to stream a range."""
 
 SCAN_SECONDS = 3600.0

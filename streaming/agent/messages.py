@@ -1,7 +1,7 @@
 """What agent and client say to each other besides rows: small JSON objects, each a frozen value here."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from streaming.errors import AgentError
@@ -43,7 +43,8 @@ class Status(Message):
     """What an agent is and how far it has come.
 
     ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there when
-    the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal.
+    the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal; ``now_ms``: its
+    clock; ``directories``: names for its log dirs, the same from whichever agent.
     """
 
     agent: str
@@ -56,6 +57,8 @@ class Status(Message):
     caught_up: bool
     seq: int
     total: int
+    now_ms: int = 0
+    directories: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ NOT_BEGUN = -1
 class Plan(Message):
     """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning.
 
-    ``again``: nothing new, but something before it has not arrived.
+    ``again``: nothing new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
     """
 
     agent: str
@@ -90,6 +93,7 @@ class Plan(Message):
     seq: int
     total: int
     again: bool
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

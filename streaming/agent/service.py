@@ -60,6 +60,8 @@ class Service:
             caught_up=caught_up,
             seq=end.seq,
             total=end.total,
+            now_ms=time.time_ns() // 1_000_000,
+            directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs],
         )
 
     def hello(self, hello: Hello) -> Status:
@@ -103,11 +105,11 @@ class Service:
             after = min(planned, max(committed, self.arrivals.upto(request.consumer, request.run, self.journal.id)))
         mark = self._reach(after, request)
         if mark.seq > planned:
-            return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False)
+            return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False, missed=after < planned)
         if not same:
             return self._not_begun()
         mark = self.journal.at(planned)
-        return Plan(self.name, self.journal.id, mark.seq, mark.total, again=after < planned)
+        return Plan(self.name, self.journal.id, mark.seq, mark.total, again=after < planned, missed=after < planned)
 
     def _not_begun(self) -> Plan:
         return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)

@@ -87,6 +87,15 @@ def _keep_assignments(context: click.Context, parameter: click.Parameter, values
         context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
 
 
+def keep_spark(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """The callback of ``--spark NAME=VALUE``: options of Spark's own."""
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip().startswith("spark."):
+            raise click.BadParameter(f"{name} is not spark.NAME=VALUE", context, parameter)  # not the value, which may be a secret
+        context.meta.setdefault(_OVERRIDES, {})[name.strip()] = value
+
+
 _config_option = click.option(
     "--config",
     type=click.Path(path_type=Path),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.cli.moment import Moment
-from streaming.cli.options import with_settings
+from streaming.cli.options import keep_spark, with_settings
 from streaming.cli.stopping import Signals, Stopped
 from streaming.errors import SegtailError, UsageError
 from streaming.settings import Settings
@@ -26,17 +26,35 @@ TEXTFILE_SECONDS = 15.0
 
 
 @click.command("run")
-@with_settings("log_dirs", "from", "checkpoint", "listen", "replicas", "trigger", "master")
+@with_settings(
+    "log_dirs",
+    "agents",
+    "agent_ca",
+    "agent_cert",
+    "agent_key",
+    "agent_token_file",
+    "from",
+    "checkpoint",
+    "spark_checkpoint",
+    "listen",
+    "web_config",
+    "replicas",
+    "trigger",
+    "master",
+)
+@click.option("--spark", metavar="spark.NAME=VALUE", multiple=True, expose_value=False, callback=keep_spark, help="An option of Spark's.")
 @click.option("--once", is_flag=True, help="Process what is there, write the metrics and exit; listens nowhere.")
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
 def command(settings: Settings, once: bool, textfile: Path | None, at: float | None) -> None:
-    """Watch log dirs, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
+    """Watch log dirs, or what agents elsewhere watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 
     Everything that the job keeps lies under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
     """
-    if not settings.log_dirs:
-        raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B")
+    if settings.log_dirs and settings.agents:
+        raise UsageError("both log_dirs and agents are given: for log dirs the job starts an agent of its own; name one of the two")
+    if not settings.log_dirs and not settings.agents:
+        raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B, or agents elsewhere with --agents")
     if textfile is not None and not textfile.absolute().parent.is_dir():
         raise UsageError(f"--textfile {textfile}: the directory {textfile.absolute().parent} does not exist")
     signals = Signals()

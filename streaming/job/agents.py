@@ -1,65 +1,136 @@
-"""Asks the job's agent how it is, for what the metrics say of it."""
+"""Asks the job's agents how they are, for what the metrics say of them: who is up, who may not take part and why, whose clock differs."""
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
+from streaming.agent import lookup
 from streaming.agent.client import AgentClient
 from streaming.agent.messages import Status
+from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.table import Table
+from streaming.source import agents
+from streaming.source.options import SourceOptions
 
 log = logging.getLogger(__name__)
 
+CLOCK_SECONDS = 10.0
+"""Clocks that differ by more than this make ages wrong by as much; agents and job on one time service differ by milliseconds."""
+
 
 class AgentWatch:
-    """One agent, found through a file that holds its address. For one thread."""
+    """All agents of a job. For one thread.
 
-    def __init__(self, name: str, address_file: Path, observer: Observer, table: Table, clock: Callable[[], float]) -> None:
-        self._address_file = address_file
+    Args:
+        names: of agents that are known before they are reached.
+        cluster_id: of the job, "" as long as it is not known.
+    """
+
+    def __init__(
+        self, options: SourceOptions, observer: Observer, table: Table, clock: Callable[[], float], *, names: Iterable[str], cluster_id: str
+    ) -> None:
+        self.cluster_id = cluster_id
+        self._options = options
         self._observer = observer
         self._table = table
         self._clock = clock
-        self._client: AgentClient | None = None
-        self._known = AgentStatus(name=name, up=False)
+        self._names: dict[str, str] = {}  # by address: who was there last
+        self._journals: dict[str, str] = {}  # by agent
+        self._expected = tuple(names)
+        self._known: dict[str, AgentStatus] = {}
+        self._told: dict[str, tuple[str, ...]] = {}  # what each was said to suffer from
 
-    def poll(self) -> None:
-        """Ask once; an agent that does not answer is down until it does."""
-        try:
-            status = self._open(self._address_file.read_text().strip()).status()
-        except (AgentError, FileNotFoundError) as error:
-            self.close()
-            if self._known.up:  # polled every second: said once
-                log.warning("the agent does not answer", extra={"agent": self._known.name, "error": str(error)})
-            self._known = replace(self._known, up=False)
-            self._observer.polled(self._known)
-        else:
-            self._take(status)
+    @property
+    def up(self) -> frozenset[str]:
+        """Names of the agents that answered the last poll and take part."""
+        return frozenset(name for name, status in self._known.items() if status.up)
 
-    def _take(self, status: Status) -> None:
-        self._known = AgentStatus(
-            name=status.agent,
-            up=True,
-            brokers=tuple(status.brokers),
-            cluster_id=status.cluster_id,
-            catching_up=not status.caught_up,
-            metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
-        )
+    def poll(self) -> list[Status]:
+        """Ask all once; one that does not answer is down until it does. Returns what those said that take part."""
+        addresses, files = self._options.addresses(), self._options.files
+        before = time.time()
+        answers = agents.ask_all(addresses, AgentClient.status, files)
+        between = (before + time.time()) / 2
+        refused = agents.unwelcome(answers, {}, self._journals, self.cluster_id)
+        welcome = {address: status for address, status in answers.items() if address not in refused}
+        shared = _shared(welcome)
+        found = {status.agent: _status(status, address, shared, between) for address, status in welcome.items()}
+        self._journals |= {status.agent: status.journal for status in welcome.values()}
+        self._names |= {address: status.agent for address, status in welcome.items()}
+        for address, trouble in (agents.troubles(addresses, files) | refused).items():
+            name = address if address in refused else self._names.get(address, address)
+            if name not in found:
+                found[name] = self._down(name, str(Reason(trouble.reason)))
+        for target in lookup.unresolved(self._options.agents):
+            found[target] = self._down(target, Reason.UNRESOLVED)
+        there_once = [name for name, status in self._known.items() if status.brokers]
+        for name in (*self._expected, *there_once):  # they are down, also where no address is theirs any more
+            if name not in found:
+                found[name] = self._down(name, Reason.UNRESOLVED)
+        self._take(found, list(welcome.values()))
+        return list(welcome.values())
+
+    def _down(self, name: str, reason: str) -> AgentStatus:
+        return replace(self._known.get(name, AgentStatus(name=name, up=False)), up=False, problems=(reason,))
+
+    def _take(self, found: dict[str, AgentStatus], answered: list[Status]) -> None:
         now = self._clock()
-        self._observer.polled(self._known)
-        self._observer.published(status.agent, status.total, now)
-        self._table.mark_agent(status.agent, now)
-
-    def _open(self, address: str) -> AgentClient:
-        if self._client is None or self._client.address != address:
-            self.close()
-            self._client = AgentClient(address)
-        return self._client
+        self._known = found
+        self._observer.know(found.values())
+        for status in answered:
+            self._observer.published(status.agent, status.total, now)
+            self._table.mark_agent(status.agent, now)
+        for name, known in found.items():
+            if known.problems != self._told.get(name, ()):
+                say = log.warning if known.problems else log.info
+                say("agent is up" if known.up else "agent is down", extra={"agent": name, "problems": ",".join(known.problems) or "none"})
+        self._told = {name: status.problems for name, status in found.items()}
 
     def close(self) -> None:
-        """Let go of the connection."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        """Let go of the connections."""
+        for address in self._options.addresses():
+            agents.client(address, self._options.files).close()
+
+
+def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
+    """Names of the agents that watch a log dir which another one watches too."""
+    of_directory: dict[str, set[str]] = {}
+    for status in answers.values():
+        for directory in status.directories:
+            of_directory.setdefault(directory, set()).add(status.agent)
+    return frozenset(name for names in of_directory.values() if len(names) > 1 for name in names)
+
+
+def _status(status: Status, address: str, shared: frozenset[str], now: float) -> AgentStatus:
+    ahead = status.now_ms / 1000 - now if status.now_ms else None
+    problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
+    problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
+    return AgentStatus(
+        name=status.agent,
+        up=True,
+        address=address,
+        brokers=tuple(status.brokers),
+        cluster_id=status.cluster_id,
+        catching_up=not status.caught_up,
+        metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
+        problems=tuple(map(str, problems)),
+        clock_ahead_seconds=ahead,
+    )
+
+
+def cluster_of(statuses: list[Status]) -> str:
+    """The cluster that the agents of a new job watch.
+
+    Raises:
+        AgentError: they watch several.
+    """
+    found = sorted({status.cluster_id for status in statuses})
+    if len(found) > 1:
+        of_each = "; ".join(f"{status.agent}: {status.cluster_id}" for status in statuses)
+        raise AgentError(
+            f"the agents watch several clusters, and a job is for one ({of_each}): name those of one with --agents", Reason.OTHER_CLUSTER
+        )
+    return found[0] if found else ""

@@ -39,6 +39,14 @@ class Identity:
     state_shards: int
 
 
+def cluster_of_checkpoint(directory: Path) -> str:
+    """The cluster whose numbers a checkpoint keeps, "" where there is none yet; one that cannot be understood is told when it is opened."""
+    try:
+        return str(json.loads((directory / "job.json").read_text())["cluster_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 class Checkpoint:
     """A checkpoint that is held by this process until `close`."""
 
@@ -49,6 +57,8 @@ class Checkpoint:
             CheckpointError: it belongs to another cluster, is held by another job, or cannot be written or understood.
         """
         self.directory = directory.absolute()
+        self.new = not (self.directory / "job.json").exists()
+        """Whether it was made just now."""
         with contextlib.ExitStack() as held:
             try:
                 self.directory.mkdir(parents=True, exist_ok=True)
@@ -93,7 +103,7 @@ class Checkpoint:
             raise CheckpointError(f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {_VERSION}")
         if identity.cluster_id != cluster_id:
             raise CheckpointError(
-                f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs to {cluster_id}: "
+                f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs or agents to {cluster_id}: "
                 "name another with --checkpoint DIR"
             )
         if identity.state_shards != state_shards:

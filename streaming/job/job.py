@@ -1,4 +1,4 @@
-"""The main job: an agent for the log dirs, one streaming query over what it publishes, and the table that is exported."""
+"""The main job: one streaming query over what agents publish, one of its own for log dirs or others elsewhere, and the table exported."""
 
 import logging
 import os
@@ -19,14 +19,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 import streaming
 from streaming import java
 from streaming.disk.logdirs import open_log_dirs, refuse_inside
-from streaming.errors import SegtailError
-from streaming.job.agents import AgentWatch
-from streaming.job.checkpoint import Checkpoint
+from streaming.errors import AgentError, CheckpointError, SegtailError
+from streaming.job.agents import AgentWatch, cluster_of
+from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent
 from streaming.job.judging import judges_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
-from streaming.job.spark import Spark, within
+from streaming.job.remote import check_agents, file_options
+from streaming.job.spark import Spark, is_local, within
 from streaming.metrics.export import Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.server import Exporter
@@ -36,7 +37,9 @@ from streaming.query.failure import reason
 from streaming.query.query import QUERY_NAME, fold_events
 from streaming.rows import Change
 from streaming.settings import OPTIONS, Granularity, LogLevel, Settings
+from streaming.source.agents import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
+from streaming.source.options import parse_options
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +81,9 @@ class Job:
         self._serve = serve
         self._looked_at = time.monotonic()
         self._progress = Progress(self.observer, clock, self._looked)
-        self._pictured: set[int] = set()  # shards that have folded a full picture of this process's time
+        self._pictured: set[tuple[str, int]] = set()  # agents and shards that have folded a full picture of this process's time
+        self._child: ChildAgent | None = None
+        self._met: set[str] = set()  # agents that have answered
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -95,31 +100,30 @@ class Job:
     def _start(self) -> None:
         """What may be refused comes first, and Spark, which takes seconds, last."""
         settings, resources = self.settings, self._resources
-        log_dirs = open_log_dirs(settings.log_dirs)
+        log_dirs = open_log_dirs(settings.log_dirs) if not settings.agents else ()
+        if settings.agents:
+            check_agents(settings)
         if self._serve:
             listen = settings.listen
             self.exporter = Exporter(
-                listen.host, listen.port, table=self.table, observer=self.observer, clock=self._clock, healthy=self._healthy
+                listen.host,
+                listen.port,
+                table=self.table,
+                observer=self.observer,
+                clock=self._clock,
+                healthy=self._healthy,
+                web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)
         refuse_inside(settings.checkpoint, log_dirs, "--checkpoint")
         java_home = java.find(os.environ, settings.checkpoint / "java")
-        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, log_dirs[0].cluster_id, settings.state_shards)
-        resources.callback(checkpoint.close)
-        if checkpoint.resumed and not checkpoint.journal.exists():
+        checkpoint = self._start_own(log_dirs[0].cluster_id) if log_dirs else self._find_others()
+        self._poll()
+        if not is_local(settings.master) and not settings.spark_checkpoint:
             log.warning(
-                "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
+                "every executor has to see this directory: name one for all by spark_checkpoint", extra={"path": str(checkpoint.spark)}
             )
-        if not checkpoint.resumed:
-            self.observer.processed(NAME, 0)  # else the first micro-batch tells how much the metrics hold
-        self._replayed = checkpoint.planned
-        self.table.expect([NAME], checkpoint.identity.state_shards)
-        self._child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, _child_environment(settings))
-        resources.callback(self._child.stop)
-        self._child.start()
-        self._agent = AgentWatch(NAME, checkpoint.address_file, self.observer, self.table, self._clock)
-        resources.callback(self._agent.close)
-        if self.exporter is not None:
+        if self.exporter is not None and log_dirs:
             self.exporter.start()
         self._spark = Spark(
             master=settings.master,
@@ -132,6 +136,61 @@ class Job:
             listener=self._progress,
         )
         resources.callback(self._spark.stop)
+        self._replayed = self._planned
+        if self._replayed >= 0 and checkpoint.new:
+            raise CheckpointError(
+                f"spark_checkpoint {settings.spark_checkpoint} was made with another checkpoint than {checkpoint.directory}: "
+                "they belong together"
+            )
+
+    def _start_own(self, cluster_id: str) -> Checkpoint:
+        """The agent for the log dirs of this host."""
+        settings, resources = self.settings, self._resources
+        checkpoint = self._open_checkpoint(cluster_id)
+        if checkpoint.resumed and not checkpoint.journal.exists():
+            log.warning(
+                "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
+            )
+        self._child = child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, _child_environment(settings))
+        resources.callback(child.stop)
+        child.start()
+        self._where = {"address_file": str(checkpoint.address_file)}
+        self._watch([NAME], cluster_id)
+        return checkpoint
+
+    def _find_others(self) -> Checkpoint:
+        """The agents elsewhere. A new checkpoint is for the cluster that they watch, so the first start waits for one of them.
+
+        Raises:
+            AgentError: they watch several clusters, or, where the job is to end by itself, none answers.
+        """
+        settings = self.settings
+        self._where = {"agents": ",".join(map(str, settings.agents)), **file_options(settings)}
+        cluster_id = cluster_of_checkpoint(settings.checkpoint)
+        self._watch([], cluster_id)
+        if self.exporter is not None:
+            self.exporter.start()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not cluster_id:
+            cluster_id = cluster_of(self._agents.poll())
+            self._looked()
+            if not cluster_id:
+                if not self._serve and time.monotonic() > deadline:
+                    raise AgentError("no agent answers: see its problem above")
+                time.sleep(POLL_SECONDS)
+        self._agents.cluster_id = cluster_id
+        return self._open_checkpoint(cluster_id)
+
+    def _watch(self, names: list[str], cluster_id: str) -> None:
+        options = parse_options(self._where)
+        self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
+        self._resources.callback(self._agents.close)
+
+    def _open_checkpoint(self, cluster_id: str) -> Checkpoint:
+        settings = self.settings
+        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, cluster_id, settings.state_shards)
+        self._resources.callback(checkpoint.close)
+        return checkpoint
 
     def _looked(self) -> None:
         self._looked_at = time.monotonic()
@@ -144,26 +203,47 @@ class Job:
     def _query(self, *, once: bool) -> StreamingQuery:
         settings, checkpoint, immediate = self.settings, self._checkpoint, not self.settings.trigger
         options = {
-            "address_file": str(checkpoint.address_file),
+            **self._where,
+            "cluster_id": checkpoint.identity.cluster_id,
             "consumer": checkpoint.identity.job_id,
             "start_from": settings.start_from.value,
-            "resumed": str(checkpoint.resumed).lower(),
+            "resumed": str(self._planned >= 0).lower(),
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if immediate and not once else 0),
         }
         writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
-        writer = writer.option("checkpointLocation", str(checkpoint.spark))
+        writer = writer.option("checkpointLocation", settings.spark_checkpoint or str(checkpoint.spark))
         if once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{int(settings.trigger.total_seconds() * 1000)} milliseconds").start()
+
+    @property
+    def _planned(self) -> int:
+        """The last micro-batch that was planned, -1 if none ever was: it may have to be run again."""
+        location = self.settings.spark_checkpoint
+        return self._spark.planned_in(location) if location else self._checkpoint.planned
 
     def _take(self, states: pa.Table, batch: int) -> None:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
         if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
-            rows = zip(states["change"].to_pylist(), states["partition"].to_pylist(), strict=True)
-            self._pictured.update(shard for change, shard in rows if change == Change.PICTURE)
+            rows = zip(*(states[name].to_pylist() for name in ("change", "agent", "partition")), strict=True)
+            self._pictured.update(row[1:] for row in rows if row[0] == Change.PICTURE)
+
+    @property
+    def _restarts(self) -> int:
+        return 0 if self._child is None else self._child.restarts
+
+    def _poll(self) -> None:
+        """Ask the agents how they are; those that have answered by the first full picture are the ones it is to hold."""
+        self._agents.poll()
+        for agent in self._agents.up - self._met:
+            if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
+                self.observer.processed(agent, 0)  # else the first micro-batch tells how much the metrics hold
+        self._met |= self._agents.up
+        if not self.table.ready:
+            self.table.expect(self._agents.up or self._met or {NAME}, self._checkpoint.identity.state_shards)
 
     def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return.
@@ -176,14 +256,15 @@ class Job:
             SparkError: Spark's JVM is gone.
         """
         for _ in range(_ONCE_ATTEMPTS):
-            restarts = self._child.restarts
+            restarts = self._restarts
             failed = self._run_query(stop, once=True)
             if stop.is_set():
                 return False
-            if not failed and len(self._pictured) == self._checkpoint.identity.state_shards:
-                self._agent.poll()
+            self._agents.poll()
+            shards = range(self._checkpoint.identity.state_shards)
+            if not failed and self._agents.up and {(agent, shard) for agent in self._agents.up for shard in shards} <= self._pictured:
                 return True
-            if failed and self._child.restarts == restarts:
+            if failed and self._restarts == restarts:
                 raise JobError(f"the query failed: {failed}")
             log.warning("the agent did not answer for a while, once more", extra={"reason": failed})
         raise JobError(
@@ -238,8 +319,9 @@ class Job:
         """Keep the agent alive and ask it how it is, for so long."""
         deadline = time.monotonic() + seconds
         while True:
-            self._child.keep_alive(time.monotonic())
-            self._agent.poll()
+            if self._child is not None:
+                self._child.keep_alive(time.monotonic())
+            self._poll()
             left = deadline - time.monotonic()
             if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
                 return

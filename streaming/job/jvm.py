@@ -6,6 +6,7 @@ PySpark starts one too, but loses it for ever when the start is interrupted: thi
 import logging
 import os
 import signal
+import string
 import subprocess
 import tempfile
 import threading
@@ -43,11 +44,15 @@ class Jvm:
     def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int) -> None:
         self._java_home = java_home
         self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
-        options = [word for name, value in conf.getAll() for word in ("--conf", f"{name}={value}")]
+        options = self._connection.with_name("spark.conf")  # a file, not the command line: that may be seen by everybody
+        options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
         read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [str(Path(_find_spark_home()) / "bin" / "spark-submit"), *options, "pyspark-shell"],
+                [
+                    str(Path(_find_spark_home()) / "bin" / "spark-submit"),
+                    *("--properties-file", str(options), "--load-spark-defaults", "pyspark-shell"),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=write_end,
                 stderr=write_end,
@@ -109,3 +114,18 @@ class Jvm:
         """End it at once, with the scripts that may still be starting it."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def properties(options: dict[str, str]) -> str:
+    """A Java properties file (`java.util.Properties.load`): all that could be read otherwise is escaped."""
+    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items())
+
+
+_PLAIN = frozenset(string.ascii_letters + string.digits + "._-/,")
+
+
+def _escaped(text: str) -> str:
+    if _PLAIN.issuperset(text):
+        return text
+    units = text.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -2,11 +2,13 @@
 
 import logging
 import os
+import re
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -16,6 +18,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from streaming.job import jvm_output
 from streaming.job.jvm import Jvm, SparkError
+from streaming.job.package import zip_package
+from streaming.query.failure import reason
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,10 @@ FIXED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
     "spark.api.mode": "classic",
+    "spark.submit.deployMode": "client",
+    # a stage that begins again (its output was lost with an executor) may find an agent away whose rows it had the first time, and the
+    # attempt's number does not tell: the query is run again as a whole instead, as a new run, to which the agent sends those rows
+    "spark.stage.maxConsecutiveAttempts": "1",
 }
 """What the query relies on."""
 
@@ -80,14 +88,15 @@ class Spark:
         Raises:
             SparkError: the JVM did not start, or ended while the session was made.
         """
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python", sys.executable)
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         if not debug:
             _hush_py4j()
         conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("segtail")
         scratch = _emptied(directory / "scratch")
         for name, value in {
             **DEFAULTS,
-            **_places(directory, scratch, local=master.startswith("local"), debug=debug),
+            **_places(directory, scratch, local=is_local(master), debug=debug),
             **options,
             **FIXED,
         }.items():
@@ -97,6 +106,10 @@ class Spark:
             context = SparkContext(conf=conf, gateway=self._jvm.connect(conf))
             # it prints a stack when the JVM goes away first, as where a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
+            self._context: Any = context
+            self._gateway: Any = context._jvm
+            if not is_local(master):
+                context.addPyFile(str(zip_package(scratch)))
             self.session = SparkSession(context)
             self.session.dataSource.register(data_source)
             self.session.streams.addListener(listener)
@@ -112,6 +125,20 @@ class Spark:
         """The status with which the JVM has ended, None while it runs."""
         return self._jvm.status
 
+    def planned_in(self, location: str) -> int:
+        """The last micro-batch that was planned with a checkpoint of Spark's on any Hadoop file system, -1 if none ever was.
+
+        Raises:
+            SparkError: it cannot be read.
+        """
+        try:
+            offsets = self._gateway.org.apache.hadoop.fs.Path(f"{location}/offsets")
+            files = offsets.getFileSystem(self._context._jsc.hadoopConfiguration())
+            names = [str(each.getPath().getName()) for each in files.listStatus(offsets)] if files.exists(offsets) else []
+        except Py4JError as error:
+            raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(str(error))}") from error
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
     def hush(self) -> None:
         """What is printed from now on comes from something that is being stopped."""
         self._jvm.ending.set()
@@ -120,6 +147,11 @@ class Spark:
         """End the session and the JVM."""
         within(_STOP_SECONDS, self.session.stop)
         self._jvm.stop()
+
+
+def is_local(master: str) -> bool:
+    """Whether tasks run in the driver's own JVM."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def _broken(*_: object) -> None:

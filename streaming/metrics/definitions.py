@@ -564,6 +564,21 @@ BUILD_INFO = _observer(
     "1: the versions that run.",
 )
 AGENT_UP = _observer("segtail_agent_up", Type.GAUGE, ("broker", "agent"), "", "1 if the agent answered the last poll.")
+AGENT_PROBLEM = _observer(
+    "segtail_agent_problem",
+    Type.GAUGE,
+    ("agent", "reason"),
+    "",
+    "1: what keeps an agent away (refused, silent, unresolved, untrusted, unauthorized, protocol, failed, other_cluster, same_name) or "
+    "needs somebody's care (shared_log_dir, clock). Only 1.",
+)
+AGENT_CLOCK_AHEAD = _observer(
+    "segtail_agent_clock_ahead_seconds",
+    Type.GAUGE,
+    ("agent",),
+    "seconds",
+    "How far the agent's clock is ahead of the job's; ages are wrong by as much.",
+)
 CATCHING_UP = _observer(
     "segtail_broker_catching_up",
     Type.GAUGE,
@@ -723,6 +738,8 @@ METRICS = (
     METADATA_READABLE,
     BUILD_INFO,
     AGENT_UP,
+    AGENT_PROBLEM,
+    AGENT_CLOCK_AHEAD,
     CATCHING_UP,
     TAIL_LAG_BYTES,
     TAIL_LAG_SECONDS,

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from threading import Lock
 from typing import Literal
 
@@ -28,7 +29,8 @@ class AgentStatus:
     """What the last poll of an agent told; of an agent never reached, its name and ``up=False``.
 
     ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
-    those of ``brokers`` whose own copy of the metadata log could be read.
+    those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
+    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's.
     """
 
     name: str
@@ -37,6 +39,9 @@ class AgentStatus:
     cluster_id: str = ""
     catching_up: bool = False
     metadata_brokers: frozenset[int] = frozenset()
+    address: str = ""
+    problems: tuple[str, ...] = ()
+    clock_ahead_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,11 @@ class Observer:
         """An agent was asked, and answered or not."""
         with self._lock:
             self._agents[status.name] = status
+
+    def know(self, statuses: Iterable[AgentStatus]) -> None:
+        """All agents were asked: there are these and no others."""
+        with self._lock:
+            self._agents = {status.name: status for status in statuses}
 
     def published(self, agent: str, total: int, at: float) -> None:
         """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
@@ -161,6 +171,9 @@ class Observer:
         yield _gauges(definitions.BROKER_INFO, info)
         yield _gauges(definitions.METADATA_READABLE, readable)
         yield _gauges(definitions.AGENT_UP, up)
+        yield _gauges(definitions.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
+        clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
+        yield _gauges(definitions.AGENT_CLOCK_AHEAD, clocks)
         yield _gauges(definitions.CATCHING_UP, catching_up)
         yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind))
         yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
@@ -201,7 +214,7 @@ def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) ->
     largest: dict[tuple[str, ...], float] = {}
     for labels, value in rows:
         key = tuple(map(str, labels))
-        largest[key] = max(float(value), largest.get(key, 0.0))
+        largest[key] = max(float(value), largest.get(key, -inf))
     family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
     for key, value in largest.items():
         family.add_metric(key, value)

@@ -1,16 +1,21 @@
-"""The agents of a stream: who answers at which address, asked in parallel, again and again, because they come and go."""
+"""The agents of a stream: who answers at which address, asked in parallel, again and again, because they come and go.
+
+One that does not answer is waited for once. From then on it is asked on the side, with growing pauses, and nobody waits for it until it
+answers: whatever is wrong with one agent, the others' rows go on.
+"""
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
 
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import Range
+from streaming.agent.client import NO_FILES, AgentClient, ClientFiles
+from streaming.agent.messages import Range, Status
+from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
 from streaming.source.options import SourceOptions
 
@@ -19,52 +24,196 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 20.0
 """How long a read tries again: Spark's own retries come without a pause."""
 
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
+"""After how long an agent that does not answer is asked again, twice as long each time."""
+
+REFUSED_SECONDS = 30.0
+"""After how long one that answers, but may not take part, is looked at again."""
+
+_AT_ONCE = 32
+_ASIDE_AT_ONCE = 8
+_READS_AT_ONCE = 8
 _PAUSE_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
 
 
+class Line:
+    """The connection of this process to an address, and whether it is worth waiting for. One thread decides, several may ask."""
+
+    def __init__(self, address: str, files: ClientFiles) -> None:
+        self.client = AgentClient(address, files)
+        self.trouble: AgentError | None = None
+        """Why it is not waited for."""
+        self._said = ""
+        self._pause = 0.0
+        self._again_at = 0.0
+        self._aside: Future[Status] | None = None
+
+    def willing(self) -> bool:
+        """Whether it answered the last time; if it did not, ask it on the side when it is time to."""
+        if self.trouble is None:
+            return True
+        if self._aside is None:
+            if time.monotonic() >= self._again_at:
+                self._aside = _pool("aside", _ASIDE_AT_ONCE).submit(self.client.status)
+        elif self._aside.done():
+            error, self._aside = self._aside.exception(), None
+            if error is None:
+                self.trouble = None
+                return True
+            self._put_off(error if isinstance(error, AgentError) else AgentError(f"agent at {self.client.address}: {error}"))
+        return False
+
+    def ask(self, question: Callable[[AgentClient], _Answer]) -> _Answer | None:
+        """Ask it and wait; None if it does not answer."""
+        try:
+            answer = question(self.client)
+        except AgentError as error:
+            self._put_off(error)
+            return None
+        if self._said:
+            log.info("agent answers again", extra={"address": self.client.address})
+            self._said = ""
+        self._pause = 0.0
+        return answer
+
+    def refuse(self, error: AgentError) -> None:
+        """It answers, but may not take part."""
+        self._put_off(error)
+        self._again_at = time.monotonic() + REFUSED_SECONDS
+
+    def _put_off(self, error: AgentError) -> None:
+        self.trouble = error
+        self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
+        self._again_at = time.monotonic() + self._pause
+        if str(error) != self._said:  # each reason is told once
+            log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
+            self._said = str(error)
+        self.client.close()
+
+
 @cache
-def client(address: str) -> AgentClient:
+def line(address: str, files: ClientFiles = NO_FILES) -> Line:
+    """The line of this process to an address."""
+    return Line(address, files)
+
+
+def client(address: str, files: ClientFiles = NO_FILES) -> AgentClient:
     """The connection of this process to an address."""
-    return AgentClient(address)
+    return line(address, files).client
 
 
-def ask_all(addresses: Iterable[str], question: Callable[[AgentClient], _Answer]) -> dict[str, _Answer]:
-    """Ask every agent at once; one that does not answer is missing from the result, and its connection is made anew the next time."""
-    wanted = sorted(set(addresses))
-    if not wanted:
-        return {}
-    with ThreadPoolExecutor(len(wanted)) as pool:
-        answers = pool.map(lambda address: _asked(address, question), wanted)
-    return {address: answer for address, answer in zip(wanted, answers, strict=True) if answer is not None}
+@cache
+def _pool(name: str, size: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, thread_name_prefix=name)
 
 
-def _asked(address: str, question: Callable[[AgentClient], _Answer]) -> _Answer | None:
-    try:
-        return question(client(address))
-    except AgentError as error:
-        log.warning("agent does not answer", extra={"address": address, "error": str(error)})
-        client(address).close()
-        return None
+def ask_all(addresses: Iterable[str], question: Callable[[AgentClient], _Answer], files: ClientFiles = NO_FILES) -> dict[str, _Answer]:
+    """Ask every agent at once; one that does not answer is missing from the result."""
+    lines = [each for each in (line(address, files) for address in sorted(set(addresses))) if each.willing()]
+    if len(lines) == 1:
+        answers = [lines[0].ask(question)]
+    else:
+        answers = list(_pool("ask", _AT_ONCE).map(lambda each: each.ask(question), lines))
+    return {each.client.address: answer for each, answer in zip(lines, answers, strict=True) if answer is not None}
 
 
-def read_range(options: SourceOptions, agent: str, asked: Range, last_at: str | None) -> pa.Table | None:
-    """All rows of a range, tried again for a while; None if the agent stays away. It knows what has arrived, and sends the rest later.
+def troubles(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """Why those that do not answer do not."""
+    found = {address: line(address, files).trouble for address in addresses}
+    return {address: trouble for address, trouble in found.items() if trouble is not None}
+
+
+def unwelcome(
+    answers: Mapping[str, Status], there: Mapping[str, Status], journals: Mapping[str, str], cluster_id: str
+) -> dict[str, AgentError]:
+    """Which of the agents that answered may not take part, and why, by address.
 
     Args:
-        last_at: where the agent was last, which is tried first; it may have come back at another address.
+        there: those that take part already, by address.
+        journals: the journal that each agent's name had so far: where two bear one name, the one with that journal is meant.
+        cluster_id: of the job, "" for any.
+    """
+    found: dict[str, AgentError] = {}
+    taken = {status.agent: (address, status.journal) for address, status in there.items()}
+    for address in sorted(answers, key=lambda address: (answers[address].journal != journals.get(answers[address].agent), address)):
+        status = answers[address]
+        if cluster_id and status.cluster_id != cluster_id:
+            found[address] = AgentError(
+                f"agent at {address}: it watches cluster {status.cluster_id}, this job cluster {cluster_id}: run one job per cluster",
+                Reason.OTHER_CLUSTER,
+            )
+            continue
+        other, journal = taken.setdefault(status.agent, (address, status.journal))
+        if other != address:
+            same = "it is the agent" if journal == status.journal else "it has the name of another agent, which is the one"
+            found[address] = AgentError(
+                f"agent at {address}: {same} at {other} ({status.agent}): each takes part once, by a name of its own (--name)",
+                Reason.SAME_NAME,
+            )
+    return found
+
+
+def read_ranges(options: SourceOptions, ranges: Mapping[str, Range], addresses: Mapping[str, str]) -> Iterator[tuple[str, pa.Table | None]]:
+    """All rows of each agent's range, as they come in; None for an agent that stays away.
+
+    Each is tried again for a while, all at the same time. An agent knows what has arrived, and sends the rest later.
+
+    Args:
+        addresses: where each agent was last. It is tried first; it may have come back at an address that was nobody else's.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
+    if len(ranges) == 1:
+        yield from ((agent, _read_range(options, agent, asked, addresses, deadline)) for agent, asked in ranges.items())
+        return
+    reads = {
+        _pool("read", _READS_AT_ONCE).submit(_read_range, options, agent, asked, addresses, deadline): agent
+        for agent, asked in ranges.items()
+    }
+    for read in as_completed(reads):
+        yield reads[read], read.result()
+
+
+def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Mapping[str, str], deadline: float) -> pa.Table | None:
+    last_at, others = addresses.get(agent), {address for name, address in addresses.items() if name != agent}
+    said = ""
     while True:
-        for address in sorted(options.addresses(), key=lambda address: address != last_at):
+        candidates = [address for address in options.addresses() if address not in others]
+        for address in sorted(candidates, key=lambda address: address != last_at):
+            to = client(address, options.files)
             try:
-                if client(address).status().agent == agent:
-                    return client(address).read(asked)
+                if to.status().agent == agent:
+                    return to.read(asked)
             except AgentError as error:
-                log.warning("read failed", extra={"agent": agent, "address": address, "error": str(error)})
-                client(address).close()
+                if str(error) != said:
+                    log.warning("read failed", extra={"agent": agent, "address": address, "reason": error.reason, "error": str(error)})
+                    said = str(error)
+                to.close()
         if time.monotonic() > deadline:
             log.error("range not delivered now, it will be planned again", extra={"agent": agent, "upto": asked.upto})
             return None
         time.sleep(_PAUSE_SECONDS)
+
+
+class Rests:
+    """Agents whose ranges are planned and do not arrive: they rest for longer and longer, so that others do not wait for their reads.
+
+    The first range that does not arrive may be a matter of chance; from the second one on it is not.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._missed: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def awake(self, addresses: Iterable[str]) -> list[str]:
+        """Those that are to be planned for now."""
+        now = self._clock()
+        return [address for address in addresses if self._until.get(address, now) <= now]
+
+    def note(self, address: str, *, missed: bool) -> None:
+        """A plan told whether what was planned before has arrived."""
+        self._missed[address] = self._missed.get(address, 0) + 1 if missed else 0
+        pause = 2.0 ** min(5, self._missed[address] - 1) if self._missed[address] > 1 else 0.0
+        self._until[address] = self._clock() + pause

@@ -41,7 +41,7 @@ class BatchReader(DataSourceReader):
             AgentError: an agent does not answer.
         """
         addresses = self._options.addresses()
-        found = agents.ask_all(addresses, lambda client: client.logs())
+        found = agents.ask_all(addresses, lambda client: client.logs(), self._options.files)
         missing = [address for address in addresses if address not in found]
         if missing:
             raise AgentError(f"agent at {', '.join(missing)} does not answer: is it running?")
@@ -52,7 +52,7 @@ class BatchReader(DataSourceReader):
         assert isinstance(partition, Segments)
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         for log in partition.logs:
-            for batch in agents.client(partition.address).batches(log):
+            for batch in agents.client(partition.address, self._options.files).batches(log):
                 yield from pa.Table.from_batches([batch]).cast(ARROW_SCHEMA).to_batches()
 
 

@@ -4,21 +4,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.agent.client import ClientFiles
+from streaming.agent.lookup import addresses
 from streaming.errors import UsageError
+from streaming.targets import FORM, Target
 
-KNOWN = ("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation")
+FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
+KNOWN = (
+    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
+    *FILES,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
     """Where the agents are, and how much a micro-batch takes.
 
-    ``agents``: addresses host:port; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
+    ``agents``: where they are; ``files``: certificates and the token, by their paths; ``cluster_id``: agents of another one are left
+    alone, "" takes any; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
     "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
     one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers.
     """
 
-    agents: tuple[str, ...]
+    agents: tuple[Target, ...]
+    files: ClientFiles
+    cluster_id: str
     address_file: Path | None
     consumer: str
     start_from: str
@@ -30,13 +40,14 @@ class SourceOptions:
 
     def addresses(self) -> tuple[str, ...]:
         """The addresses as of now; those of a file that is not there yet are missing."""
+        found = addresses(self.agents, tls=self.files.ca is not None)
         if self.address_file is None:
-            return self.agents
+            return found
         try:
             written = self.address_file.read_text().strip()
         except FileNotFoundError:
-            return self.agents
-        return (*self.agents, written) if written else self.agents
+            return found
+        return (*found, written) if written else found
 
 
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
@@ -50,7 +61,9 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         raise UsageError(f"the data source segtail has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
     given = {name.lower(): value for name, value in options.items()}
     parsed = SourceOptions(
-        agents=tuple(address.strip() for address in given.get("agents", "").split(",") if address.strip()),
+        agents=_targets(given.get("agents", "")),
+        files=ClientFiles(**{name.removeprefix("agent_"): Path(given[name]) for name in FILES if name in given}),
+        cluster_id=given.get("cluster_id", ""),
         address_file=Path(given["address_file"]) if "address_file" in given else None,
         consumer=given.get("consumer", ""),
         start_from=_one_of(given, "start_from", "active", ("earliest", "active", "latest")),
@@ -61,8 +74,15 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         relation=_one_of(given, "relation", "events", ("events", "batches")),
     )
     if not parsed.agents and parsed.address_file is None:
-        raise UsageError("the data source segtail needs the option agents: addresses host:port, separated by commas")
+        raise UsageError(f"the data source segtail needs the option agents: {FORM}, separated by commas")
     return parsed
+
+
+def _targets(written: str) -> tuple[Target, ...]:
+    try:
+        return tuple(Target.parse(each.strip()) for each in written.split(",") if each.strip())
+    except ValueError as error:
+        raise UsageError(f"option agents: {written!r} is not {FORM}, separated by commas") from error
 
 
 def _one_of(given: Mapping[str, str], name: str, default: str, known: tuple[str, ...]) -> str:

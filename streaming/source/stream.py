@@ -6,7 +6,7 @@ Nothing here raises because an agent is away, except where the user asked for ev
 
 import time
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streaming.agent.client import AgentClient
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range, Status
+from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
 from streaming.rows import PACKED
 from streaming.source import agents, offsets
@@ -51,6 +52,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._run = str(uuid.uuid4())  # of this query; the reader that plans names it to those that read
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
+        self._rests = agents.Rests()
         self._targets: dict[str, offsets.AgentOffset] | None = None
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
@@ -70,13 +72,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         greeted_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._greet(addresses, ())
-            answers, now = agents.ask_all(addresses, AgentClient.status), time.monotonic()
-            missing = [address for address in addresses if address not in answers]
+            self._greet(addresses, {})
+            answers, now = agents.ask_all(addresses, AgentClient.status, self._options.files), time.monotonic()
+            troubles = agents.troubles(addresses, self._options.files)
+            twins = [address for address, trouble in troubles.items() if trouble.reason == Reason.SAME_NAME]
+            missing = [address for address in addresses if address not in answers and address not in twins]
             waiting = [address for address, answer in answers.items() if address not in self._greeted or not answer.caught_up]
             if missing or not addresses:
                 if now - answered_at > agents.PATIENCE_SECONDS:
-                    raise AgentError(f"agent at {', '.join(missing) or 'no address'} does not answer: is it running?")
+                    said = [str(troubles.get(address, f"agent at {address}: it does not answer")) for address in missing]
+                    raise AgentError("; ".join(said) or "no agent has an address yet: is it running?")
                 self._forget(missing)
             elif not waiting:
                 self._targets = {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
@@ -95,14 +100,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         known = offsets.parse(start)
         self._greet(self._options.addresses(), known)
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._greeted))
+        awake = self._rests.awake(self._greeted)
         plans = agents.ask_all(
-            self._greeted, lambda client: client.plan(self._request(known.get(self._greeted[client.address].agent), budget))
+            awake, lambda client: client.plan(self._request(known.get(self._greeted[client.address].agent), budget)), self._options.files
         )
+        for address, plan in plans.items():
+            self._rests.note(address, missed=plan.missed)
         # greeted again: one that went away, or that speaks for another journal now, which may not know this consumer
         self._greeted = {
             address: status
             for address, status in self._greeted.items()
-            if address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN
+            if address not in awake or (address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN)
         }
         return offsets.advance(start, plans.values())
 
@@ -115,11 +123,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _greet(self, addresses: tuple[str, ...], known: Collection[str]) -> None:
+    def _greet(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset]) -> None:
         """Say hello to the agents that do not know yet that this consumer is there; ``known`` are those it has had something from."""
         self._forget(set(self._greeted) - set(addresses))
-        strangers = [address for address in addresses if address not in self._greeted]
-        self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(client.status().agent, known)))
+        files = self._options.files
+        strangers = agents.ask_all([each for each in addresses if each not in self._greeted], AgentClient.status, files)
+        journals = {agent: at.journal for agent, at in known.items()}
+        for address, error in agents.unwelcome(strangers, self._greeted, journals, self._options.cluster_id).items():
+            agents.line(address, files).refuse(error)
+            del strangers[address]
+        self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(strangers[client.address].agent, known)), files)
 
     def _forget(self, addresses: Collection[str]) -> None:
         self._greeted = {address: status for address, status in self._greeted.items() if address not in addresses}
@@ -141,8 +154,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         assert isinstance(partition, Delivery)
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
-        for agent, asked in partition.ranges.items():
-            events = agents.read_range(self._options, agent, asked, partition.addresses.get(agent))
+        for agent, events in agents.read_ranges(self._options, partition.ranges, partition.addresses):
             if events is not None:
                 yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
             elif _attempt() > 0:
@@ -156,11 +168,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._greeted.items()
             if status.agent in at
         }
-        agents.ask_all(told, lambda client: client.committed(told[client.address]))
+        agents.ask_all(told, lambda client: client.committed(told[client.address]), self._options.files)
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
-        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_targets": None}
+        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None}
 
 
 def _attempt() -> int:

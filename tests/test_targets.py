@@ -1,0 +1,55 @@
+"""Where agents are, as people write it."""
+
+import pytest
+
+from streaming.targets import Target, is_loopback
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["grpc://127.0.0.1:8815", "grpc+tls://broker-1:8815", "grpc+tls://10.0.0.1:8815/agents.svc", "dns:///agents:8815", "grpc://[::1]:1"],
+)
+def test_what_is_shown_is_what_was_written(written: str) -> None:
+    assert str(Target.parse(written)) == written
+
+
+def test_without_a_scheme_there_is_no_tls() -> None:
+    assert Target.parse("a:1") == Target.parse("grpc://a:1")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "a",
+        "a:0",
+        "a:65536",
+        "http://a:1",
+        "grpc:/a:1",
+        "grpc:///a:1",
+        "dns://a:1",
+        "dns:////a:1",
+        "grpc://a:1/b",
+        "grpc+tls://a:1/b/c",
+        "a b:1",
+    ],
+)
+def test_another_form_is_none(written: str) -> None:
+    with pytest.raises(ValueError, match="grpc\\+tls://HOST:PORT"):
+        Target.parse(written)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.3.2.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("localhost.evil", False),
+    ],
+)
+def test_loopback_is_what_no_other_machine_reaches(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
