@@ -129,7 +129,7 @@ def cluster_of(statuses: list[Status]) -> str:
     """
     found = sorted({status.cluster_id for status in statuses})
     if len(found) > 1:
-        of_each = "; ".join(f"{status.agent}: {status.cluster_id}" for status in statuses)
+        of_each = "; ".join(f"{status.agent}: {status.cluster_id}" for status in sorted(statuses, key=lambda status: status.agent))
         raise AgentError(
             f"the agents watch several clusters, and a job is for one ({of_each}): name those of one with --agents", Reason.OTHER_CLUSTER
         )

@@ -79,7 +79,7 @@ class Kafka:
     """
 
     def __init__(self, directory: Path, nodes: int = 1, settings: Mapping[str, object] | None = None) -> None:
-        ports = _free_ports(2 * nodes)
+        ports = free_ports(2 * nodes)
         self.nodes = tuple(Node(i + 1, directory / f"n{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes))
         self.cluster_id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # a leading dash would be taken for an option
         self._running: dict[int, subprocess.Popen[bytes]] = {}
@@ -180,7 +180,7 @@ class Kafka:
         }
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Free ports below the ephemeral range, from which an outgoing connection might take one before the broker does."""
     ports: list[int] = []
     while len(ports) < count:

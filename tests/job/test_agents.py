@@ -1,0 +1,226 @@
+"""What the metrics say of a job's agents: real agents over Flight, and every way in which one does not take part."""
+
+import http.server
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.client import ClientFiles
+from streaming.agent.listening import Listening
+from streaming.agent.numbers import Numbers
+from streaming.agent.security import ServerFiles, open_security
+from streaming.agent.service import Service
+from streaming.errors import AgentError
+from streaming.job.agents import CLOCK_SECONDS, AgentWatch, cluster_of
+from streaming.metrics.observer import Observer
+from streaming.metrics.table import Table
+from streaming.source import agents
+from streaming.source.options import SourceOptions, parse_options
+from streaming.units import Address
+from tests.agents import Agent
+from tests.builders import CLUSTER_ID, batch, log_dir, partition
+from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
+from tests.metrics.reading import page, samples
+from tests.metrics.rows import new_observer, new_table
+
+OTHER_CLUSTER = "ZZZZZZZZZZZZZZZZZZZZZZ"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents in trouble are asked again as soon as there is time."""
+    monkeypatch.setattr(agents, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "REFUSED_SECONDS", 0.0)
+
+
+class Stage:
+    """Agents, and a job's look at them."""
+
+    def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
+        self._tmp_path = tmp_path
+        self._stack = stack
+        self.table: Table = new_table()
+        self.observer: Observer = new_observer()
+
+    def agent(self, name: str, *, broker: int = 1, cluster_id: str = CLUSTER_ID, disk: str = "") -> Agent:
+        path = self._tmp_path / (disk or name)
+        if not path.exists():
+            partition(log_dir(self._tmp_path, disk or name, broker=broker, cluster_id=cluster_id), "orders").append(batch(3))
+        made = Agent(path, journal=self._tmp_path / f"{name}.journal.{len(list(self._tmp_path.iterdir()))}", name=name)
+        self._stack.callback(made.close)
+        return made
+
+    def serve(self, agent: Agent) -> str:
+        return self._stack.enter_context(agent.served())
+
+    def watch(self, *addresses: str, cluster_id: str = CLUSTER_ID, files: ClientFiles | None = None) -> AgentWatch:
+        options: SourceOptions = parse_options({"agents": ",".join(addresses)})
+        options = options if files is None else replace(options, files=files)
+        watch = AgentWatch(options, self.observer, self.table, lambda: 0.0, names=[], cluster_id=cluster_id)
+        self._stack.callback(watch.close)
+        return watch
+
+    def told(self, name: str) -> dict[tuple[str, ...], float]:
+        """The values of one series name on the page, by agent and what else tells them apart."""
+        found = samples(page(self.table, self.observer))
+        return {
+            tuple(value for label, value in sorted(labels) if label != "broker"): value
+            for (each, labels), value in found.items()
+            if each == name
+        }
+
+    @property
+    def up(self) -> dict[str, float]:
+        return {agent: value for (agent,), value in self.told("segtail_agent_up").items()}
+
+    @property
+    def problems(self) -> set[tuple[str, ...]]:
+        return set(self.told("segtail_agent_problem"))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        yield Stage(tmp_path, stack)
+
+
+def nobody() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def poll_until(watch: AgentWatch, look: Callable[[], bool]) -> None:
+    """Poll on: one that does not answer is asked on the side, and the answer counts in a later poll."""
+    while not look():
+        watch.poll()
+
+
+# --- up and down
+
+
+def test_each_agent_is_up_for_itself(stage: Stage) -> None:
+    one, two, away = stage.serve(stage.agent("a1")), stage.serve(stage.agent("a2", broker=2)), nobody()
+    watch = stage.watch(one, two, away)
+    watch.poll()
+    assert stage.up == {"a1": 1, "a2": 1, away: 0}
+    assert stage.problems == {(away, "refused")}
+    assert watch.up == {"a1", "a2"}
+
+
+def test_one_that_goes_away_keeps_its_name_and_comes_back(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    agent, other = stage.agent("a1"), stage.serve(stage.agent("a2", broker=2))
+    with agent.served() as address:
+        watch = stage.watch(address, other)
+        watch.poll()
+    for _ in range(3):
+        watch.poll()
+    assert stage.up == {"a1": 0, "a2": 1}
+    assert stage.problems == {("a1", "refused")}
+    assert sum("agent is down" in record.message for record in caplog.records) == 1
+    with agent.served(port=int(address.partition(":")[2])):
+        poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
+    assert stage.problems == set()
+
+
+# --- certificates and tokens
+
+
+@contextmanager
+def secured(service: Service, files: ServerFiles) -> Iterator[str]:
+    listen = Address("127.0.0.1", 0)
+    listening = Listening(service, listen, open_security(files, listen), Numbers())
+    try:
+        yield f"grpc+tls://{listening.address}"
+    finally:
+        listening.close()
+
+
+def test_wrong_tokens_and_certificates_are_told_and_the_right_ones_are_taken_up(stage: Stage, tmp_path: Path) -> None:
+    authority, foreign = Authority(tmp_path / "tls"), Authority(tmp_path / "foreign")
+    mine, theirs = token_file(tmp_path / "mine", OTHER_TOKEN), token_file(tmp_path / "theirs")
+    expired, strange = authority.issue("expired", expired=True), foreign.issue("strange")
+    with (
+        secured(stage.agent("a1").service, authority.server(token_file=theirs)) as one,
+        secured(stage.agent("a2", broker=2).service, ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as two,
+        secured(stage.agent("a3", broker=3).service, ServerFiles(tls_cert=strange.cert, tls_key=strange.key)) as three,
+        secured(stage.agent("a4", broker=4).service, authority.server(client_ca=True, name="four")) as four,
+    ):
+        watch = stage.watch(one, two, three, four, files=authority.client(token_file=mine))
+        watch.poll()
+        assert stage.problems == {(one, "unauthorized"), (two, "untrusted"), (three, "untrusted"), (four, "protocol")}
+        token_file(mine, TOKEN)
+        poll_until(watch, lambda: "a1" in watch.up)
+        assert stage.problems == {(two, "untrusted"), (three, "untrusted"), (four, "protocol")}
+
+
+# --- what is there instead
+
+
+def test_what_is_no_agent_is_named(stage: Stage) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as web:
+        threading.Thread(target=web.serve_forever, args=(0.05,)).start()
+        address = f"127.0.0.1:{web.server_port}"
+        watch = stage.watch(address)
+        watch.poll()
+        web.shutdown()
+    assert stage.problems == {(address, "protocol")}
+
+
+def test_a_name_that_leads_nowhere_is_told(stage: Stage) -> None:
+    watch = stage.watch("dns:///agents.invalid:8815", stage.serve(stage.agent("a1")))
+    watch.poll()
+    assert stage.up == {"a1": 1, "dns:///agents.invalid:8815": 0}
+    assert stage.problems == {("dns:///agents.invalid:8815", "unresolved")}
+
+
+def test_an_agent_of_another_cluster_is_left_alone(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    strange = stage.serve(stage.agent("a2", cluster_id=OTHER_CLUSTER))
+    watch = stage.watch(stage.serve(stage.agent("a1")), strange)
+    assert [status.agent for status in watch.poll()] == ["a1"]
+    assert stage.up == {"a1": 1, strange: 0}
+    assert stage.problems == {(strange, "other_cluster")}
+    assert {labels[0] for labels in stage.told("segtail_broker_info")} == {"a1"}
+
+
+def test_a_new_job_is_for_the_cluster_of_its_agents_if_it_is_one(stage: Stage) -> None:
+    one = stage.serve(stage.agent("a1"))
+    assert cluster_of(stage.watch(one, cluster_id="").poll()) == CLUSTER_ID
+    assert cluster_of(stage.watch(nobody(), cluster_id="").poll()) == ""
+    other = stage.serve(stage.agent("a2", cluster_id=OTHER_CLUSTER))
+    with pytest.raises(AgentError, match=f"a1: {CLUSTER_ID}; a2: {OTHER_CLUSTER}"):
+        cluster_of(stage.watch(one, other, cluster_id="").poll())
+
+
+def test_of_two_agents_with_one_name_one_takes_part(stage: Stage) -> None:
+    one, two = sorted([stage.serve(stage.agent("same")), stage.serve(stage.agent("same", broker=2, disk="two"))])
+    watch = stage.watch(two, one)
+    for _ in range(3):
+        watch.poll()
+        assert stage.up == {"same": 1, two: 0}
+        assert stage.problems == {(two, "same_name")}
+
+
+def test_two_agents_on_one_log_dir_are_told(stage: Stage) -> None:
+    watch = stage.watch(stage.serve(stage.agent("a1", disk="shared")), stage.serve(stage.agent("a2", disk="shared")))
+    watch.poll()
+    assert stage.up == {"a1": 1, "a2": 1}
+    assert stage.problems == {("a1", "shared_log_dir"), ("a2", "shared_log_dir")}
+
+
+def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = stage.agent("a1")
+    status = Service.status
+    monkeypatch.setattr(Service, "status", lambda self: replace(status(self), now_ms=status(self).now_ms - int(CLOCK_SECONDS * 2000)))
+    watch = stage.watch(stage.serve(agent))
+    watch.poll()
+    assert stage.problems == {("a1", "clock")}
+    assert -CLOCK_SECONDS * 2 - 5 < stage.told("segtail_agent_clock_ahead_seconds")["a1",] < -CLOCK_SECONDS * 2 + 5
