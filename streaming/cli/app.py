@@ -18,6 +18,7 @@ COMMANDS = {
     "dump": "Show what stands in Kafka's files: batches, records, indexes, snapshots, checkpoints.",
     "retention": "Show what is kept and for how long, what Kafka is about to delete, and what holds it back.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
+    "transactions": "Show what is open on disk, since when and whose, and which transactions nobody will ever end.",
 }
 """What each command does. It stands here and not in the commands' files so that ``--help`` imports none of them: some bring Spark."""
 

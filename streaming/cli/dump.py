@@ -3,11 +3,11 @@
 import gc
 import os
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from streaming.cli.times import parse_time
 from streaming.errors import UsageError
 
 FORMATS = ("text", "json", "csv", "arrow", "parquet")
@@ -73,7 +73,7 @@ def command(
         filters=Filters(
             from_offset=from_offset,
             to_offset=to_offset,
-            from_time=None if from_time is None else _milliseconds(from_time),
+            from_time=None if from_time is None else parse_time("--from-time", from_time),
             producer_id=producer_id,
             transactional=transactional,
         ),
@@ -93,13 +93,3 @@ def command(
 def _discard_output() -> None:
     """Python would flush what is left of it at its end, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _milliseconds(time: str) -> int:
-    if time.isascii() and time.isdigit():
-        return int(time)
-    try:
-        moment = datetime.fromisoformat(time)
-    except ValueError as error:
-        raise UsageError(f"--from-time {time}: neither Unix milliseconds nor a time such as 2026-11-20T06:00:00") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

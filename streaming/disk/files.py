@@ -40,7 +40,7 @@ _BY_NAME = {
     names.LOG_START_OFFSET_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
     CLEANER_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
     "recovery-point-offset-checkpoint": FileType.OFFSET_CHECKPOINT,
-    "replication-offset-checkpoint": FileType.OFFSET_CHECKPOINT,
+    names.HIGH_WATERMARK_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
     "bootstrap.checkpoint": FileType.METADATA_SNAPSHOT,
 }
 _BY_KIND = {

@@ -10,13 +10,17 @@ from enum import StrEnum
 METADATA_TOPIC = "__cluster_metadata"
 """Topic of the KRaft metadata log; its only partition is 0."""
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+TRANSACTION_TOPIC = "__transaction_state"
+"""Topic in which the coordinators of transactions write (`Topic.TRANSACTION_STATE_TOPIC_NAME`)."""
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC, "__share_group_state"})
 """Topics that the broker itself writes as a coordinator (`Topic.INTERNAL_TOPICS`)."""
 
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 
 _MAX_PARTITION = 2**31 - 1
 _MAX_OFFSET = 2**63 - 1

@@ -51,7 +51,8 @@ class Times:
     @classmethod
     def recorded(cls, before_ms: int, modified_ms: int) -> Self:
         """The range lay there: ``modified_ms`` is the time of its segment's file, ``before_ms`` of the segment before it, 0 without one."""
-        return cls(StartSource.RECORDED, before_ms, modified_ms)
+        rounded = modified_ms % 1000 == 0  # some file systems, and archives that files are copied by, keep whole seconds
+        return cls(StartSource.RECORDED, before_ms, modified_ms + 999 if rounded else modified_ms)
 
     def clamp(self, timestamps: Longs) -> Longs:
         """When batches with these timestamps were appended."""

@@ -67,6 +67,7 @@ class Coordinators:
     state: Longs
     timeout_ms: Longs
     start_ms: Longs
+    last_update_ms: Longs
     complete: bool
 
     @classmethod
@@ -87,6 +88,7 @@ class Coordinators:
             state=codes[item],
             timeout_ms=table["timeout_ms"].to_numpy()[item].astype(np.int64),
             start_ms=table["start_ms"].to_numpy()[item],
+            last_update_ms=updated[item],
             complete=complete and bool((codes >= 0).all()),
         )
 

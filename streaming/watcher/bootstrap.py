@@ -4,7 +4,7 @@ A broker writes down the state of all producers at the beginning of every segmen
 replayed, so that a large one is not read whole (`ProducerStateManager.truncateAndReload`, `UnifiedLog.rebuildProducerState`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +13,15 @@ import numpy as np
 from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
 from streaming.disk.segments import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches, Longs
+from streaming.kafka.headers import Longs
 from streaming.kafka.producer_snapshot import ProducerState
 from streaming.kafka.producers import Producers
 from streaming.kafka.transactions import Steps, Times, first_timestamps, steps_of
 from streaming.kafka.walk import Bytes
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
 from streaming.rules.transactions import NO_TRANSACTIONS, Transactions, advance, open_ones
-from streaming.watcher.locate import find_offset, scan_on, start_near, walk_on, window
+from streaming.watcher.locate import find_offset, scan_on, start_near, window
+from streaming.watcher.replay import batches_between
 
 _LOOK_BYTES = 256 << 10
 """How much is read at once to find first batches: the distance between two entries of an index is some kilobytes."""
@@ -30,15 +31,15 @@ _LOOK_BYTES = 256 << 10
 class Past:
     """What the files tell of a log up to ``next_offset``.
 
-    ``transactions`` are those open there, and those closed in what was replayed; ``bytes`` of theirs counts what was replayed alone, and
-    where they began in the log is not told (``bytes_at`` -1). ``doubts`` says, in words with the file, what could not be understood and was
-    done without; ``whole`` is False where the log was not understood up to the end that was asked for. ``begins`` is the offset that was
-    replayed from. ``cold``: it is not the first of the log, and no snapshot told what was open there.
+    ``opened`` are the transactions that are open there: ``bytes`` of theirs counts what was replayed alone, and where they began in the log
+    is not told (``bytes_at`` -1). ``begins`` is the offset that was replayed from; ``cold`` says that it is not the first of the log, and
+    no snapshot told what was open there. ``whole`` is False where the log was not understood up to the end that was asked for, ``doubts``
+    says in words, with the file, what was not understood and done without.
     """
 
     begins: int
     next_offset: int
-    transactions: Transactions
+    opened: Transactions
     producers: Producers
     cold: bool
     whole: bool
@@ -46,55 +47,50 @@ class Past:
 
     @property
     def ongoing(self) -> Steps:
-        """What is open at ``next_offset``, as steps of kind ONGOING."""
-        opened = open_ones(self.transactions)
-        steps = np.zeros(len(opened), TRANSACTION_STEPS)
+        """The same as steps of kind ONGOING: what a range that begins at ``next_offset`` says first."""
+        steps = np.zeros(len(self.opened), TRANSACTION_STEPS)
         for name in ("source", "producer_epoch", "producer_id", "first_offset", "next_offset", "bytes", "start_ms", "last_ms"):
-            steps[name] = opened[name]
+            steps[name] = self.opened[name]
         steps["step"], steps["bytes_before"] = Step.ONGOING, -1
         return steps
 
 
-def past_at(
-    directory: Path, segments: Sequence[Segment], offset: int | None, *, snapshot_at: int | None = None, producers_limit: int
-) -> Past:
+def past_at(directory: Path, segments: Sequence[Segment], offset: int | None, *, producers_limit: int | None) -> Past:
     """What is known at ``offset`` (None: at the end of the log), a batch boundary.
 
     Args:
         directory: the partition's.
         segments: its segments as listed; batches appended since do not matter while ``offset`` is given.
-        snapshot_at: take no snapshot behind this offset, so that what was closed from there on is told as well.
-        producers_limit: most producers to remember.
+        producers_limit: most producers to remember, None to remember none.
 
     Raises:
         OSError: a segment is gone or cannot be read: list them again.
     """
     buffer = window()
     end = find_offset(segments, None, buffer).next_offset if offset is None else offset
-    snapshot, doubts = _nearest(directory, segments, end if snapshot_at is None else min(snapshot_at, end))
+    snapshot, doubts = _nearest(directory, segments, end)
     first = segments[0].base_offset
     begins = first if snapshot is None else snapshot.offset
-    states = () if snapshot is None else snapshot.states
-    transactions = NO_TRANSACTIONS
+    transactions, producers = NO_TRANSACTIONS, Producers.none(producers_limit or 0)
     if snapshot is not None:
         transactions, _ = advance(transactions, _told(snapshot, segments), 0)
-    producers = Producers.of(states, producers_limit)
+        producers = producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
     reached, problem = begins, ""
     try:
-        for batches, times in _replay(segments, begins, end, buffer):
-            transactions, _ = advance(transactions, steps_of(batches, buffer, times), 0)
-            producers = producers.take(batches).producers
+        for batches, place in batches_between(segments, begins, end, buffer):
+            transactions, _ = advance(transactions, steps_of(batches, buffer, _times(segments, place)), 0)
+            producers = producers if producers_limit is None else producers.take(batches).producers
             reached = int(batches.last_offset[-1]) + 1
         if reached < end and all(segment.base_offset != end for segment in segments):  # else a gap that compaction has left
             raise FormatError("no whole batch")
     except FormatError as error:
         problem = f"{directory}: the log is not understood from offset {reached} on: {error.what}"
-    known = transactions.copy()
-    known["bytes_at"] = -1
+    opened = open_ones(transactions)
+    opened["bytes_at"] = -1
     return Past(
         begins=begins,
         next_offset=end if not problem else reached,
-        transactions=known,
+        opened=opened,
         producers=producers,
         cold=snapshot is None and first > 0,
         whole=not problem,
@@ -121,35 +117,6 @@ def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple
         except (FormatError, OSError) as error:
             doubts.append(f"{file.path}: {error}: an older snapshot or the log itself stands in for it")
     return None, doubts
-
-
-def _replay(segments: Sequence[Segment], begin: int, end: int, buffer: Bytes) -> Iterator[tuple[Batches, Times]]:
-    """All batches from ``begin`` to ``end``, some at a time; they stand in ``buffer``.
-
-    Raises:
-        FormatError: a segment that the log goes on behind ends with something else than a batch.
-    """
-    if begin >= end:
-        return
-    spot = find_offset(segments, begin, buffer)
-    for place, segment in enumerate(segments):
-        if segment.base_offset < spot.segment.base_offset or segment.base_offset >= end:
-            continue
-        position, next_offset = (spot.position, spot.next_offset) if segment is spot.segment else (0, segment.base_offset)
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
-            for start, scanned in walk_on(file, position, next_offset, buffer):
-                whole = scanned.batches.last_offset < end
-                batches = scanned.batches if whole.all() else scanned.batches.take(whole)
-                if len(batches):
-                    yield batches, _times(segments, place)
-                if len(batches) < len(whole):
-                    return
-                position = start + scanned.end
-            if segment is not segments[-1] and position < file.size():
-                raise FormatError(f"no whole batch in {segment.path.name}", position)
-        finally:
-            file.close()
 
 
 def _times(segments: Sequence[Segment], place: int) -> Times:

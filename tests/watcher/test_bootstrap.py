@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from streaming.disk.segments import list_segments
 from streaming.rows import StartSource, Step
-from streaming.rules.transactions import Transactions, open_ones
 from streaming.simulator.batches import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.watcher.bootstrap import Past, open_transactions_at, past_at
@@ -23,13 +22,12 @@ def data(producer: int, *, records: int = 1, timestamp: int = NOW, sequence: int
     return batch(records, producer=producer, timestamp=timestamp, transactional=True, sequence=sequence)
 
 
-def past(log: PartitionLog, offset: int | None = None, *, snapshot_at: int | None = None) -> Past:
-    return past_at(log.directory, list_segments(log.directory), offset, snapshot_at=snapshot_at, producers_limit=LIMIT)
+def past(log: PartitionLog, offset: int | None = None) -> Past:
+    return past_at(log.directory, list_segments(log.directory), offset, producers_limit=LIMIT)
 
 
-def opened(transactions: Transactions) -> list[tuple[int, int]]:
-    still = open_ones(transactions)
-    return sorted(zip(still["producer_id"].tolist(), still["first_offset"].tolist(), strict=True))
+def opened(found: Past) -> list[tuple[int, int]]:
+    return sorted(zip(found.opened["producer_id"].tolist(), found.opened["first_offset"].tolist(), strict=True))
 
 
 def at(path: Path, time_ms: int) -> None:
@@ -63,24 +61,11 @@ def test_what_came_behind_the_snapshot_is_replayed(tmp_path: Path) -> None:
     log.append(commit(7, epoch=0), data(9, records=2), batch(3), data(8, sequence=1), data(7, sequence=1))
     found = past(log)
     assert (found.begins, found.next_offset) == (2, 10)
-    assert opened(found.transactions) == [(7, 9), (8, 1), (9, 3)]
-    closed = found.transactions[found.transactions["committed"] >= 0]
-    assert closed[["producer_id", "first_offset", "marker_offset"]].tolist() == [(7, 0, 2)]
-    assert set(found.transactions["bytes_at"].tolist()) == {-1}
-    assert opened(past(log, 3).transactions) == [(8, 1)]
-    assert opened(past(log, 5).transactions) == [(8, 1), (9, 3)]
-
-
-def test_an_older_snapshot_tells_also_what_was_closed_since(tmp_path: Path) -> None:
-    log = partition(log_dir(tmp_path), "orders")
-    log.append(data(7))
-    log.roll()
-    log.append(data(8), commit(7, epoch=0))
-    log.roll()
-    log.append(batch(1))
-    assert past(log).transactions["marker_offset"].tolist() == [-1]
-    found = past(log, snapshot_at=2)
-    assert (found.begins, found.transactions["marker_offset"].tolist()) == (1, [2, -1])
+    assert opened(found) == [(7, 9), (8, 1), (9, 3)]
+    assert set(found.opened["bytes_at"].tolist()) == {-1}
+    assert found.producers.active == 3
+    assert opened(past(log, 3)) == [(8, 1)]
+    assert opened(past(log, 5)) == [(8, 1), (9, 3)]
 
 
 def test_a_transaction_whose_data_is_deleted_is_still_seen(tmp_path: Path) -> None:
@@ -102,7 +87,7 @@ def test_without_a_snapshot_at_its_first_offset_a_log_is_cold(tmp_path: Path) ->
     log = partition(log_dir(tmp_path), "orders", base_offset=50)
     log.append(data(7), data(8))
     found = past(log)
-    assert (found.cold, found.whole, opened(found.transactions)) == (True, True, [(7, 50), (8, 51)])
+    assert (found.cold, found.whole, opened(found)) == (True, True, [(7, 50), (8, 51)])
     assert not past(partition(log_dir(tmp_path, "d1"), "orders")).cold
 
 
@@ -116,13 +101,13 @@ def test_a_damaged_snapshot_is_named_and_an_older_one_stands_in(tmp_path: Path) 
     newest = log.directory / f"{2:020}.snapshot"
     newest.write_bytes(newest.read_bytes()[:-1])
     found = past(log)
-    assert (found.begins, opened(found.transactions), found.whole) == (1, [(7, 0), (8, 1), (9, 2)], True)
+    assert (found.begins, opened(found), found.whole) == (1, [(7, 0), (8, 1), (9, 2)], True)
     (doubt,) = found.doubts
     assert str(newest) in doubt
     older = log.directory / f"{1:020}.snapshot"
     older.write_bytes(b"\x00\x01garbage that is long enough")
     found = past(log)
-    assert (found.begins, opened(found.transactions), len(found.doubts)) == (0, [(7, 0), (8, 1), (9, 2)], 2)
+    assert (found.begins, opened(found), len(found.doubts)) == (0, [(7, 0), (8, 1), (9, 2)], 2)
 
 
 def test_damage_in_the_log_ends_what_can_be_told(tmp_path: Path) -> None:
@@ -138,7 +123,7 @@ def test_damage_in_the_log_ends_what_can_be_told(tmp_path: Path) -> None:
     content[second + 16] = 9  # the magic byte of the second batch
     segment.write_bytes(content)
     found = past(log)
-    assert (found.whole, found.next_offset, opened(found.transactions)) == (False, 1, [(7, 0)])
+    assert (found.whole, found.next_offset, opened(found)) == (False, 1, [(7, 0)])
     assert str(log.directory) in found.doubts[0]
 
 
@@ -147,7 +132,7 @@ def test_a_torn_batch_at_the_end_is_no_damage(tmp_path: Path) -> None:
     log.append(data(7))
     log.write_part(data(8), size=70)
     found = past(log)
-    assert (found.whole, found.next_offset, opened(found.transactions)) == (True, 1, [(7, 0)])
+    assert (found.whole, found.next_offset, opened(found)) == (True, 1, [(7, 0)])
 
 
 KINDS = st.one_of(
@@ -183,8 +168,8 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[
         for snapshot in draw.draw(st.sets(st.sampled_from(sorted(log.directory.glob("*.snapshot")) or [log.directory / "none"]))):
             snapshot.write_bytes(b"")
         offset = draw.draw(st.sampled_from(sorted(told)))
-        assert opened(past(log, offset).transactions) == sorted(told[offset].items())
-        found = past(log, snapshot_at=draw.draw(st.integers(0, log.log_end_offset)))
-        assert opened(found.transactions) == sorted(now_open.items())
+        assert opened(past(log, offset)) == sorted(told[offset].items())
+        found = past(log)
+        assert opened(found) == sorted(now_open.items())
         assert (found.next_offset, found.whole) == (log.log_end_offset, True)
         assert np.isin(found.ongoing["source"], [StartSource.RECORDED]).all()

@@ -1,0 +1,225 @@
+"""What is open in some log dirs, since when and whose: read from disk alone, and judged by what the coordinators wrote.
+
+The coordinators' logs are read before those of the data. A marker is written before its coordinator says that the transaction is complete,
+so what is still open in a log that is read afterwards was not closed by any marker that a coordinator has told of.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.cli.replicas import Disk, Replica, Report, high_watermarks_of, listed_segments, look
+from streaming.disk.logdirs import LogDir
+from streaming.errors import FormatError
+from streaming.kafka.coordinator import NOT_UNDERSTOOD, CoordinatorEntry, coordinator_entries
+from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.kafka.walk import Bytes
+from streaming.rows import COORDINATOR, TRANSACTIONS
+from streaming.rules.coordinator import NO_STATE, STATES, Coordinators, all_read, newest
+from streaming.rules.transactions import Transactions
+from streaming.rules.verdicts import STUCK_MS, OpenTransactions, Verdict, abort_command, hanging, judge, verdicts
+from streaming.watcher.bootstrap import Past, past_at
+from streaming.watcher.locate import window
+from streaming.watcher.replay import batches_between
+
+_Read = TypeVar("_Read")
+
+_TRIES = 3
+_END = 2**63 - 1
+_ANY_SERVER = "HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransaction:
+    """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark.
+
+    ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``stuck``: its end is decided, and
+    overdue.
+    """
+
+    broker: int
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    start_ms: int
+    last_ms: int
+    behind: int
+    transactional_id: str | None
+    coordinator_state: str | None
+    verdict: Verdict
+    stuck: bool
+    abort_command: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """All open transactions, the worst first, of so many partitions.
+
+    ``doubtful``: a log was not understood or not readable, or there is a transaction that may be hanging as far as can be known here.
+    """
+
+    transactions: tuple[OpenTransaction, ...]
+    partitions: int
+    doubtful: bool
+
+    @property
+    def hanging(self) -> tuple[OpenTransaction, ...]:
+        """Those that nobody will ever end."""
+        return tuple(one for one in self.transactions if one.verdict is Verdict.HANGING)
+
+
+def find_open(
+    log_dirs: Sequence[LogDir], topic: str | None, *, now_ms: int, hanging_after_ms: int, assume_replicated: bool, report: Report
+) -> Answer:
+    """Find what is open in all topics, or in one.
+
+    Args:
+        now_ms: the time at which it is judged.
+        report: is told what was not understood.
+    """
+    buffer = window()
+    disk = look(log_dirs, lambda name: topic in (None, name) or name == TRANSACTION_TOPIC, buffer, report)
+    coordinators = _coordinators(disk, buffer, report)
+    asked = [one for one in disk.replicas if topic in (None, one.partition.topic)]
+    logs = [_read(one, report) if one.speaks else None for one in asked]
+    read = [one if log is None else replace(one, end_offset=log.next_offset) for one, log in zip(asked, logs, strict=True)]
+    marks = high_watermarks_of(read, assume_replicated=assume_replicated).tolist()
+    found = [(one, log.opened, mark) for one, log, mark in zip(read, logs, marks, strict=True) if log is not None and len(log.opened)]
+    transactions = list(_judged(disk.image, found, coordinators, now_ms, hanging_after_ms))
+    transactions.sort(key=lambda one: (one.verdict is not Verdict.HANGING, one.start_ms, one.topic, one.partition, one.first_offset))
+    return Answer(
+        transactions=tuple(transactions),
+        partitions=sum(one.speaks for one in asked),
+        doubtful=(
+            any(one.speaks and (log is None or not log.whole) for one, log in zip(asked, logs, strict=True))
+            or any(topic in (None, one.topic) for one in disk.unreadable)
+            or any(one.verdict is Verdict.UNKNOWN and now_ms - one.last_ms > hanging_after_ms for one in transactions)
+        ),
+    )
+
+
+def _coordinators(disk: Disk, buffer: Bytes, report: Report) -> Coordinators:
+    """What the current replicas of `__transaction_state` say."""
+    tables, unreadable = [], 0
+    for replica in disk.replicas:
+        if replica.partition.topic != TRANSACTION_TOPIC or not replica.speaks or not replica.current:
+            continue
+        try:
+            entries, left_out = _steadily(partial(_entries, replica, buffer))
+        except (FormatError, OSError) as error:
+            report(f"{replica.partition.path}: {error}: what this coordinator holds is not known")
+            continue
+        if left_out:
+            report(f"{replica.partition.path}: {left_out} records of the coordinator cannot be read")
+        tables.append(_table(entries))
+        unreadable += left_out
+    table = newest(tables)
+    for entry in table.filter(pc.equal(table["state"], NOT_UNDERSTOOD)).to_pylist():
+        report(f"{TRANSACTION_TOPIC}: the entry of {entry['transactional_id']!r} at offset {entry['offset']} is not understood")
+    return Coordinators.of(table, complete=all_read(_coordinator_partitions(disk.image), len(tables), unreadable))
+
+
+def _coordinator_partitions(image: ClusterImage | None) -> int | None:
+    if image is None:
+        return None
+    topic_id = image.topic_id(TRANSACTION_TOPIC)
+    return 0 if topic_id is None else len(image.partition_numbers(topic_id))
+
+
+def _entries(replica: Replica, buffer: Bytes) -> tuple[list[CoordinatorEntry], int]:
+    """The newest entries of a coordinator's log, and how many records nobody can read. Raises FormatError, OSError."""
+    segments = listed_segments(replica.partition.path)
+    newest_of: dict[str, CoordinatorEntry] = {}
+    reached, unreadable = segments[0].base_offset, 0
+    for batches, _ in batches_between(segments, reached, _END, buffer):
+        found = coordinator_entries(batches, buffer)
+        newest_of.update((entry.transactional_id, entry) for entry in found.entries)
+        unreadable += found.unreadable
+        reached = int(batches.last_offset[-1]) + 1
+    if reached < replica.end_offset and all(segment.base_offset != replica.end_offset for segment in segments):
+        raise FormatError(f"no whole batch at offset {reached}")
+    return list(newest_of.values()), unreadable
+
+
+def _table(entries: Sequence[CoordinatorEntry]) -> pa.Table:
+    columns = {field.name: [getattr(entry, field.name) for entry in entries] for field in fields(CoordinatorEntry)}
+    return pa.Table.from_pydict(columns, COORDINATOR)
+
+
+def _read(replica: Replica, report: Report) -> Past | None:
+    """What is open at the end of a log, None where it cannot be read."""
+    path = replica.partition.path
+    try:
+        past = _steadily(lambda: past_at(path, listed_segments(path), None, producers_limit=None))
+    except OSError as error:
+        report(f"{path}: {error.strerror or error}")
+        return None
+    for doubt in past.doubts:
+        report(doubt)
+    return past
+
+
+def _steadily(read: Callable[[], _Read]) -> _Read:
+    """Read something of a broker that is up, which may delete a segment, or put another in its place, while it is read."""
+    for _ in range(_TRIES - 1):
+        with suppress(FileNotFoundError):
+            return read()
+    return read()
+
+
+def _judged(
+    image: ClusterImage | None,
+    found: Sequence[tuple[Replica, Transactions, int]],
+    coordinators: Coordinators,
+    now_ms: int,
+    hanging_after_ms: int,
+) -> Iterator[OpenTransaction]:
+    """The open transactions of each log beside what the coordinators say; the last of the three is the log's high watermark."""
+    rows = np.concatenate([np.empty(0, TRANSACTIONS), *(opened for _, opened, _ in found)])
+    owners = [(replica, mark) for replica, opened, mark in found for _ in range(len(opened))]
+    judged = judge(
+        OpenTransactions(
+            partition=[str(replica) for replica, _ in owners],
+            **{field.name: rows[field.name].astype(np.int64) for field in fields(OpenTransactions) if field.name != "partition"},
+        ),
+        coordinators,
+        np.zeros(len(rows), np.int64),
+    )
+    verdict = verdicts(judged, now_ms)
+    worst = hanging(judged, verdict, now_ms, hanging_after_ms)
+    names = coordinators.names(judged.item)
+    for item, (replica, mark) in enumerate(owners):
+        own = Verdict(int(verdict[item]))
+        first_offset, state = int(rows["first_offset"][item]), int(judged.state[item])
+        yield OpenTransaction(
+            broker=replica.broker,
+            topic=replica.partition.topic,
+            partition=replica.partition.partition,
+            producer_id=int(rows["producer_id"][item]),
+            producer_epoch=int(rows["producer_epoch"][item]),
+            first_offset=first_offset,
+            start_ms=int(judged.start_ms[item]),
+            last_ms=int(judged.last_ms[item]),
+            behind=max(0, mark - max(first_offset, replica.log_start)),
+            transactional_id=names[item] or None,
+            coordinator_state=None if state == NO_STATE else STATES[state],
+            # what nobody will end counts as open until it has been silent for as long as the user says
+            verdict=Verdict.OPEN if own is Verdict.HANGING and not worst[item] else own,
+            stuck=own is Verdict.COMPLETING and now_ms - int(coordinators.last_update_ms[judged.item[item]]) > STUCK_MS,
+            abort_command=_abort(image, replica, first_offset) if worst[item] else None,
+        )
+
+
+def _abort(image: ClusterImage | None, replica: Replica, first_offset: int) -> str:
+    leader = None if image is None or replica.state is None else image.broker(replica.state.leader)
+    server = f"{leader.endpoints[0].host}:{leader.endpoints[0].port}" if leader is not None and leader.endpoints else _ANY_SERVER
+    return abort_command(server, replica.partition.topic, replica.partition.partition, first_offset)

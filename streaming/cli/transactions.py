@@ -1,0 +1,130 @@
+"""``segtail transactions``: what is open on disk, and which of it nobody will ever end."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.cli.options import with_settings
+from streaming.cli.times import parse_time, show_span, show_time
+from streaming.errors import UsageError
+from streaming.settings import Settings
+
+if TYPE_CHECKING:  # what reads the disk brings numpy and pyarrow: not for --help
+    from streaming.cli.open_transactions import Answer, OpenTransaction
+
+NOTHING_HANGS, SOMETHING_HANGS, CANNOT_TELL = 0, 3, 4
+"""Exit status."""
+
+_HEADS = (
+    "partition",
+    "broker",
+    "first offset",
+    "since",
+    "open for",
+    "silent for",
+    "behind",
+    "producer",
+    "transactional id",
+    "state",
+    "verdict",
+)
+_RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
+
+
+@click.command("transactions")
+@with_settings("log_dirs", "hanging_after")
+@click.option("--topic", metavar="T", help="This topic alone.")
+@click.option(
+    "--at", metavar="TIME", help="Judge as of this time: Unix milliseconds, or ISO 8601 (UTC unless it says otherwise).  [default: now]"
+)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
+def command(settings: Settings, topic: str | None, at: str | None, form: str) -> int:
+    """Show every open transaction in Kafka's log dirs: since when, whose, what it holds back from readers, and what to think of it.
+
+    Only the disk is read, whether brokers are up or down; give the log dirs of all brokers that are readable here. What a transaction holds
+    back are the offsets that readers of committed data cannot see yet.
+
+    A transaction is hanging when no coordinator will ever end it and it has been silent for --hanging-after. For these alone the command
+    that aborts them is shown: to abort a live one breaks exactly-once. Unless all coordinators' logs are readable, the verdict on a
+    transaction that none of them knows is "unknown".
+
+    Exit status: 0 nothing is hanging, 3 something is, 4 that cannot be told, 2 not possible as asked.
+    """
+    from streaming.cli.open_transactions import find_open
+    from streaming.disk.logdirs import open_log_dirs
+
+    now_ms = time.time_ns() // 1_000_000 if at is None else parse_time("--at", at)
+    answer = find_open(
+        open_log_dirs(settings.log_dirs),
+        topic,
+        now_ms=now_ms,
+        hanging_after_ms=settings.hanging_after // timedelta(milliseconds=1),
+        assume_replicated=settings.assume_replicated,
+        report=lambda doubt: click.echo(f"segtail: {doubt}", err=True),
+    )
+    if topic is not None and not answer.partitions and not answer.doubtful:
+        raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
+    if form == "json":
+        click.echo(json.dumps([_fields(one) for one in answer.transactions], indent=2))
+    else:
+        click.echo("\n".join(_lines(answer, now_ms)))
+    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful else NOTHING_HANGS
+
+
+def _fields(one: "OpenTransaction") -> dict[str, int | str | None]:
+    """As JSON; timestamps are Unix milliseconds."""
+    return {
+        "broker": one.broker,
+        "topic": one.topic,
+        "partition": one.partition,
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "first_offset": one.first_offset,
+        "start_timestamp": one.start_ms,
+        "last_timestamp": one.last_ms,
+        "transactional_id": one.transactional_id,
+        "coordinator_state": one.coordinator_state,
+        "verdict": one.verdict.label,
+        "abort_command": one.abort_command,
+    }
+
+
+def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
+    """A table, what to do about the hanging ones, and a sum."""
+    if answer.transactions:
+        rows = [_HEADS, *(_cells(one, now_ms) for one in answer.transactions)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = zip(row, widths, _HEADS, strict=True)
+            yield "  ".join(cell.rjust(width) if head in _RIGHT else cell.ljust(width) for cell, width, head in cells).rstrip()
+        yield ""
+    commands = [one.abort_command for one in answer.transactions if one.abort_command]
+    if commands:
+        yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
+    opened, hanging = len(answer.transactions), len(answer.hanging)
+    yield f"{opened} open in {answer.partitions} partitions, {hanging} hanging" + (", as far as can be told" if answer.doubtful else "")
+
+
+def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str, ...]:
+    return (
+        f"{one.topic}-{one.partition}",
+        str(one.broker),
+        str(one.first_offset),
+        show_time(one.start_ms),
+        show_span(now_ms - one.start_ms),
+        show_span(now_ms - one.last_ms),
+        str(one.behind),
+        f"{one.producer_id}, epoch {one.producer_epoch}",
+        "-" if one.transactional_id is None else _printable(one.transactional_id),
+        one.coordinator_state or "-",
+        f"{one.verdict.label}, stuck" if one.stuck else one.verdict.label,
+    )
+
+
+def _printable(text: str) -> str:
+    """Whatever a client has called itself, as one word that a terminal shows."""
+    return text if text and text.isprintable() and " " not in text else json.dumps(text)

@@ -1,0 +1,237 @@
+"""What is open on the disks of real clusters, beside what their brokers said."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streaming.cli.open_transactions import Answer, find_open
+from streaming.disk.logdirs import open_log_dirs
+from streaming.disk.segments import list_segments
+from streaming.kafka.transactions import Times, steps_of
+from streaming.kafka.walk import walk
+from streaming.rules.transactions import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
+from streaming.rules.verdicts import GRACE_MS, Verdict
+from streaming.simulator.batches import Record
+from streaming.simulator.coordinators import State, TransactionState, transaction_record
+from tests.builders import NOW, batch
+from tests.frozen import NAMES, Frozen, unpack
+from tests.kafka.dumped import columns
+from tests.kafka.segments import written
+
+AFTER_GRACE_MS = GRACE_MS + 10_000
+
+
+def find(
+    log_dirs: Sequence[Path], now_ms: int, *, topic: str | None = None, hanging_after_ms: int = 0, doubts: list[str] | None = None
+) -> Answer:
+    told = [] if doubts is None else doubts
+    return find_open(
+        open_log_dirs(log_dirs), topic, now_ms=now_ms, hanging_after_ms=hanging_after_ms, assume_replicated=False, report=told.append
+    )
+
+
+@pytest.fixture(params=NAMES)
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Frozen:
+    return unpack(request.param, tmp_path)
+
+
+def test_it_is_what_describe_producers_said(cluster: Frozen) -> None:
+    doubts: list[str] = []
+    answer = find(cluster.log_dirs, cluster.frozen_ms, doubts=doubts)
+    assert sorted(
+        (one.topic, str(one.partition), *map(str, (one.producer_id, one.producer_epoch, one.first_offset, one.last_ms)))
+        for one in answer.transactions
+    ) == sorted(cluster.of("open"))
+    assert (doubts, answer.doubtful) == ([], False)
+
+
+def test_hanging_is_what_find_hanging_said(cluster: Frozen) -> None:
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
+    hanging = sorted((one.topic, *map(str, (one.partition, one.producer_id, one.first_offset))) for one in answer.hanging)
+    assert hanging == sorted(cluster.of("hanging"))
+    assert all((one.abort_command is not None) == (one.verdict is Verdict.HANGING) for one in answer.transactions)
+
+
+def test_the_oldest_one_holds_readers_back_as_far_as_the_broker_said(cluster: Frozen) -> None:
+    answer = find(cluster.log_dirs, cluster.frozen_ms)
+    lags = {(topic, int(partition)): int(high_watermark) - int(lso) for topic, partition, high_watermark, lso in cluster.of("offsets")}
+    for (topic, partition), lag in lags.items():
+        behind = [one.behind for one in answer.transactions if (one.topic, one.partition) == (topic, partition)]
+        # the checkpoint may be some seconds older than the broker's answer where not all that are in sync were there
+        assert max(behind, default=0) == lag
+
+
+def test_the_coordinator_is_named_with_its_state_and_its_start(cluster: Frozen) -> None:
+    told = {int(producer): (name, state, start) for name, producer, state, start in cluster.of("coordinator")}
+    for one in find(cluster.log_dirs, cluster.frozen_ms).transactions:
+        name, state, start = told.get(one.producer_id, (None, None, ""))
+        assert (one.transactional_id, one.coordinator_state) == (name, state)
+        if state == "Ongoing":
+            assert one.start_ms == int(start)
+
+
+def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers_that_it_has(cluster: Frozen) -> None:
+    for name, directory, end, lso, commits, aborts, opened in cluster.of("replica"):
+        path = next(log_dir for log_dir in cluster.log_dirs if str(log_dir).endswith(name)) / directory
+        transactions, outcome, appended = NO_TRANSACTIONS, NOTHING_ENDED, 0
+        for segment in list_segments(path):
+            data = segment.path.read_bytes()
+            buffer = np.frombuffer(data, np.uint8)
+            batches = columns(data[: walk(buffer, 0, len(buffer)).end])
+            transactions, ended = advance(transactions, steps_of(batches, buffer, Times.seen(NOW)), appended)
+            outcome, appended = outcome.plus(ended), appended + int(batches.size.sum())
+        still = open_ones(transactions)
+        firsts = still["first_offset"].tolist()
+        found = ";".join(f"{producer}@{first}" for producer, first in zip(still["producer_id"].tolist(), firsts, strict=True))
+        assert sorted(found.split(";")) == sorted(opened.split(";"))
+        assert min(firsts, default=int(end)) == int(lso)
+        assert outcome.committed + outcome.aborted + outcome.empty_markers == int(commits) + int(aborts)
+
+
+def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
+    cluster = unpack("replica_down", tmp_path)
+    together = find(cluster.log_dirs, cluster.frozen_ms)
+    assert sorted((one.partition, one.broker) for one in together.transactions) == sorted(
+        (one.partition, one.broker) for one in find(tuple(reversed(cluster.log_dirs)), cluster.frozen_ms).transactions
+    )
+    assert len(together.transactions) == 2
+    # the broker that was down has none of it on its disk, and does not know that it is behind
+    alone = find([path for path in cluster.log_dirs if path.parent.name == "n3"], cluster.frozen_ms)
+    assert alone.transactions == ()
+
+
+def test_without_all_coordinators_nobody_is_said_to_hang(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    for some in cluster.log_dirs:
+        answer = find([some], cluster.frozen_ms + AFTER_GRACE_MS)
+        assert answer.transactions
+        assert answer.hanging == ()
+        assert answer.doubtful
+    # what one of the coordinators that can be read knows, is known
+    (metadata_is_here, _) = cluster.log_dirs
+    verdicts = {one.transactional_id: one.verdict for one in find([metadata_is_here], cluster.frozen_ms).transactions}
+    assert Verdict.UNKNOWN in verdicts.values()
+
+
+def test_a_live_transaction_becomes_overdue(tmp_path: Path) -> None:
+    cluster = unpack("upgraded", tmp_path)
+    minutes = 60_000
+    assert {one.verdict for one in find(cluster.log_dirs, cluster.frozen_ms).transactions} == {Verdict.OPEN}
+    assert {one.verdict for one in find(cluster.log_dirs, cluster.frozen_ms + 17 * minutes).transactions} == {Verdict.OVERDUE}
+
+
+def test_only_what_was_silent_for_long_enough_is_hanging(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, hanging_after_ms=15 * 60_000)
+    assert sorted((one.topic, one.partition) for one in answer.hanging) == [("ghost", 0), ("ghost", 1), ("ghost", 2)]
+
+
+def test_one_topic_alone(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, topic="pay")
+    assert [(one.topic, one.partition, one.verdict) for one in answer.transactions] == [("pay", 1, Verdict.OPEN), ("pay", 0, Verdict.OPEN)]
+    assert answer.partitions == 2
+    assert not answer.doubtful
+
+
+def coordinator_log(cluster: Frozen, number: int) -> Path:
+    (directory,) = (path for log_dir in cluster.log_dirs for path in log_dir.glob(f"__transaction_state-{number}"))
+    return directory
+
+
+def appended(directory: Path, *records: Record) -> None:
+    """Append a batch of records to a log."""
+    segment = list_segments(directory)[-1].path
+    data = segment.read_bytes()
+    end = int(columns(data).last_offset[-1]) + 1 if data else 0
+    one = batch(len(records))
+    with segment.open("ab") as log:
+        log.write(written([type(one)(records=tuple(records))], base_offset=end).data)
+
+
+def test_an_entry_of_a_later_version_makes_what_nobody_knows_unknown(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    appended(coordinator_log(cluster, 0), Record(b"\x00\x00\x00\x05later", b"\x00\x09" + bytes(30), NOW))
+    doubts: list[str] = []
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, doubts=doubts)
+    assert {one.verdict for one in answer.transactions if one.topic == "ghost"} == {Verdict.UNKNOWN}
+    assert {one.verdict for one in answer.transactions if one.topic == "pay"} == {Verdict.OPEN}
+    assert answer.doubtful
+    assert "'later'" in doubts[0]
+
+
+def test_what_is_decided_is_completing_and_may_be_stuck(tmp_path: Path) -> None:
+    cluster = unpack("upgraded", tmp_path)
+    decided = TransactionState(
+        transactional_id="tv2-open",
+        producer_id=9,
+        epoch=1,
+        timeout_ms=900_000,
+        state=State.PREPARE_COMMIT,
+        partitions=(("upg", 0),),
+        updated=cluster.frozen_ms,
+        started=cluster.frozen_ms - 500,
+    )
+    where = next(number for number in range(4) if b"tv2-open" in list_segments(coordinator_log(cluster, number))[-1].path.read_bytes())
+    appended(coordinator_log(cluster, where), transaction_record(decided))
+    for minutes, stuck in ((1, False), (6, True)):
+        (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + minutes * 60_000).transactions if one.producer_id == 9)
+        assert (found.verdict, found.coordinator_state, found.stuck) == (Verdict.COMPLETING, "PrepareCommit", stuck)
+
+
+def test_a_damaged_coordinators_log_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    segment = list_segments(coordinator_log(cluster, 1))[0].path
+    content = bytearray(segment.read_bytes())
+    content[16] = 9  # the magic byte of its first batch
+    segment.write_bytes(content)
+    doubts: list[str] = []
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, doubts=doubts)
+    assert answer.hanging == ()
+    assert answer.doubtful
+    assert any(str(segment.parent) in doubt for doubt in doubts)
+
+
+def test_a_damaged_snapshot_is_told_and_changes_nothing(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    expected = find(cluster.log_dirs, cluster.frozen_ms)
+    (snapshot,) = (path for log_dir in cluster.log_dirs for path in log_dir.glob("pay-0/*.snapshot"))
+    snapshot.write_bytes(snapshot.read_bytes()[:20])
+    doubts: list[str] = []
+    assert find(cluster.log_dirs, cluster.frozen_ms, doubts=doubts).transactions == expected.transactions
+    assert len(doubts) == 1
+    assert str(snapshot) in doubts[0]
+
+
+def test_a_topic_that_is_deleted_in_the_metadata_is_not_asked(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    ghost = next(path for log_dir in cluster.log_dirs for path in log_dir.glob("ghost-0"))
+    metadata = ghost / "partition.metadata"
+    metadata.write_text(metadata.read_text()[:-22] + "AAECAwQFBgcICQoLDA0ODw")
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
+    assert ("ghost", 0) not in {(one.topic, one.partition) for one in answer.transactions}
+
+
+def test_a_directory_without_a_segment_leaves_a_doubt(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    pay = next(path for log_dir in cluster.log_dirs for path in log_dir.glob("pay-0"))
+    for path in pay.glob("*.log"):
+        path.unlink()
+    doubts: list[str] = []
+    answer = find(cluster.log_dirs, cluster.frozen_ms, doubts=doubts)
+    assert answer.doubtful
+    assert any(str(pay) in doubt for doubt in doubts)
+
+
+def test_without_metadata_nothing_is_said_to_hang(tmp_path: Path) -> None:
+    cluster = unpack("kafka_3_9", tmp_path)
+    for log_dir in cluster.log_dirs:
+        shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
+    doubts: list[str] = []
+    answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, doubts=doubts)
+    assert {one.verdict for one in answer.transactions} == {Verdict.UNKNOWN}
+    assert len(answer.transactions) == 3
+    assert any("metadata" in doubt for doubt in doubts)

@@ -1,0 +1,134 @@
+"""``segtail transactions`` as people run it: a process with its exit status, its output and its complaints."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frozen import Frozen, unpack
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Frozen:
+    return unpack("transactions_v2", tmp_path)
+
+
+def segtail_transactions(log_dirs: tuple[Path, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
+    dirs = ",".join(map(str, log_dirs))
+    command = [sys.executable, "-m", "streaming.cli", "transactions", "--log-dirs", dirs, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def at(cluster: Frozen, seconds: int = 0) -> tuple[str, str]:
+    return "--at", str(cluster.frozen_ms + seconds * 1000)
+
+
+def test_the_table_tells_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
+    done = segtail_transactions(cluster.log_dirs, *at(cluster))
+    assert (done.returncode, done.stderr) == (3, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:3] == ["partition", "broker", "first"]
+    assert [line.split()[0] for line in lines[1:8]] == ["ghost-1", "ghost-0", "ghost-2", "ghost-3", "pay-1", "pay-0", "ship-0"]
+    assert [line.split()[-1] for line in lines[1:8]] == ["hanging"] * 3 + ["open"] * 4
+    assert "2h 25m" in lines[1]
+    assert [line for line in lines if line.startswith("kafka-transactions.sh")] == [
+        f"kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition {partition} --start-offset {offset}"
+        for partition, offset in ((1, 0), (0, 0), (2, 6))
+    ]
+    assert lines[-1] == "7 open in 19 partitions, 3 hanging"
+
+
+def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
+    done = segtail_transactions(cluster.log_dirs, *at(cluster), "--format", "json", "--topic", "ghost")
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert found[2] == {
+        "broker": 1,
+        "topic": "ghost",
+        "partition": 2,
+        "producer_id": 9,
+        "producer_epoch": 1,
+        "first_offset": 6,
+        "start_timestamp": 1795143131813 - 3,
+        "last_timestamp": 1795143131813,
+        "transactional_id": "late",
+        "coordinator_state": "CompleteCommit",
+        "verdict": "hanging",
+        "abort_command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
+    }
+    assert (found[0]["transactional_id"], found[0]["coordinator_state"]) == (None, None)
+    assert (found[3]["verdict"], found[3]["abort_command"]) == ("open", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hanging"),
+    [
+        (("--topic", "pay"), 0),
+        (("--hanging-after", "2h"), 1),
+        (("--hanging-after", "1d"), 0),
+        (("--set", "hanging_after=36m"), 1),
+    ],
+)
+def test_the_status_tells_whether_something_hangs(cluster: Frozen, arguments: tuple[str, ...], hanging: int) -> None:
+    done = segtail_transactions(cluster.log_dirs, *at(cluster), *arguments)
+    assert done.returncode == (3 if hanging else 0)
+    assert done.stdout.splitlines()[-1].endswith(f"{hanging} hanging")
+
+
+def test_now_is_the_default(cluster: Frozen) -> None:
+    done = segtail_transactions(cluster.log_dirs, "--format", "json")
+    verdicts = {(one["topic"], one["partition"]): one["verdict"] for one in json.loads(done.stdout)}
+    assert (verdicts["ghost", 3], verdicts["pay", 0]) == ("hanging", "overdue")
+
+
+def test_nothing_open_is_an_empty_answer(tmp_path: Path) -> None:
+    cluster = unpack("truncated", tmp_path)
+    assert segtail_transactions(cluster.log_dirs, "--format", "json").stdout == "[]\n"
+    done = segtail_transactions(cluster.log_dirs)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "0 open in 5 partitions, 0 hanging")
+
+
+def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
+    (_, second) = cluster.log_dirs
+    done = segtail_transactions((second,), *at(cluster, 3600))
+    assert done.returncode == 4
+    assert "the metadata log of broker 1 cannot be read" in done.stderr
+    assert "kafka-transactions.sh" not in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("0 hanging, as far as can be told")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--topic", "typo"), "--topic typo: no partition of it lies in these log dirs"),
+        (("--at", "soon"), "--at soon: neither Unix milliseconds nor a time"),
+        (("--hanging-after", "long"), "hanging_after"),
+        (("--format", "xml"), "--format"),
+    ],
+)
+def test_what_is_not_possible_as_asked(cluster: Frozen, arguments: tuple[str, ...], message: str) -> None:
+    done = segtail_transactions(cluster.log_dirs, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_log_dirs_it_says_what_to_name(tmp_path: Path) -> None:
+    done = segtail_transactions((tmp_path,))
+    assert done.returncode == 2
+    assert "is not a Kafka log dir" in done.stderr
+
+
+def test_it_needs_no_spark(cluster: Frozen) -> None:
+    code = (
+        "import sys\n"
+        "from streaming.cli.app import segtail\n"
+        "segtail.main(sys.argv[1:], standalone_mode=False)\n"
+        "heavy = {'pyspark', 'py4j', 'watchdog'} & {name.partition('.')[0] for name in sys.modules}\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
+    )
+    dirs = ",".join(map(str, cluster.log_dirs))
+    done = subprocess.run([sys.executable, "-c", code, "transactions", "--log-dirs", dirs], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
