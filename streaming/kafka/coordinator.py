@@ -7,12 +7,16 @@ import numpy as np
 from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.headers import Batches
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES
 from streaming.kafka.records import Record
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.walk import Bytes
 
 TOMBSTONE = ""
 """State of a transactional id that has expired."""
+
+# Of a record: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
+_BEFORE_KEY = 6
 
 NOT_UNDERSTOOD = "?"
 """State of an entry of a later version, or a damaged one: whose producer it is, and what it is doing, is not known."""
@@ -56,7 +60,7 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
     """The newest entries in the sound batches of a range, which ``buffer`` holds whole: their positions count from its beginning."""
     newest: dict[str, Record] = {}
     unreadable = 0
-    for item in np.flatnonzero(~batches.control & (batches.records > 0)).tolist():
+    for item in _worth_opening(batches, buffer):
         position = int(batches.positions[item])
         try:
             records = read_entry_records(buffer.data[position : position + int(batches.size[item])])
@@ -75,6 +79,30 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
                 newest.pop(transactional_id, None)  # so that it stands where its newest record does
                 newest[transactional_id] = record
     return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
+
+
+def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
+    """The data batches, without those whose only record is replaced by a later one of the range: most of what a busy coordinator wrote.
+
+    It writes batches of one record, uncompressed, with deltas of 0: then the key stands where it can be taken without opening anything.
+    """
+    data = np.flatnonzero(~batches.control & (batches.records > 0))
+    at = batches.positions[data] + HEADER_BYTES
+    single = (batches.magic[data] == CURRENT_MAGIC) & (batches.codec[data] == 0) & (batches.records[data] == 1)
+    single &= at + _BEFORE_KEY <= len(buffer)
+    if not single.any():
+        return data.tolist()
+    head = buffer[np.where(single, at, 0)[:, None] + np.arange(_BEFORE_KEY)]
+    longer = (head[:, 0] >= 0x80).astype(np.int64)  # the record's own length takes two bytes; of more than two the second says so too
+    fields = np.where(longer[:, None] == 1, head[:, 1:], head[:, :-1])
+    key_size = fields[:, 4]
+    usual = single & (fields[:, 0] < 0x80) & ~fields[:, 1:4].any(axis=1) & (key_size < 0x80) & (key_size & 1 == 0)
+    begins = (at + longer + 5)[usual].tolist()
+    newest = {
+        bytes(buffer.data[begin : begin + size]): item
+        for item, begin, size in zip(data[usual].tolist(), begins, (key_size[usual] >> 1).tolist(), strict=True)
+    }
+    return sorted([*data[~usual].tolist(), *newest.values()])
 
 
 def _entry(transactional_id: str, record: Record) -> CoordinatorEntry:

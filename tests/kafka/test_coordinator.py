@@ -5,9 +5,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streaming.kafka.coordinator import NOT_UNDERSTOOD, TOMBSTONE, CoordinatorEntries, CoordinatorEntry, coordinator_entries
 from streaming.kafka.headers import read_headers
+from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 from streaming.rows import COORDINATOR
 from streaming.simulator.batches import Batch, Record
 from streaming.simulator.compression import Codec
@@ -44,6 +47,11 @@ def entries_in(content: Content) -> CoordinatorEntries:
 
 def holding(*records: Record, codec: Codec = Codec.NONE) -> Batch:
     return replace(batch(1, codec=codec), records=records)
+
+
+def holding_some(drawn: list[tuple[str, State, bool]], codec: Codec, late_by: int) -> Batch:
+    records = [replace(state(name, which), value=None) if gone else state(name, which) for name, which, gone in drawn]
+    return replace(holding(*records, codec=codec), delete_horizon=NOW - late_by if late_by else None)
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -108,6 +116,30 @@ def test_a_batch_that_cannot_be_opened_is_counted() -> None:
 
 def test_columns_have_the_names_that_travel() -> None:
     assert [field.name for field in fields(CoordinatorEntry)] == COORDINATOR.names
+
+
+IDS = st.sampled_from(["a", "b", "c", "x" * 60, "x" * 61, "x" * 62, "y" * 200])
+WRITTEN = st.builds(
+    holding_some,
+    st.lists(st.tuples(IDS, st.sampled_from(list(State)), st.booleans()), min_size=1, max_size=2),
+    st.sampled_from([Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP]),
+    st.sampled_from([0, 0, 1]),
+)
+
+
+@given(st.lists(WRITTEN, max_size=15))
+def test_it_is_what_a_look_at_every_record_tells(batches: list[Batch]) -> None:
+    expected: dict[str, tuple[str, int]] = {}
+    offset = 0
+    for one in batches:
+        for record in one.records:
+            entry = read_transaction_value(record.value) if record.value is not None else None
+            assert record.key is not None
+            expected[str(read_transaction_key(record.key))] = (TOMBSTONE if entry is None else entry.state.kafka_name, offset)
+            offset += 1
+    found = entries(*batches)
+    assert {entry.transactional_id: (entry.state, entry.offset) for entry in found.entries} == expected
+    assert found.unreadable == 0
 
 
 @pytest.mark.parametrize("name", [name for name in files(".log") if "__transaction_state" in name])
