@@ -87,7 +87,7 @@ def find_open(
         report: is told what was not understood.
     """
     buffer = window()
-    disk = look(log_dirs, lambda name: topic in (None, name) or name == TRANSACTION_TOPIC, buffer, report)
+    disk = look(log_dirs, lambda name: topic in (None, name) or name == TRANSACTION_TOPIC, now_ms, buffer, report)
     coordinators = _coordinators(disk, buffer, report)
     asked = [one for one in disk.replicas if topic in (None, one.partition.topic)]
     logs = [_read(one, report) if one.speaks else None for one in asked]

@@ -19,6 +19,8 @@ from streaming.rules.leaders import LEADER_UNKNOWN, Replicas, assign_roles
 from streaming.rules.offsets import Copies, high_watermarks
 from streaming.watcher.locate import find_offset
 
+_OLD_MS = 60_000
+
 Report = Callable[[str], None]
 """Is told, in words with the file, what could not be read and was done without."""
 
@@ -58,10 +60,16 @@ class Disk:
     unreadable: tuple[Partition, ...]
 
 
-def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], buffer: Bytes, report: Report) -> Disk:
-    """Look at the replicas of all topics that are ``wanted``, and at nothing of what their logs hold but where it ends."""
+def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], now_ms: int, buffer: Bytes, report: Report) -> Disk:
+    """Look at the replicas of all topics that are ``wanted``, and at nothing of what their logs hold but where it ends.
+
+    A broker that is down does not know what the others did since. So where its metadata is old at ``now_ms``, a replica is only taken for
+    current if all that were in sync are here.
+    """
     found = [partition for log_dir in log_dirs for partition in _listed(log_dir, report) if wanted(partition.topic)]
-    image = _newest_image(log_dirs, report)
+    image, told_ms = _newest_image(log_dirs, report)
+    here = {log_dir.broker for log_dir in log_dirs}
+    fresh = now_ms - told_ms <= _OLD_MS
     starts, marks = (_checkpoints(log_dirs, name) for name in (LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT))
     replicas, unreadable = [], []
     for partition in found:
@@ -85,6 +93,9 @@ def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], buffer: Byte
                 log_epoch=log_epoch,
                 checkpoint=marks.get(key, -1),
                 state=state,
+                current=(
+                    state is not None and partition.log_dir.broker in (state.leader, *state.isr) and (fresh or here.issuperset(state.isr))
+                ),
             )
         )
     return Disk(image, _with_roles(replicas), tuple(unreadable))
@@ -132,10 +143,7 @@ def _with_roles(replicas: Sequence[Replica]) -> tuple[Replica, ...]:
             silent=np.zeros(len(replicas), np.bool_),
         )
     )
-    return tuple(
-        replace(one, speaks=speaks, current=one.state is not None and one.broker in (one.state.leader, *one.state.isr))
-        for one, speaks in zip(replicas, roles.speaks.tolist(), strict=True)
-    )
+    return tuple(replace(one, speaks=speaks) for one, speaks in zip(replicas, roles.speaks.tolist(), strict=True))
 
 
 def _numbered(replicas: Sequence[Replica]) -> NDArray[np.int64]:
@@ -154,17 +162,21 @@ def _listed(log_dir: LogDir, report: Report) -> list[Partition]:
     return [one for one in partitions if one.state is DirState.LIVE and one.topic != METADATA_TOPIC]
 
 
-def _newest_image(log_dirs: Sequence[LogDir], report: Report) -> ClusterImage | None:
-    images = []
+def _newest_image(log_dirs: Sequence[LogDir], report: Report) -> tuple[ClusterImage | None, int]:
+    """The newest image of the cluster among all brokers', and when its log was last written to: a running one is, twice a second."""
+    newest: ClusterImage | None = None
+    told_ms = -1
     for broker in sorted({log_dir.broker for log_dir in log_dirs}):
         metadata_log = MetadataLog(log_dir for log_dir in log_dirs if log_dir.broker == broker)
         try:
-            images.append(metadata_log.advance(None))
+            image = metadata_log.advance(None)
+            if newest is None or image.next_offset > newest.next_offset:
+                newest, told_ms = image, metadata_log.modified_ms()
         except (OSError, FormatError) as error:
             report(f"the metadata log of broker {broker} cannot be read: {error}")
         finally:
             metadata_log.restart()
-    return max(images, key=lambda image: image.next_offset, default=None)
+    return newest, told_ms
 
 
 def _state(image: ClusterImage | None, partition: Partition) -> PartitionState | None:

@@ -53,6 +53,10 @@ class MetadataLog:
             else:
                 self._size = size
 
+    def modified_ms(self) -> int:
+        """When the log that `advance` has read was last written to, Unix milliseconds: a running broker does so twice a second."""
+        return self._opened.modified_ms()
+
     def _cut_off(self, file: OpenSegment) -> bool:
         """Whether what was read is gone: this node followed a leader that lost, and the image may hold what never was committed."""
         anchored = file.read(self._position - len(self._anchor), len(self._anchor)) == self._anchor

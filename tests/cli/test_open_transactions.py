@@ -14,7 +14,7 @@ from streaming.kafka.transactions import Times, steps_of
 from streaming.kafka.walk import walk
 from streaming.rules.transactions import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.verdicts import GRACE_MS, Verdict
-from streaming.simulator.batches import Record
+from streaming.simulator.batches import Batch, Record
 from streaming.simulator.coordinators import State, TransactionState, transaction_record
 from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
@@ -103,6 +103,22 @@ def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
     assert alone.transactions == ()
 
 
+def test_the_disk_of_a_broker_that_is_down_does_not_tell_what_others_know(tmp_path: Path) -> None:
+    cluster = unpack("replica_down", tmp_path)
+    of_brokers = {name: [path for path in cluster.log_dirs if path.parent.name == name] for name in ("n1", "n2")}
+    for log_dirs in of_brokers.values():  # a transaction that no coordinator knows
+        (directory,) = (path for log_dir in log_dirs for path in log_dir.glob("rep-2"))
+        append(directory, batch(1, producer=77, transactional=True))
+
+    def verdict(log_dirs: Sequence[Path], seconds: int) -> set[Verdict]:
+        answer = find(log_dirs, cluster.frozen_ms + seconds * 1000)
+        return {one.verdict for one in answer.transactions if one.producer_id == 77}
+
+    assert verdict(of_brokers["n1"], 50) == {Verdict.HANGING}  # the broker has only just written to its metadata log
+    assert verdict(of_brokers["n1"], 70) == {Verdict.UNKNOWN}
+    assert verdict(of_brokers["n1"] + of_brokers["n2"], 70) == {Verdict.HANGING}  # these two alone were in sync
+
+
 def test_without_all_coordinators_nobody_is_said_to_hang(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
     for some in cluster.log_dirs:
@@ -142,19 +158,18 @@ def coordinator_log(cluster: Frozen, number: int) -> Path:
     return directory
 
 
-def appended(directory: Path, *records: Record) -> None:
-    """Append a batch of records to a log."""
+def append(directory: Path, one: Batch) -> None:
+    """Append a batch to a log."""
     segment = list_segments(directory)[-1].path
     data = segment.read_bytes()
     end = int(columns(data).last_offset[-1]) + 1 if data else 0
-    one = batch(len(records))
     with segment.open("ab") as log:
-        log.write(written([type(one)(records=tuple(records))], base_offset=end).data)
+        log.write(written([one], base_offset=end).data)
 
 
 def test_an_entry_of_a_later_version_makes_what_nobody_knows_unknown(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
-    appended(coordinator_log(cluster, 0), Record(b"\x00\x00\x00\x05later", b"\x00\x09" + bytes(30), NOW))
+    append(coordinator_log(cluster, 0), Batch(records=(Record(b"\x00\x00\x00\x05later", b"\x00\x09" + bytes(30), NOW),)))
     doubts: list[str] = []
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, doubts=doubts)
     assert {one.verdict for one in answer.transactions if one.topic == "ghost"} == {Verdict.UNKNOWN}
@@ -176,7 +191,7 @@ def test_what_is_decided_is_completing_and_may_be_stuck(tmp_path: Path) -> None:
         started=cluster.frozen_ms - 500,
     )
     where = next(number for number in range(4) if b"tv2-open" in list_segments(coordinator_log(cluster, number))[-1].path.read_bytes())
-    appended(coordinator_log(cluster, where), transaction_record(decided))
+    append(coordinator_log(cluster, where), Batch(records=(transaction_record(decided),)))
     for minutes, stuck in ((1, False), (6, True)):
         (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + minutes * 60_000).transactions if one.producer_id == 9)
         assert (found.verdict, found.coordinator_state, found.stuck) == (Verdict.COMPLETING, "PrepareCommit", stuck)
