@@ -21,8 +21,6 @@ from streaming.watcher.bootstrap import past_at
 
 log = logging.getLogger(__name__)
 
-_PRODUCERS_LIMIT = 10_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogAtRest:
@@ -160,19 +158,13 @@ def last_stable_offset(at_rest: LogAtRest) -> int:
     """The last stable offset of a log, found in its producer snapshots and what follows; the high watermark where that cannot be told."""
     seen, high_watermark = at_rest.inventory, at_rest.high_watermark
     try:
-        past = past_at(
-            at_rest.partition.path,
-            list_segments(at_rest.partition.path),
-            None,
-            snapshot_at=high_watermark,
-            producers_limit=_PRODUCERS_LIMIT,
-        )
+        past = past_at(at_rest.partition.path, list_segments(at_rest.partition.path), high_watermark, producers_limit=None)
     except (OSError, FormatError) as error:
         log.warning("transactions of a log cannot be told", extra={"path": str(at_rest.partition.path), "error": str(error)})
         return high_watermark
     for doubt in past.doubts:
         log.warning("what a log's files tell of its transactions is incomplete", extra={"error": doubt})
-    transactions = past.transactions
+    transactions = past.opened
     one, none = _longs([0]), np.zeros(1, np.bool_)
     copies = Copies(
         partition=one,
