@@ -116,16 +116,13 @@ class Settings(BaseModel):
     )
     hanging_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging. "
-        "Told as a threshold; the metrics of transactions are still to come.",
+        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging.",
     )
     late_after: Duration = Field(
         default=timedelta(minutes=1),
-        description="Transactions that are open for longer are listed one by one. Told as a threshold; the list is still to come.",
+        description="Transactions that are open for longer are listed one by one.",
     )
-    late_limit: Count = Field(
-        default=500, description="At most so many late transactions are listed. No effect yet: the list is still to come."
-    )
+    late_limit: Count = Field(default=500, description="At most so many late transactions are listed.")
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
         description="The alert TransactionStuck: an open transaction whose producer is silent for longer is stuck, whatever a coordinator "
@@ -197,12 +194,11 @@ class Settings(BaseModel):
         "hanging transactions and log dirs go last.",
     )
     producers_limit: PositiveCount = Field(
-        default=10_000, description="At most so many producers are remembered for each log. No effect yet: counting them is still to come."
+        default=10_000, description="At most so many producers are remembered for each log; of more, none is counted."
     )
     assume_replicated: Flag = Field(
         default=False,
-        description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint. "
-        "No effect yet: the high watermark is still to come.",
+        description="Without readable cluster metadata, take every log as replicated up to its end instead of its checkpoint.",
     )
     server_properties: Files = Field(
         default=(),

@@ -13,7 +13,20 @@ from streaming.rules.limits import NAMES, Configs, Source, TopicPattern, broker_
 log = logging.getLogger(__name__)
 
 
-def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brokers: Iterable[int]) -> dict[int, Configs]:
+def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
+    """What brokers are told to have whose ``server.properties`` is not given, None for nothing.
+
+    Raises:
+        SettingsError: it holds what is no configuration of a broker that limits logs, or no value of it.
+    """
+    if not broker_config:
+        return None
+    assumed = broker_configs(broker_config.items(), Source.STATIC)
+    _refuse("broker_config", broker_config, assumed)
+    return assumed
+
+
+def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brokers: Iterable[int] | None) -> dict[int, Configs]:
     """The static configurations of brokers, by node id; those of whom nothing is known are not among them.
 
     A value in a file that cannot be read is named in the log: a broker would not have started with it.
@@ -21,23 +34,20 @@ def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brok
     Args:
         files: the ``server.properties`` of some brokers.
         broker_config: what the others are told to have, empty for nothing.
-        brokers: the node ids that are asked for.
+        brokers: the node ids that are asked for; None for those whose file is given.
 
     Raises:
         UsageError: a file cannot be read or does not say whose it is.
         SettingsError: ``broker_config`` holds what is no such configuration, or no value of it.
     """
-    assumed = broker_configs(broker_config.items(), Source.STATIC) if broker_config else None
-    if assumed is not None:
-        _refuse("broker_config", broker_config, assumed)
-    wanted = set(brokers)
-    found = {} if assumed is None else dict.fromkeys(wanted, assumed)
+    assumed, wanted = assumed_configs(broker_config), None if brokers is None else set(brokers)
+    found = {} if assumed is None or wanted is None else dict.fromkeys(wanted, assumed)
     for properties in read_server_properties(files):
         configs = broker_configs(properties.configs, Source.STATIC)
         for refused in configs.rejected:
             extra = {"broker": properties.node_id, "config": refused.name, "value": refused.value}
             log.warning("value in server.properties cannot be read: Kafka's default stands in", extra=extra)
-        if properties.node_id not in wanted:
+        if wanted is not None and properties.node_id not in wanted:
             log.warning("server.properties of a broker without a log dir here", extra={"broker": properties.node_id})
         found[properties.node_id] = configs
     return found

@@ -39,6 +39,7 @@ TEXTFILE_SECONDS = 15.0
     "listen",
     "web_config",
     "replicas",
+    "server_properties",
     "trigger",
     "master",
 )

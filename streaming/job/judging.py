@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from streaming.agent.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.metrics.judges import Judges
 from streaming.metrics.retention import Limiter
 from streaming.metrics.transactions import Bench
@@ -9,13 +10,22 @@ from streaming.settings import Settings
 
 
 def judges_of(settings: Settings) -> Judges:
-    """The judges for a table."""
+    """The judges for a table.
+
+    Raises:
+        UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
+    """
     bench = Bench(
         hanging_after_ms=_milliseconds(settings.hanging_after),
         late_after_ms=_milliseconds(settings.late_after),
         late_limit=settings.late_limit,
     )
-    return Judges(bench=bench, limiter=Limiter({}), assume_replicated=settings.assume_replicated)
+    limiter = Limiter(
+        static_configs(settings.server_properties, {}, None),
+        assumed_configs(settings.broker_config),
+        topic_patterns(settings.topic_config),
+    )
+    return Judges(bench=bench, limiter=limiter, assume_replicated=settings.assume_replicated)
 
 
 def _milliseconds(duration: timedelta) -> int:

@@ -47,11 +47,13 @@ class Limiter:
 
     Args:
         static: what ``server.properties`` sets, by node id.
+        assumed: what brokers are told to have whose file is not among those.
         patterns: what people give for topics, which counts where no metadata log tells.
     """
 
-    def __init__(self, static: Mapping[int, Configs], patterns: Sequence[TopicPattern] = ()) -> None:
+    def __init__(self, static: Mapping[int, Configs], assumed: Configs | None = None, patterns: Sequence[TopicPattern] = ()) -> None:
         self._static = dict(static)
+        self._assumed = assumed or Configs()
         self._patterns = tuple(patterns)
         self.of = lru_cache(1 << 16)(self._of)
 
@@ -62,7 +64,7 @@ class Limiter:
         except FormatError:  # an agent of another version: what it cannot say is assumed
             told = Configs()
         given = pattern_configs(topic, self._patterns) if not configs else Configs()
-        return effective_limits(topic, told.over(given).over(self._static.get(broker, Configs())))
+        return effective_limits(topic, told.over(given).over(self._static.get(broker, self._assumed)))
 
 
 def keep(
