@@ -5,11 +5,15 @@ from typing import Any
 
 from streaming.kafka.sums import Sums, together
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, Kind
+from streaming.watcher.blobs import merged_entries, merged_steps
 
 Blob = bytes  # inside Event the name is a column's
 
 MERGED_BYTES_MAX = 16 << 20
 """Neighbouring appends are merged up to this size: a byte budget is kept to within one event."""
+
+MERGED_BLOBS_MAX = 256 << 10
+"""Neighbouring appends are merged as long as what they say of transactions and coordinators is together no larger: it is written anew."""
 
 _NO_CODECS = (0,) * len(CODECS)
 _NO_BYTES_BUCKETS = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
@@ -85,10 +89,24 @@ class Event:
             and self.detail is None
             and later.detail is None
             and self.bytes + later.bytes <= MERGED_BYTES_MAX
+            and _blobs(self) + _blobs(later) <= MERGED_BLOBS_MAX
             and self.log == later.log
             and self.log_dir == later.log_dir
         )
-        return replace(later, start_position=self.start_position, **together(self, later)) if fits else None
+        if not fits:
+            return None
+        return replace(
+            later,
+            start_position=self.start_position,
+            transactions=merged_steps(self.transactions, later.transactions, self.bytes),
+            coordinator=merged_entries(self.coordinator, later.coordinator),
+            sequence_gaps=self.sequence_gaps + later.sequence_gaps,
+            **together(self, later),
+        )
+
+
+def _blobs(event: Event) -> int:
+    return len(event.transactions or b"") + len(event.coordinator or b"")
 
 
 def values_of(sums: Sums) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
 from streaming.kafka.walk import Bytes, Stop
 from streaming.rows import Kind
+from streaming.watcher.blobs import encode_steps
+from streaming.watcher.coordinator import find_entries
 from streaming.watcher.events import Event, values_of
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.watcher.stopping import flawed
 from streaming.watcher.tail import Tail
+from streaming.watcher.transactions import find_steps
 from streaming.watcher.truncation import holds_anchor
 
 log = logging.getLogger(__name__)
@@ -30,6 +33,15 @@ class Read:
     events: list[Event]
     more: list[Tail]
     lost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What a range tells besides its sums, as the columns of its event."""
+
+    detail: bytes | None
+    transactions: bytes | None
+    coordinator: bytes | None
 
 
 class Reading:
@@ -54,6 +66,7 @@ class Reading:
             return True  # the log may go on elsewhere
         size, seen = file.size(), tail.size
         if tail.calm and size == seen:
+            tail.looked_ms = self._clock_ms()
             return False
         tail.size, tail.calm = size, False
         if not tail.live or tail.suspect is not None or tail.behind:
@@ -64,9 +77,10 @@ class Reading:
                 return True
         if size not in (seen, tail.place.position):
             return True
-        if tail.zero_tail:
-            return any(file.read(tail.place.position, PREFIX_BYTES))
-        tail.calm = True
+        if tail.zero_tail and any(file.read(tail.place.position, PREFIX_BYTES)):
+            return True
+        tail.calm = not tail.zero_tail
+        tail.looked_ms = self._clock_ms()
         return False
 
     def read(self, tails: Iterable[Tail]) -> Read:
@@ -131,8 +145,15 @@ class Reading:
         begin = tail.place.position
         tail.trouble = ""
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
+        told_before = tail.place.next_offset < tail.place.frontier
+        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=told_before)
         if scanned.sums is not None:
-            done.events.append(self._appended(tail, start, scanned))
+            said = _Said(
+                detail=pack(scanned.batches) if told_before else None,
+                transactions=encode_steps(steps),
+                coordinator=find_entries(tail, scanned, buffer),
+            )
+            done.events.append(self._appended(tail, start, scanned, said))
         if scanned.flaw is not None:
             self._flawed(tail, scanned.flaw, done)
             return
@@ -154,7 +175,7 @@ class Reading:
             tail.suspect = None
             self._caught_up(tail, done)
 
-    def _appended(self, tail: Tail, start: int, scanned: Scanned) -> Event:
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, said: "_Said") -> Event:
         sums, before = scanned.sums, tail.place
         assert sums is not None
         seen_at = self._clock_ms() if tail.live else tail.open().modified_ms()
@@ -173,7 +194,9 @@ class Reading:
             end_position=tail.place.position,
             leads=self._leads(tail),
             seen_at=seen_at,
-            detail=pack(scanned.batches) if before.next_offset < before.frontier else None,
+            detail=said.detail,
+            transactions=said.transactions,
+            coordinator=said.coordinator,
             **values_of(sums),
         )
 
@@ -183,10 +206,9 @@ class Reading:
         if events and not tail.place.stopped:
             done.more.append(tail)
 
-    @staticmethod
-    def _caught_up(tail: Tail, done: Read) -> None:
+    def _caught_up(self, tail: Tail, done: Read) -> None:
         place = tail.place
-        tail.live = True
+        tail.live, tail.looked_ms = True, self._clock_ms()
         if place.frontier > place.next_offset:
             # what is told again ends before what was told once: nobody may stay behind the end of the log
             tail.place = place = replace(place, frontier=place.next_offset)

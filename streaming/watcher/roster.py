@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
 from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
-from streaming.kafka.names import DirState, parse_partition_dir
+from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.events import Event, LogId, Place
@@ -246,7 +246,9 @@ class Roster:
 
     def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> None:
         """Set the tail to where a new consumer wants to begin, never ahead of where others are."""
-        start_from: StartFrom = "earliest" if wanted.resumed else wanted.start_from
+        # what coordinators know is the newest of all that they ever wrote
+        whole = wanted.resumed or tail.place.log.topic == TRANSACTION_TOPIC
+        start_from: StartFrom = "earliest" if whole else wanted.start_from
         spot = start_spot(tail.segments, start_from, self._buffer)
         if fresh or spot.next_offset < tail.place.next_offset:
             tail.close()

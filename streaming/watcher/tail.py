@@ -78,6 +78,7 @@ class Tail:
         self.log_start = segments[0].base_offset
         self.resumed = True  # the place was found in the files that are there
         self.live = False  # what is read now is growing under our eyes, no backlog
+        self.looked_ms = -1  # when it was last seen that there is nothing behind the place
         self.calm = False  # nothing but another size of the open file can mean that there is something to do
         self.trouble = ""  # why it could not be read at the last try
         self.doubtful = True  # something happened in the directory: the anchor has to be looked at, the size tells nothing

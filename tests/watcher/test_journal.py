@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streaming.errors import JournalBusyError, JournalError
 from streaming.kafka.sums import together
 from streaming.rows import Kind
-from streaming.watcher.events import MERGED_BYTES_MAX, Event, LogId, Place
+from streaming.watcher.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Event, LogId, Place
 from streaming.watcher.journal import Journal, Mark
 from tests.builders import CLUSTER_ID
 from tests.watcher.station import Clock
@@ -115,6 +115,8 @@ def test_appends_that_follow_each_other_become_one_until_somebody_is_told(journa
         {"detail": b"\x01"},
         {"kind": Kind.SKIPPED},
         {"bytes": MERGED_BYTES_MAX},
+        {"transactions": bytes(MERGED_BLOBS_MAX + 1)},
+        {"coordinator": bytes(MERGED_BLOBS_MAX + 1)},
     ],
 )
 def test_what_is_not_alike_stays_apart(journal: Journal, later: dict[str, object]) -> None:
