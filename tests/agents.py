@@ -9,6 +9,7 @@ from typing import Any
 
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
+from streaming.agent.overview import Overview
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
@@ -20,6 +21,7 @@ from streaming.watcher.watcher import SURVEY_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
 BEAT_MS = 30_000
+PRODUCERS_LIMIT = 100
 _LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 _WAKE_SECONDS = 0.02
 _TURN_MS = 100  # five times as fast as the clock on the wall
@@ -40,8 +42,17 @@ class Agent:
         self.consumers = Consumers(self.journal, lambda: self.now)
         self.cluster = ClusterView(self._log_dirs)
         self.wake = threading.Event()
-        self.watcher = Watcher(self._log_dirs, self.journal, self.cluster, lambda: self.now, beat_ms=BEAT_MS, attached=self.consumers.any())
-        self.service = Service(self.name, self.journal, self.consumers, self.watcher, self.cluster, self.wake)
+        self.watcher = Watcher(
+            self._log_dirs,
+            self.journal,
+            self.cluster,
+            lambda: self.now,
+            beat_ms=BEAT_MS,
+            producers_limit=PRODUCERS_LIMIT,
+            attached=self.consumers.any(),
+        )
+        self.overview = Overview(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
+        self.service = Service(self.name, self.journal, self.consumers, self.watcher, self.cluster, self.overview, self.wake)
 
     def close(self) -> None:
         self.watcher.close()
@@ -63,6 +74,7 @@ class Agent:
         self.now += SURVEY_MS
         while self.watcher.turn(set()):
             pass
+        self.overview.refresh()
 
     def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
         """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
@@ -86,7 +98,9 @@ class Agent:
     def _turn_until(self, ends: threading.Event) -> None:
         while not ends.is_set():
             self.now += _TURN_MS
-            if not self.watcher.turn(set()):
+            more = self.watcher.turn(set())
+            self.overview.refresh()
+            if not more:
                 self.wake.wait(_WAKE_SECONDS)
                 self.wake.clear()
 

@@ -1,12 +1,17 @@
-"""What the metadata logs in the log dirs say of leaders and topics, as each broker has read it."""
+"""What the metadata logs in the log dirs say of leaders, replicas, topics and brokers, as each broker has read it."""
 
 import logging
+from collections import Counter
 
+from streaming.agent.messages import BrokerStatus, Led
 from streaming.disk.logdirs import LogDir
-from streaming.disk.metadata_log import MetadataLog
+from streaming.disk.metadata_log import MetadataLog, read_quorum_state
 from streaming.errors import FormatError
+from streaming.kafka.configs import ResourceType
 from streaming.kafka.metadata import ClusterImage
-from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.metadata_partitions import PartitionState
+from streaming.kafka.names import INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.rules.limits import Configs, Source, broker_configs, limits_of, topic_configs
 from streaming.watcher.events import LogId
 
 log = logging.getLogger(__name__)
@@ -15,7 +20,7 @@ LEADER_UNKNOWN = (-2, -1)
 
 
 class ClusterView:
-    """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it."""
+    """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it and asks for more than a partition."""
 
     def __init__(self, log_dirs: tuple[LogDir, ...]) -> None:
         self._followers = {
@@ -28,12 +33,18 @@ class ClusterView:
         for follower in self._followers.values():
             follower.refresh()
 
+    # --- of a log
+
     def leader(self, key: LogId) -> tuple[int, int]:
         """(leader, leader epoch) of a partition as this log's broker knows it, (-2, -1) if it does not."""
+        state = self.partition(key)
+        return LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+
+    def partition(self, key: LogId) -> PartitionState | None:
+        """Replicas and leader of a partition as this log's broker knows them, None if it does not."""
         image = self._followers[key.broker].image
         topic_id = _topic_id(image, key)
-        state = image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
-        return LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+        return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
 
     def has_topic(self, key: LogId) -> bool | None:
         """Whether the topic still exists, None if nobody can tell."""
@@ -42,9 +53,35 @@ class ClusterView:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
 
+    def configs(self, key: LogId) -> str:
+        """What the metadata log of this log's broker configures of its topic (`streaming.rules.limits`), "" where it cannot be read."""
+        return self._followers[key.broker].configs(key.topic)
+
+    def compacts(self, key: LogId) -> bool:
+        """Whether a log is compacted, as far as that is known."""
+        return key.topic in INTERNAL_TOPICS or limits_of(key.topic, self.configs(key)).compacts
+
+    def version(self, broker: int) -> int:
+        """Another number whenever what a broker knows of partitions or configurations may have changed."""
+        return self._followers[broker].version
+
+    # --- of a broker
+
     def unreadable(self) -> list[int]:
         """Brokers whose metadata log is not there or cannot be read."""
         return [broker for broker, follower in self._followers.items() if follower.image is None]
+
+    def statuses(self) -> list[BrokerStatus]:
+        """What each broker's copy says of the cluster."""
+        return [follower.status() for follower in self._followers.values()]
+
+    def lists(self, log_dir: LogDir) -> bool | None:
+        """Whether the registration of a log dir's broker lists it; None where nobody can tell (before Kafka 3.7)."""
+        image = self._followers[log_dir.broker].image
+        state = None if image is None else image.broker(log_dir.broker)
+        if state is None or not state.log_dirs or log_dir.directory_id is None:
+            return None
+        return log_dir.directory_id in state.log_dirs
 
 
 def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
@@ -55,16 +92,31 @@ def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
     return image.topic_id(key.topic)
 
 
+def _told(topic: str, configs: Configs) -> Configs:
+    for rejected in configs.rejected:
+        extra = {"topic": topic, "name": rejected.name, "value": rejected.value, "source": rejected.source}
+        log.warning("a configuration cannot be read and counts as not set", extra=extra)
+    return configs
+
+
 class _Follower:
     """Follows the metadata log of one broker, which lies in one of its log dirs."""
 
     def __init__(self, broker: int, log_dirs: list[LogDir]) -> None:
         self.image: ClusterImage | None = None
+        self.version = 0
         self._broker = broker
+        self._log_dirs = log_dirs
         self._log = MetadataLog(log_dirs)
         self._complained = ""
+        self._seen = (0, 0)  # changes of the image when it was last looked at
+        self._set: dict[tuple[ResourceType, str], list[tuple[str, str]]] = {}  # configurations by what they belong to
+        self._texts: dict[str, str] = {}  # of them, by topic
+        self._led: list[Led] = []
+        self._led_at = -1  # the version that they were counted at
 
     def refresh(self) -> None:
+        before = self.image
         try:
             self.image = self._log.advance(self.image)
             self._complained = ""
@@ -74,3 +126,50 @@ class _Follower:
             if str(error) != self._complained:  # looked at five times a second: said once
                 self._complained = str(error)
                 log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
+        seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
+        if self.image is not before or seen != self._seen:
+            if self.image is not before or seen[1] != self._seen[1]:
+                self._take_configs()
+            self._seen = seen
+            self.version += 1
+
+    def _take_configs(self) -> None:
+        self._set, self._texts = {}, {}
+        for config in () if self.image is None else self.image.configs():
+            self._set.setdefault((config.resource_type, config.resource), []).append((config.name, config.value))
+
+    def configs(self, topic: str) -> str:
+        if self.image is None:
+            return ""
+        if topic not in self._texts:
+            own, everybody = (
+                broker_configs(self._set.get((ResourceType.BROKER, name), ()), Source.DYNAMIC) for name in (str(self._broker), "")
+            )
+            of_topic = topic_configs(self._set.get((ResourceType.TOPIC, topic), ()))
+            self._texts[topic] = _told(topic, of_topic.over(own).over(everybody)).text()
+        return self._texts[topic]
+
+    def status(self) -> BrokerStatus:
+        image = self.image
+        own = None if image is None else image.broker(self._broker)
+        return BrokerStatus(
+            broker=self._broker,
+            readable=image is not None,
+            fenced=None if own is None else own.fenced,
+            controller=self._controller(),
+            led=self._count_led(),
+            transaction_partitions=None if image is None else len(image.partition_numbers(image.topic_id(TRANSACTION_TOPIC) or "")),
+        )
+
+    def _count_led(self) -> list[Led]:
+        if self._led_at != self.version:
+            counts = Counter[int]() if self.image is None else Counter(state.leader for state in self.image.partitions())
+            self._led = [Led(broker, count) for broker, count in sorted(counts.items()) if broker >= 0]
+            self._led_at = self.version
+        return self._led
+
+    def _controller(self) -> int:
+        try:
+            return read_quorum_state(self._log_dirs).leader_id
+        except (OSError, FormatError):  # why, the metadata log itself tells
+            return -1

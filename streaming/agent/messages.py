@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from streaming.errors import AgentError
 
@@ -10,6 +10,9 @@ from streaming.errors import AgentError
 @dataclass(frozen=True, slots=True)
 class Message:
     """A value that crosses the wire as JSON."""
+
+    HOLDS: ClassVar[dict[str, type["Message"]]] = {}
+    """What the lists in it hold, where that is not plain numbers."""
 
     def encode(self) -> bytes:
         """As JSON."""
@@ -23,10 +26,15 @@ class Message:
             AgentError: it is not such a message.
         """
         try:
-            fields: dict[str, Any] = json.loads(data)
-            return cls(**{name: value for name, value in fields.items() if name in cls.__slots__})
+            return cls._of(json.loads(data))
         except (ValueError, TypeError, AttributeError) as error:
             raise AgentError(f"not a message of kind {cls.__name__}: {data[:200]!r} ({error})") from error
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any]) -> Self:
+        values = {name: value for name, value in fields.items() if name in cls.__slots__}
+        lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
+        return cls(**values | lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +46,69 @@ class Hello(Message):
     resumed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirStatus(Message):
+    """A log dir as a whole; sizes in bytes, -1 where they are not known.
+
+    ``up``: it can be read. ``registered``: the registration of its broker lists its directory.id, None where nobody can tell.
+    ``checkpoint_ms``: when ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``free``, ``capacity``: of its file
+    system. The others are what lies there besides segments of live logs: segments renamed to ``.deleted``, directories that end in
+    ``-delete``, ``-stray`` and ``-future``, indexes and other small files of live logs, and the metadata log.
+    """
+
+    broker: int
+    log_dir: str
+    up: bool
+    registered: bool | None
+    checkpoint_ms: int
+    free: int
+    capacity: int
+    deleted: int
+    delete: int
+    stray: int
+    future: int
+    index: int
+    metadata: int
+
+
+@dataclass(frozen=True, slots=True)
+class Led(Message):
+    """How many partitions a broker leads."""
+
+    broker: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStatus(Message):
+    """What a broker's own copy of the metadata log says, if it is ``readable``.
+
+    ``fenced``: None where it is not known. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: by every broker of the
+    cluster that leads any. ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None where that is
+    not known.
+    """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led}
+
+    broker: int
+    readable: bool
+    fenced: bool | None
+    controller: int
+    led: list[Led]
+    transaction_partitions: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Status(Message):
     """What an agent is and how far it has come.
 
     ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there when
     the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal; ``now_ms``: its
-    clock; ``directories``: names for its log dirs, the same from whichever agent.
+    clock; ``directories``: names for its log dirs, the same from whichever agent. ``log_dirs`` and ``broker_statuses`` are as they were some
+    seconds ago.
     """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus}
 
     agent: str
     version: str
@@ -59,6 +122,8 @@ class Status(Message):
     total: int
     now_ms: int = 0
     directories: list[str] = field(default_factory=list)
+    log_dirs: list[LogDirStatus] = field(default_factory=list)
+    broker_statuses: list[BrokerStatus] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +204,6 @@ class Log(Message):
 class Logs(Message):
     """All segments that an agent can scan."""
 
-    logs: list[Log]
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"logs": Log}
 
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """From JSON, see `Message.decode`."""
-        plain: list[Any] = super(Logs, cls).decode(data).logs
-        try:
-            return cls([Log(**each) for each in plain])
-        except TypeError as error:
-            raise AgentError(f"not a message of kind {cls.__name__}: {error}") from error
+    logs: list[Log]

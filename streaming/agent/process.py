@@ -17,6 +17,7 @@ from streaming.agent.descriptors import raise_limit
 from streaming.agent.health import HealthServer, Pulse
 from streaming.agent.listening import Listening
 from streaming.agent.numbers import Numbers
+from streaming.agent.overview import Overview
 from streaming.agent.pace import Pace
 from streaming.agent.permissions import Rights
 from streaming.agent.security import Security, ServerFiles, open_security
@@ -59,6 +60,7 @@ class AgentOptions:
     web_config: Path | None
     beat_ms: int
     read_rate: int
+    producers_limit: int
     bounds: Bounds
     child: bool
 
@@ -93,11 +95,20 @@ def serve(options: AgentOptions) -> None:
             return
         resources.callback(journal.close)
         consumers, cluster = Consumers(journal, now_ms), ClusterView(log_dirs)
-        watcher = Watcher(log_dirs, journal, cluster, now_ms, beat_ms=options.beat_ms, attached=consumers.any())
+        watcher = Watcher(
+            log_dirs,
+            journal,
+            cluster,
+            now_ms,
+            beat_ms=options.beat_ms,
+            producers_limit=options.producers_limit,
+            attached=consumers.any(),
+        )
         resources.callback(watcher.close)
         structure = Structure(log_dirs, wake.set)
         rights = Rights(log_dirs)
-        service = Service(options.name, journal, consumers, watcher, cluster, wake)
+        overview = Overview(log_dirs, cluster, watcher.tails, now_ms)
+        service = Service(options.name, journal, consumers, watcher, cluster, overview, wake)
         _tell_numbers(numbers, service, security, rights)
         listening = Listening(service, options.listen, security, numbers)
         resources.callback(listening.close)
@@ -107,7 +118,7 @@ def serve(options: AgentOptions) -> None:
         log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
             _tell_parent(str(listening.address))
-        _watch(watcher, structure, consumers, listening, pulse, options, stop, wake)
+        _watch(watcher, overview, structure, consumers, listening, pulse, options, stop, wake)
         end = journal.end()
         log.info(
             "agent stops",
@@ -117,6 +128,7 @@ def serve(options: AgentOptions) -> None:
 
 def _watch(
     watcher: Watcher,
+    overview: Overview,
     structure: Structure,
     consumers: Consumers,
     listening: Listening,
@@ -132,6 +144,7 @@ def _watch(
         began = time.monotonic()
         budget = pace.budget(began)
         more = watcher.turn(structure.take(), budget)
+        overview.refresh()
         pulse.beat()
         listening.refresh()
         if now_ms() >= next_trim:

@@ -10,6 +10,7 @@ import streaming
 from streaming.agent.arrivals import Arrivals, Loss
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range, Status
+from streaming.agent.overview import Overview
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
 from streaming.errors import AgentError
@@ -37,6 +38,7 @@ class Service:
     consumers: Consumers
     watcher: Watcher
     cluster: ClusterView
+    overview: Overview
     wake: threading.Event
     arrivals: Arrivals = field(default_factory=Arrivals)
     born: int = field(init=False)  # end of the journal when this process took it up
@@ -62,6 +64,8 @@ class Service:
             total=end.total,
             now_ms=time.time_ns() // 1_000_000,
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs],
+            log_dirs=self.overview.log_dirs,
+            broker_statuses=self.overview.brokers,
         )
 
     def hello(self, hello: Hello) -> Status:
@@ -159,6 +163,8 @@ class Service:
             loss = known
         broker = self.watcher.log_dirs[0].broker
         told = Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.size)
+        self.watcher.appear_again()  # behind what is read now: what ended in the loss must not seem open for ever
+        self.wake.set()
         return [(loss.seq, [told])] if loss.size else []
 
     def received(self, asked: Range) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from streaming.disk.files import QUORUM_STATE
 from streaming.disk.logdirs import LogDir
 from streaming.disk.segments import OpenSegment, list_segments
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.names import METADATA_TOPIC, MetadataSnapshot, parse_metadata_snapshot
+from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
 
 _ANCHOR_BYTES = 128  # the header of the last batch is among them, with its CRC, if that batch is one of the usual small ones
 _READ_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
@@ -16,7 +18,7 @@ class MetadataLog:
     """The metadata log of one broker, in whichever of its log dirs it lies."""
 
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
-        self._places = [log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in log_dirs]
+        self._places = _places(log_dirs)
         self._file: OpenSegment | None = None
         self._position = 0
         self._size = -1  # of the file when it was read to its end
@@ -68,10 +70,7 @@ class MetadataLog:
         return self._file
 
     def _directory(self) -> Path:
-        for place in self._places:
-            if place.is_dir():
-                return place
-        raise FileNotFoundError(f"no {METADATA_TOPIC}-0 in {', '.join(str(place.parent) for place in self._places)}: name its log dir too")
+        return _find(self._places)
 
     def _begin(self) -> ClusterImage:
         directory = self._directory()
@@ -104,3 +103,24 @@ class MetadataLog:
 
     def _go_to(self, file: OpenSegment | None) -> None:
         self._file, self._position, self._size, self._anchor = file, 0, -1, b""
+
+
+def read_quorum_state(log_dirs: Iterable[LogDir]) -> QuorumState:
+    """What the broker of these log dirs remembers of the quorum.
+
+    Raises:
+        OSError: it is in none of them, or cannot be read.
+        FormatError: it is not understood.
+    """
+    return parse_quorum_state((_find(_places(log_dirs)) / QUORUM_STATE).read_bytes())
+
+
+def _places(log_dirs: Iterable[LogDir]) -> list[Path]:
+    return [log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in log_dirs]
+
+
+def _find(places: Iterable[Path]) -> Path:
+    for place in places:
+        if place.is_dir():
+            return place
+    raise FileNotFoundError(f"no {METADATA_TOPIC}-0 in {', '.join(str(place.parent) for place in places)}: name its log dir too")

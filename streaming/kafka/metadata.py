@@ -72,6 +72,7 @@ class ClusterImage:
         self._features: dict[str, int] = {}
         self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
         self._next_producer_id = 0
+        self._changes = self._config_changes = 0
         self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
 
     @classmethod
@@ -122,6 +123,16 @@ class ClusterImage:
             position += batch.size
         return position
 
+    @property
+    def changes(self) -> int:
+        """How often anything but configurations has changed: while it stays the same, so does all that is told of topics and brokers."""
+        return self._changes
+
+    @property
+    def config_changes(self) -> int:
+        """How often a configuration has changed."""
+        return self._config_changes
+
     def topics(self) -> tuple[Topic, ...]:
         """All topics."""
         return tuple(self._topics.values())
@@ -143,6 +154,10 @@ class ClusterImage:
         """Replicas and leader of a partition, None where there is none (any more)."""
         partitions = self._partitions.get(topic_id)
         return None if partitions is None else partitions.get(partition)
+
+    def partitions(self) -> tuple[PartitionState, ...]:
+        """All partitions of all topics."""
+        return tuple(state for partitions in self._partitions.values() for state in partitions.values())
 
     def brokers(self) -> tuple[BrokerState, ...]:
         """All registered brokers."""
@@ -236,6 +251,10 @@ class ClusterImage:
                 self._change(record)
 
     def _change(self, record: MetadataRecord) -> None:
+        if isinstance(record, ConfigRecord):
+            self._config_changes += 1
+        elif not isinstance(record, ProducerIdsRecord):  # ids are handed out all the time
+            self._changes += 1
         match record:
             case TopicRecord() | RemoveTopicRecord():
                 self._change_topic(record)

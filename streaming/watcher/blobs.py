@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from streaming.kafka.coordinator import CoordinatorEntry
 from streaming.kafka.transactions import NO_STEPS, Steps, merge_steps
-from streaming.rows import COORDINATOR, TRANSACTION_STEPS, pack_rows, unpack_rows
+from streaming.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_rows
 
 
 def decode_steps(blob: bytes | None) -> Steps:
     """The steps in a column of an event."""
-    return NO_STEPS if blob is None else np.frombuffer(blob, TRANSACTION_STEPS)
+    return np.frombuffer(blob, TRANSACTION_STEPS) if blob else NO_STEPS
 
 
 def encode_steps(steps: Steps) -> bytes | None:
@@ -20,9 +20,27 @@ def encode_steps(steps: Steps) -> bytes | None:
     return steps.tobytes() or None
 
 
+def encode_ongoing(ongoing: Steps) -> bytes:
+    """What is open where an event says that a log begins, goes on or ends: told also when it is nothing."""
+    return ongoing.tobytes()
+
+
 def merged_steps(first: bytes | None, later: bytes | None, first_bytes: int) -> bytes | None:
     """The steps of a range of ``first_bytes`` bytes and of the one right behind it, as of one range."""
     return first if later is None else encode_steps(merge_steps(decode_steps(first), decode_steps(later), first_bytes))
+
+
+def still_counts(blob: bytes | None) -> bytes | None:
+    """Of steps those that say what is open behind them: the last marker of each producer, and its data since."""
+    steps = decode_steps(blob)
+    if not len(steps):
+        return None
+    order = np.argsort(steps["producer_id"], kind="stable")
+    producers, places = steps["producer_id"][order], np.arange(len(steps))
+    firsts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
+    last_markers = np.maximum.reduceat(np.where(steps["step"][order] == Step.DATA, -1, places), firsts)
+    kept = places >= np.repeat(last_markers, np.diff(np.append(firsts, len(steps))))
+    return encode_steps(steps[np.sort(order[kept])])
 
 
 def encode_entries(entries: Sequence[CoordinatorEntry]) -> bytes | None:

@@ -14,7 +14,7 @@ from streaming.errors import JournalBusyError, JournalError
 
 log = logging.getLogger(__name__)
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
@@ -27,7 +27,11 @@ CREATE TABLE places (
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
   log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
   skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
+  first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL,
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
+CREATE TABLE producers (
+  broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
+  entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID;
 CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE totals (published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL);

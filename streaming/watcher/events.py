@@ -119,6 +119,10 @@ def values_of(sums: Sums) -> dict[str, Any]:
 _SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
 
 
+TIMES_UNKNOWN = -2
+"""Stands for the timestamps of a segment of which not all has been read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first that is not.
@@ -126,7 +130,9 @@ class Place:
     ``log_epoch`` is the latest leader epoch that was heeded. ``anchor`` is the header of the last batch read, at ``anchor_position`` of the
     same segment (b"" at its beginning). ``frontier`` is the largest next offset ever published: what lies before it has been told already.
     ``stopped`` says why the log is not read on, "" while it is, and ``skipped`` how many bytes behind ``position`` are counted as skipped
-    for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches.
+    for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches. ``first_timestamp`` is the largest
+    of the first batch of the segment, ``largest_timestamp`` that of all of it up to the place: Unix milliseconds, -1 none,
+    `TIMES_UNKNOWN` where reading began inside the segment.
     """
 
     log: LogId
@@ -143,6 +149,8 @@ class Place:
     skipped: int
     settled_segment: int
     settled_position: int
+    first_timestamp: int
+    largest_timestamp: int
 
     @property
     def settled(self) -> bool:

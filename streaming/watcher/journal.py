@@ -10,10 +10,14 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
 
+from streaming.kafka.producers import Producers
 from streaming.rows import Kind
+from streaming.watcher import producers
+from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
 from streaming.watcher.database import Database
 from streaming.watcher.events import Event, LogId, Place
-from streaming.watcher.stored import COLUMNS, COUNTED, counted_bytes, event_of, insert
+from streaming.watcher.producers import Pages
+from streaming.watcher.stored import COLUMNS, counted_bytes, event_of, insert
 
 _PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
 _values = attrgetter(*_PLACE)
@@ -66,8 +70,15 @@ class Journal:
             rows = run.execute("SELECT * FROM places").fetchall()
         return [Place(log=LogId(*row[:4]), **dict(zip(_PLACE, row[4:], strict=True))) for row in rows]
 
-    def publish(self, events: Sequence[Event], places: Iterable[Place] = (), gone: Iterable[LogId] = ()) -> None:
-        """Write events and the places they lead to, durably.
+    def producers(self, log: LogId, limit: int) -> Producers | None:
+        """The producers of a log as of its place, None where they are not known."""
+        with self.database.reading() as run:
+            return producers.read(run, log, limit)
+
+    def publish(
+        self, events: Sequence[Event], places: Iterable[Place] = (), gone: Sequence[LogId] = (), pages: Iterable[Pages] = ()
+    ) -> None:
+        """Write events, the places they lead to, and what they change of the logs' producers, durably.
 
         An append that continues the last event of its log is merged into it, and a full picture takes the place of the one before, as long
         as no answer to any reader has included that one.
@@ -89,6 +100,9 @@ class Journal:
                 run.execute("UPDATE totals SET published = published + ?", (sum(map(counted_bytes, events)),))
                 run.executemany(_PUT_PLACE, [(*_key(place.log), *_values(place)) for place in places])
                 run.executemany("DELETE FROM places WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
+                producers.write(run, pages)
+                for log in gone:
+                    producers.forget(run, log)
             self._last.update(last)
             self._size += grown
         if events:
@@ -194,6 +208,9 @@ class Journal:
     def trim_losing(self, upto: int) -> int:
         """Forget what some consumer has not had: of each log the appends that follow each other become one SKIPPED event in their place.
 
+        It still tells which transactions they have opened and closed, and what coordinators wrote in them: without that, what ended there
+        would seem open for ever.
+
         Returns:
             How many bytes of logs will never reach that consumer, besides those that would not anyway.
         """
@@ -203,10 +220,10 @@ class Journal:
             kept, lost = [], 0
             for *row, total in run.execute(f"SELECT {COLUMNS}, total FROM events WHERE seq <= ? ORDER BY seq", (upto,)):
                 event = event_of(tuple(row))
-                if event.kind in COUNTED:
+                if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
                     lost += event.bytes if event.kind is Kind.APPENDED else 0
                     runs[event.log] = (row[0], total, _skipped(runs.get(event.log), event))
-                elif event.kind is not Kind.BEAT:
+                elif event.kind not in (Kind.BEAT, Kind.FACTS):  # the next full picture tells all of it again
                     kept += [runs.pop(event.log)] if event.log in runs else []
                     kept.append((row[0], total, event))
             kept += runs.values()
@@ -234,7 +251,22 @@ def _merged(before: Event, event: Event) -> Event | None:
 
 def _skipped(run: tuple[int, int, Event] | None, event: Event) -> Event:
     """A run of lost events of one log with one more."""
-    one = replace(Event(kind=Kind.SKIPPED, reason="journal_trimmed"), **{name: getattr(event, name) for name in _GOES_ON})
+    one = replace(
+        Event(kind=Kind.SKIPPED, reason="journal_trimmed", transactions=still_counts(event.transactions), coordinator=event.coordinator),
+        **{name: getattr(event, name) for name in _GOES_ON},
+    )
     if run is None:
         return one
-    return replace(one, base_offset=min(run[2].base_offset, one.base_offset), bytes=run[2].bytes + one.bytes)
+    before = run[2]
+    return replace(
+        one,
+        base_offset=min(before.base_offset, one.base_offset),
+        bytes=before.bytes + one.bytes,
+        transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
+        coordinator=merged_entries(before.coordinator, one.coordinator),
+    )
+
+
+def _tells_what_is_open(event: Event) -> bool:
+    """Whether a loss says anew what is open behind it; then nothing of what was before it can be told together with it."""
+    return event.base_offset < event.next_offset and event.reason != "journal_trimmed"

@@ -3,15 +3,18 @@
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streaming.kafka.detail import pack
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
+from streaming.kafka.sums import Sums
 from streaming.kafka.walk import Bytes, Stop
 from streaming.rows import Kind
 from streaming.watcher.blobs import encode_steps
+from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator import find_entries
-from streaming.watcher.events import Event, values_of
+from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place, values_of
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
@@ -49,10 +52,12 @@ class Reading:
 
     Args:
         leads: whether a log's replica leads now: 1, 0, or -1 where nobody knows.
+        compacts: whether batches may be missing in the midst of a log.
     """
 
-    def __init__(self, leads: Callable[[Tail], int], clock_ms: Callable[[], int]) -> None:
+    def __init__(self, leads: Callable[[Tail], int], compacts: Callable[[LogId], bool], clock_ms: Callable[[], int]) -> None:
         self._leads = leads
+        self._compacts = compacts
         self._clock_ms = clock_ms
         self.buffer: Bytes = window()
 
@@ -176,9 +181,10 @@ class Reading:
             self._caught_up(tail, done)
 
     def _appended(self, tail: Tail, start: int, scanned: Scanned, said: "_Said") -> Event:
-        sums, before = scanned.sums, tail.place
+        sums, before, now = scanned.sums, tail.place, self._clock_ms()
         assert sums is not None
-        seen_at = self._clock_ms() if tail.live else tail.open().modified_ms()
+        seen_at = now if tail.live else tail.open().modified_ms()
+        gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
         tail.place = replace(
             before,
             position=before.position + scanned.end - start,
@@ -187,6 +193,7 @@ class Reading:
             anchor=scanned.anchor,
             anchor_position=before.position + scanned.anchor_position - start,
             frontier=max(before.frontier, sums.next_offset),
+            **_times_with(before, scanned, sums),
         )
         return tail.event(
             Kind.APPENDED,
@@ -197,6 +204,8 @@ class Reading:
             detail=said.detail,
             transactions=said.transactions,
             coordinator=said.coordinator,
+            sequence_gaps=gaps,
+            active_producers=tail.producers.active,
             **values_of(sums),
         )
 
@@ -213,7 +222,13 @@ class Reading:
             # what is told again ends before what was told once: nobody may stay behind the end of the log
             tail.place = place = replace(place, frontier=place.next_offset)
             done.events.append(
-                tail.event(Kind.TRUNCATED, end_position=place.position, next_offset=place.next_offset, log_epoch=place.log_epoch)
+                tail.event(
+                    Kind.TRUNCATED,
+                    end_position=place.position,
+                    next_offset=place.next_offset,
+                    log_epoch=place.log_epoch,
+                    transactions=still_open(tail),
+                )
             )
         if not place.settled:
             tail.place = replace(place, settled_segment=place.segment, settled_position=place.position)
@@ -234,3 +249,11 @@ class Reading:
             log.log(level, "log cannot be read now", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
             tail.trouble = str(error)
             done.lost = True
+
+
+def _times_with(before: Place, scanned: Scanned, sums: Sums) -> dict[str, Any]:
+    """The timestamps of the segment up to the end of what was scanned behind a place."""
+    if before.largest_timestamp == TIMES_UNKNOWN:
+        return {}
+    first = max(int(scanned.batches.max_timestamp[0]), -1) if before.position == 0 else before.first_timestamp
+    return {"first_timestamp": first, "largest_timestamp": max(before.largest_timestamp, sums.max_timestamp)}

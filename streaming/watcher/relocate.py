@@ -12,8 +12,10 @@ from streaming.disk.segments import Segment, list_segments
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.watcher.carrying import carry_over
 from streaming.watcher.events import Event, Place
 from streaming.watcher.locate import beginning, find_offset
+from streaming.watcher.producers import KnownProducers
 from streaming.watcher.tail import Tail, moved
 from streaming.watcher.truncation import epoch_below, holds_anchor, rewind
 
@@ -34,13 +36,15 @@ def list_again(tail: Tail) -> tuple[Segment, ...]:
     return segments
 
 
-def resume(partition: Partition, segments: Sequence[Segment], place: Place, buffer: Bytes) -> tuple[Tail, list[Event]]:
+def resume(
+    partition: Partition, segments: Sequence[Segment], place: Place, producers: KnownProducers, buffer: Bytes
+) -> tuple[Tail, list[Event]]:
     """A tail at a place that an earlier process kept, or that stood in another log dir, and what must be told about the time between.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    tail = Tail(partition, place, segments)
+    tail = Tail(partition, place, segments, producers)
     if place.stopped:
         return tail, []  # whether it can be read on is looked at with every rescan
     same = next((segment for segment in segments if tail.is_at(segment)), None)
@@ -120,7 +124,13 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     tail.settle(segments)
     tail.place = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
     return tail.event(
-        Kind.SKIPPED, reason="deleted", base_offset=before.next_offset, next_offset=first.base_offset, end_position=0, bytes=lost
+        Kind.SKIPPED,
+        reason="deleted",
+        base_offset=before.next_offset,
+        next_offset=first.base_offset,
+        end_position=0,
+        bytes=lost,
+        transactions=carry_over(tail),
     )
 
 

@@ -10,8 +10,10 @@ from streaming.disk.segments import Identity, Segment, list_segments, log_start_
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.locate import StartFrom, beginning, start_spot
+from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
 from streaming.watcher.stopping import retry, tell_stopped
 from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
@@ -51,6 +53,7 @@ class Roster:
     Args:
         places: where an earlier process left each log.
         has_topic: whether a topic still exists by the metadata log, None if nobody knows.
+        producers: those of a log as an earlier process left them.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Roster:
         log_dirs: Sequence[LogDir],
         places: Iterable[Place],
         has_topic: Callable[[LogId], bool | None],
+        producers: Callable[[LogId], KnownProducers],
         clock_ms: Callable[[], int],
         buffer: Bytes,
     ) -> None:
@@ -67,6 +71,7 @@ class Roster:
         self._log_dirs = log_dirs
         self._kept = {place.log: place for place in places}
         self._has_topic = has_topic
+        self._producers = producers
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._unreadable: dict[Path, str] = {}
@@ -134,6 +139,10 @@ class Roster:
                     tail.close()
         return events
 
+    def appear_again(self) -> list[Event]:
+        """Say of every log where it is read, and what is open there: some reader has missed what led there."""
+        return [_appeared(tail, still_open(tail)) for tail in self.tails.values() if tail.resumed]
+
     # --- which are there
 
     def _list(self) -> dict[LogId, Partition]:
@@ -175,7 +184,7 @@ class Roster:
             log_dir = self._hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
-                self.tails[key] = _as_left(partition, self._kept.pop(key))
+                self.tails[key] = _as_left(partition, self._kept.pop(key), self._producers(key))
 
     def _drop(self, gone: LogId) -> Event:
         tail = self.tails.pop(gone, None)
@@ -190,7 +199,7 @@ class Roster:
         level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
         log.log(level, "log cannot be taken up now", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
         if key in self._kept:
-            self.tails[key] = _as_left(partition, self._kept.pop(key))
+            self.tails[key] = _as_left(partition, self._kept.pop(key), self._producers(key))
 
     # --- taking up
 
@@ -211,11 +220,11 @@ class Roster:
         else:
             tail.relist(segments, self._clock_ms())
         tail.log_start = log_start_offset(partition.path, segments)
-        if wanted is not None:
-            self._go_back(tail, wanted, fresh)
+        moved = (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh
         self.tails[key] = self._at[partition.path] = tail
+        told = carry_over(tail) if moved or tail.producers.now is None else None
         if fresh or wanted is not None:
-            events.append(tail.event(Kind.APPEARED, next_offset=tail.place.next_offset, log_epoch=tail.place.log_epoch))
+            events.append(_appeared(tail, told if moved else still_open(tail)))
         if wanted is not None and tail.place.stopped:
             events.append(tell_stopped(tail))
         return events
@@ -231,8 +240,9 @@ class Roster:
         place = watched.place if watched is not None else self._kept.get(key)
         if place is None:
             # a log that appears is read whole, unless a new consumer asks for less
-            return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments), True, []
-        tail, events = resume(partition, segments, place, self._buffer)
+            return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments, self._producers(key)), True, []
+        producers = watched.producers if watched is not None else self._producers(key)
+        tail, events = resume(partition, segments, place, producers, self._buffer)
         if watched is not None:
             self._let_go(watched)
         self._kept.pop(key, None)
@@ -244,13 +254,14 @@ class Roster:
             del self._at[tail.partition.path]
         tail.close()
 
-    def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> None:
-        """Set the tail to where a new consumer wants to begin, never ahead of where others are."""
+    def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> bool:
+        """Set the tail to where a new consumer wants to begin, never ahead of where others are; returns whether it was elsewhere."""
         # what coordinators know is the newest of all that they ever wrote
         whole = wanted.resumed or tail.place.log.topic == TRANSACTION_TOPIC
         start_from: StartFrom = "earliest" if whole else wanted.start_from
         spot = start_spot(tail.segments, start_from, self._buffer)
-        if fresh or spot.next_offset < tail.place.next_offset:
+        goes = fresh or spot.next_offset < tail.place.next_offset
+        if goes:
             tail.close()
             tail.live = False
             at = place_at(tail.place.log, spot, tail.segments, 0 if fresh else tail.place.frontier)
@@ -258,11 +269,17 @@ class Roster:
         if wanted.resumed:
             tail.live = False
             tail.place = replace(tail.place, frontier=EVERYTHING)
+        return goes
 
 
-def _as_left(partition: Partition, place: Place) -> Tail:
+def _appeared(tail: Tail, transactions: bytes | None) -> Event:
+    place = tail.place
+    return tail.event(Kind.APPEARED, next_offset=place.next_offset, log_epoch=place.log_epoch, transactions=transactions)
+
+
+def _as_left(partition: Partition, place: Place, producers: KnownProducers) -> Tail:
     """A tail of which only is known what an earlier process kept."""
     identity = Identity(place.device, place.inode)
-    tail = Tail(partition, place, [Segment(place.segment, partition.path, place.position, 0, identity)])
+    tail = Tail(partition, place, [Segment(place.segment, partition.path, place.position, 0, identity)], producers)
     tail.resumed = False
     return tail

@@ -7,6 +7,7 @@ from dataclasses import replace
 from streaming.disk.segments import Segment
 from streaming.kafka.walk import Bytes, Stop
 from streaming.rows import Kind
+from streaming.watcher.carrying import carry_over
 from streaming.watcher.events import Event
 from streaming.watcher.locate import find_offset, scan_on
 from streaming.watcher.relocate import list_again, relocate, set_back
@@ -97,7 +98,14 @@ def _go_on_behind(tail: Tail, sizes: dict[int, int], buffer: Bytes) -> Event:
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": spot.next_offset}
     )
-    return tail.event(Kind.SKIPPED, reason="corrupt", base_offset=place.next_offset, next_offset=spot.next_offset, bytes=grown)
+    return tail.event(
+        Kind.SKIPPED,
+        reason="corrupt",
+        base_offset=place.next_offset,
+        next_offset=spot.next_offset,
+        bytes=grown,
+        transactions=carry_over(tail),
+    )
 
 
 def _skipped(tail: Tail, before: int, behind: int) -> Event:

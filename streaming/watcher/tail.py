@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
-from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place
 from streaming.watcher.locate import Spot
+from streaming.watcher.producers import KnownProducers
 
 EVERYTHING = 2**63 - 1
 """A frontier that says: any offset may have been told before."""
@@ -37,6 +39,7 @@ def place_at(log: LogId, spot: Spot, segments: Sequence[Segment], frontier: int)
         skipped=0,
         settled_segment=segments[-1].base_offset,
         settled_position=segments[-1].size,
+        **_times_at(spot),
     )
 
 
@@ -54,7 +57,13 @@ def moved(place: Place, spot: Spot) -> Place:
         anchor_position=spot.anchor_position,
         stopped="",
         skipped=0,
+        **_times_at(spot),
     )
+
+
+def _times_at(spot: Spot) -> dict[str, Any]:
+    time = TIMES_UNKNOWN if spot.position else -1
+    return {"first_timestamp": time, "largest_timestamp": time}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +77,12 @@ class Suspect:
 class Tail:
     """What the watcher holds of one log. Only the watcher's thread changes it; others look at ``place`` and ``log_start``."""
 
-    def __init__(self, partition: Partition, place: Place, segments: Sequence[Segment]) -> None:
+    def __init__(self, partition: Partition, place: Place, segments: Sequence[Segment], producers: KnownProducers) -> None:
         self.partition = partition
         self.place = place
         self.kept: Place | None = None  # the place as the journal has it
+        self.producers = producers  # at the place
+        self.inventory: LogInventory | None = None  # what lies in the directory, as it was looked at last
         self.segments = tuple(segments)
         self.sizes: dict[int, int] = {}  # of segments by base offset, those included that have vanished since the place was settled
         self.settle(segments)

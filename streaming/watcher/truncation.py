@@ -12,6 +12,7 @@ from dataclasses import replace
 from streaming.disk.segments import OpenSegment, Segment, read_leader_epochs
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.watcher.carrying import carry_over
 from streaming.watcher.events import Event, Place
 from streaming.watcher.locate import Spot, beginning, find_offset
 from streaming.watcher.tail import Tail, moved
@@ -69,7 +70,12 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
         },
     )
     return tail.event(
-        Kind.TRUNCATED, end_position=spot.position, next_offset=spot.next_offset, log_epoch=epoch_before(tail, spot), bytes=cut
+        Kind.TRUNCATED,
+        end_position=spot.position,
+        next_offset=spot.next_offset,
+        log_epoch=epoch_before(tail, spot),
+        bytes=cut,
+        transactions=carry_over(tail),
     )
 
 

@@ -17,6 +17,7 @@ from streaming.rows import Kind
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Journal
 from streaming.watcher.locate import WINDOW_BYTES
+from streaming.watcher.producers import KnownProducers
 from streaming.watcher.reading import Reading
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.tail import Tail
@@ -62,6 +63,9 @@ class Cluster(Protocol):
     def has_topic(self, log: LogId) -> bool | None:
         """Whether the topic still exists; None if not known."""
 
+    def compacts(self, log: LogId) -> bool:
+        """Whether the log is compacted, as far as that is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
@@ -78,11 +82,20 @@ class Watcher:
     """One thread calls `turn` again and again; `begin`, `greet` and what only looks may be called from others."""
 
     def __init__(
-        self, log_dirs: tuple[LogDir, ...], journal: Journal, cluster: Cluster, clock_ms: Callable[[], int], *, beat_ms: int, attached: bool
+        self,
+        log_dirs: tuple[LogDir, ...],
+        journal: Journal,
+        cluster: Cluster,
+        clock_ms: Callable[[], int],
+        *,
+        beat_ms: int,
+        producers_limit: int,
+        attached: bool,
     ) -> None:
         """Take up what the journal keeps.
 
         Args:
+            producers_limit: most producers to remember of each log.
             attached: somebody reads the journal already. Until then nothing is published: a first reader says from where on it wants the
                 logs.
         """
@@ -92,8 +105,15 @@ class Watcher:
         self._clock_ms = clock_ms
         self._beat_ms = beat_ms
         self._attached = attached
-        self._reading = Reading(self._leads, clock_ms)
-        self._roster = Roster(log_dirs, journal.places(), cluster.has_topic, clock_ms, self._reading.buffer)
+        self._reading = Reading(self._leads, cluster.compacts, clock_ms)
+        self._roster = Roster(
+            log_dirs,
+            journal.places(),
+            cluster.has_topic,
+            lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
+            clock_ms,
+            self._reading.buffer,
+        )
         self._backlog: deque[Tail] = deque()
         self._queued: set[LogId] = set()
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
@@ -101,6 +121,7 @@ class Watcher:
         self._asked = 1  # how many beats were asked for; the start asks for the first
         self._answered = 0
         self._stirred = False  # directories have come or gone since the log dirs were listed
+        self._missed = threading.Event()  # some reader has missed what was forgotten
         self._looks = 0
         self._next_survey = self._next_glance = 0
         self._next_beat = 0
@@ -130,6 +151,10 @@ class Watcher:
         """A known consumer starts: bring a beat as soon as everything that is there has been read."""
         with self._asked_lock:
             self._asked += 1
+
+    def appear_again(self) -> None:
+        """A reader has missed a part of the journal: say again what is open in every log, in the next turn."""
+        self._missed.set()
 
     def tails(self) -> list[Tail]:
         """The logs under watch at this moment."""
@@ -170,9 +195,11 @@ class Watcher:
         return found
 
     def _publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogId] = ()) -> None:
+        tails = list(tails)
         changed = [tail for tail in tails if tail.place is not tail.kept]
-        if events or changed or gone:
-            self.journal.publish(events, [tail.place for tail in changed], gone)
+        pages = [pages for tail in tails if (pages := tail.producers.unwritten(tail.place.log)) is not None]
+        if events or changed or gone or pages:
+            self.journal.publish(events, [tail.place for tail in changed], gone, pages)
             for tail in changed:
                 tail.kept = tail.place
 
@@ -195,6 +222,9 @@ class Watcher:
             if self._stirred and _is_due(now, self._next_glance, GLANCE_MS):
                 self._stirred, self._next_glance = False, now + GLANCE_MS
                 self._tell(self._roster.survey(thorough=False))
+        if self._missed.is_set():
+            self._missed.clear()
+            self._publish(self._roster.appear_again(), self.tails())
         released = self._roster.release()
         if released:
             self._publish(released, self.tails())

@@ -9,6 +9,7 @@ import pytest
 
 from streaming.agent.cluster import LEADER_UNKNOWN, ClusterView
 from streaming.disk.logdirs import open_log_dirs
+from streaming.rules.limits import Source, read_configs
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.events import LogId
 from tests.builders import log_dir
@@ -68,6 +69,36 @@ def test_it_is_found_in_whichever_log_dir_it_lies(tmp_path: Path) -> None:
     first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
     metadata_of(second, "kafka_3_9")
     assert view_of(first, second).unreadable() == []
+
+
+def test_its_version_changes_with_partitions_and_configurations_alone(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    segment = metadata_of(directory, "with_snapshots") / SEGMENT
+    view = view_of(directory)
+    before = view.version(1)
+    view.refresh()
+    assert view.version(1) == before
+    segment.unlink()
+    view.refresh()
+    assert view.version(1) != before
+
+
+def test_configurations_of_a_topic_are_told_with_those_of_its_broker_and_of_all(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    metadata_of(directory, "transactions")
+    view = view_of(directory)
+    told = read_configs(view.configs(LogId(1, "pay", 0, "")))
+    assert [(setting.name, setting.value, setting.source) for setting in told.settings] == [
+        ("min.insync.replicas", "1", Source.DYNAMIC),
+        ("segment.bytes", "30000", Source.TOPIC),
+    ]
+    assert (view.compacts(LogId(1, "pay", 0, "")), view.compacts(LogId(1, "__transaction_state", 0, ""))) == (False, True)
+
+
+def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
+    view = view_of(log_dir(tmp_path))
+    assert view.configs(LogId(1, "pay", 0, "")) == ""
+    assert not view.compacts(LogId(1, "pay", 0, ""))
 
 
 def test_each_broker_has_its_own_view(tmp_path: Path) -> None:

@@ -4,10 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
+from streaming.agent.messages import (
+    BrokerStatus,
+    Committed,
+    Hello,
+    Led,
+    Log,
+    LogDirStatus,
+    Logs,
+    Message,
+    Plan,
+    PlanRequest,
+    Range,
+    Status,
+)
 from streaming.errors import AgentError
 
-KINDS = [Hello, Status, PlanRequest, Plan, Range, Committed, Log, Logs]
+KINDS = [Hello, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
 
 
 @given(st.one_of(*(st.from_type(kind) for kind in KINDS)))

@@ -11,8 +11,9 @@ from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequ
 from streaming.errors import AgentError
 from streaming.rows import SKIP_REASONS, EventRow, Kind
 from streaming.simulator.log import PartitionLog
+from streaming.watcher.blobs import decode_steps
 from tests.agents import Agent, Reader, event_rows
-from tests.builders import batch, log_dir, partition
+from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard
 
 
@@ -352,6 +353,23 @@ def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_told_until_it_has_
     told = sum(state.skipped_bytes[SKIP_REASONS.index("journal_trimmed")] for state in shard.states.values())
     appended = sum(state.appended_bytes for state in shard.states.values())
     assert (told, appended + told) == (lost, log.active.size)
+
+
+def test_a_consumer_that_has_missed_something_is_told_again_what_is_open(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(producer=4000, transactional=True), batch(producer=4001, transactional=True))
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(commit(4000))
+    agent.look()
+    agent.now += 1000
+    agent.trim(keep_ms=-1, expiry_ms=0)
+    log.append(batch())
+    agent.look()
+    assert trimmed(reader.step()) == [78]
+    agent.look()
+    (appeared,) = [row for row in reader.step() if row.kind == Kind.APPEARED]
+    assert (appeared.next_offset, decode_steps(appeared.transactions)["producer_id"].tolist()) == (4, [4001])
+    assert kinds(reader.step()) == []
 
 
 def test_bounds_that_forget_what_a_slow_consumer_needs_leave_their_size_in_its_place(agent: Agent, log: PartitionLog) -> None:

@@ -16,6 +16,7 @@ from streaming.watcher.watcher import SURVEY_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
 BEAT_MS = 30_000
+PRODUCERS_LIMIT = 100
 MOST_TURNS = 200
 """A watcher that still has more to do after so many turns never rests."""
 
@@ -36,6 +37,7 @@ class Leaders:
 
     leaders: dict[LogId, tuple[int, int]] = field(default_factory=dict)
     topics: dict[str, bool] = field(default_factory=dict)
+    compacted: set[str] = field(default_factory=set)
 
     def refresh(self) -> None:
         """Nothing is read."""
@@ -45,6 +47,9 @@ class Leaders:
 
     def has_topic(self, log: LogId) -> bool | None:
         return self.topics.get(log.topic)
+
+    def compacts(self, log: LogId) -> bool:
+        return log.topic in self.compacted
 
 
 @dataclass
@@ -145,7 +150,15 @@ class Station:
         dirs = open_log_dirs(self.paths)
         self.journal = Journal(self.directory, CLUSTER_ID, self.clock)
         self.consumers = Consumers(self.journal, self.clock)
-        self.watcher = Watcher(dirs, self.journal, self.cluster, self.clock, beat_ms=BEAT_MS, attached=self.consumers.any())
+        self.watcher = Watcher(
+            dirs,
+            self.journal,
+            self.cluster,
+            self.clock,
+            beat_ms=BEAT_MS,
+            producers_limit=PRODUCERS_LIMIT,
+            attached=self.consumers.any(),
+        )
 
     def close(self) -> None:
         self.watcher.close()

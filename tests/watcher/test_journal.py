@@ -73,6 +73,8 @@ def place(number: int, position: int) -> Place:
         skipped=9,
         settled_segment=1,
         settled_position=2,
+        first_timestamp=4,
+        largest_timestamp=-2,
     )
 
 

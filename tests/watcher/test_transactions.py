@@ -10,7 +10,9 @@ from streaming.simulator.batches import Batch, Record
 from streaming.simulator.coordinators import State, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.simulator.segment import LogConfig
 from streaming.watcher.blobs import decode_steps
+from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import Event
 from streaming.watcher.transactions import SEEN_WITHIN_MS
 from tests.builders import NOW, abort, batch, commit, partition
@@ -225,3 +227,114 @@ def test_other_topics_tell_nothing_of_coordinators(station: Station, disk: LogDi
 
 def _modified(path: Path, at_ms: int) -> None:
     os.utime(path, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+
+
+# --- what is open where reading begins, goes on behind a hole, or was cut off
+
+
+def carried(event: Event) -> list[tuple[int, int, StartSource, int]] | None:
+    """(producer, first offset, source, start) of what an event says is open."""
+    if event.transactions is None:
+        return None
+    rows = decode_steps(event.transactions)
+    assert all(row["step"] == Step.ONGOING and row["bytes_before"] == -1 for row in rows)
+    return [(int(row["producer_id"]), int(row["first_offset"]), StartSource(row["source"]), int(row["start_ms"])) for row in rows]
+
+
+def begun(disk: LogDir, tmp_path: Path, start_from: str) -> Event:
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin(start_from)
+    (appeared, *_) = station.look()
+    station.close()
+    return appeared
+
+
+def two_segments(disk: LogDir) -> PartitionLog:
+    """One transaction over both segments, one ended in the second, and one that begins there."""
+    log = partition(disk, "t")
+    log.append(data(P, timestamp=NOW), data(Q, timestamp=NOW + 1))
+    log.roll()
+    log.append(data(P, timestamp=NOW + 2), commit(Q), data(Q, timestamp=NOW + 3))
+    for segment in log.segments:
+        _modified(segment.path("log"), NOW + 100)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("start_from", "expected"),
+    [
+        ("earliest", []),
+        ("active", [(P, 0, StartSource.RECORDED, NOW), (Q, 1, StartSource.RECORDED, NOW + 1)]),
+        ("latest", [(P, 0, StartSource.RECORDED, NOW), (Q, 4, StartSource.RECORDED, NOW + 100)]),
+    ],
+)
+def test_where_reading_begins_it_is_told_what_is_open_there(
+    disk: LogDir, tmp_path: Path, start_from: str, expected: list[tuple[int, int, StartSource, int]]
+) -> None:
+    two_segments(disk)
+    assert carried(begun(disk, tmp_path, start_from)) == expected
+
+
+def test_a_transaction_whose_data_is_deleted_is_told_by_the_snapshot(disk: LogDir, tmp_path: Path) -> None:
+    log = two_segments(disk)
+    log.config = LogConfig(retention_ms=0)
+    log.delete_records(2)
+    log.delete_old_segments(NOW)
+    _modified(log.directory / f"{2:020d}.snapshot", NOW + 50)
+    appeared = begun(disk, tmp_path, "earliest")
+    assert appeared.next_offset == 2
+    assert carried(appeared) == [(P, 0, StartSource.SNAPSHOT, NOW), (Q, 1, StartSource.SNAPSHOT, NOW + 1)]
+
+
+def test_behind_a_hole_it_is_told_what_is_open(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t", retention_bytes=0)
+    log.append(data(P))
+    station.look()
+    station.restart()
+    log.append(commit(P), data(Q))
+    log.roll()
+    log.append(batch())
+    log.delete_records(3)
+    log.delete_old_segments(NOW)
+    log.unlink_deleted(NOW + 60_000)
+    (skipped,) = [event for event in station.look() if event.kind is Kind.SKIPPED]
+    assert carried(skipped) == [(Q, 2, StartSource.SNAPSHOT, NOW)]
+
+
+def test_where_a_log_was_cut_off_it_is_told_what_is_open_again(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(data(P), commit(P), data(Q))
+    station.look()
+    log.truncate(1)
+    _modified(log.active.path("log"), NOW)
+    (truncated,) = station.look()
+    assert carried(truncated) == [(P, 0, StartSource.RECORDED, NOW)]
+
+
+def test_what_is_told_between_is_told_by_its_batches_alone(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(data(P))
+    assert [carried(event) for event in station.look() if event.kind is Kind.APPEARED] == [[]]
+    station.begin("latest", "second")
+    (appeared,) = [event for event in station.look() if event.kind is Kind.APPEARED]
+    assert carried(appeared) == [(P, 0, StartSource.RECORDED, _clamped(log))]
+
+
+def test_what_a_slow_reader_did_not_get_still_tells_what_it_opened_and_closed(station: Station, disk: LogDir) -> None:
+    log, states = partition(disk, "t"), partition(disk, "__transaction_state", topic_id=2)
+    for _ in range(2):
+        log.append(data(P), commit(P), data(P), data(Q), abort(Q))
+        states.append(state("a", State.ONGOING), state("b", State.EMPTY))
+        station.watcher.turn(station.everything())
+        station.watcher.turn(station.everything())
+    station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+    lost = {event.topic: event for event in station.look(station.everything()) if event.kind is Kind.SKIPPED}
+    rows = [(Step(row["step"]), int(row["producer_id"]), int(row["first_offset"])) for row in decode_steps(lost["t"].transactions)]
+    assert rows == [(Step.COMMIT, P, 6), (Step.DATA, P, 7), (Step.ABORT, Q, 9)]
+    assert entries([lost["__transaction_state"]]) == [("a", "Ongoing", 2), ("b", "Empty", 3)]
+
+
+def _clamped(log: PartitionLog) -> int:
+    """A start by the batch's own time, which is before that of its file."""
+    assert log.active.path("log").stat().st_mtime * 1000 > NOW
+    return NOW

@@ -1,0 +1,73 @@
+"""What concerns a broker or a log dir and no single log, looked at every few seconds."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from streaming.agent.cluster import ClusterView
+from streaming.agent.messages import BrokerStatus, LogDirStatus
+from streaming.disk.contents import look_into
+from streaming.disk.logdirs import LogDir
+from streaming.watcher.tail import Tail
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_MS = 5_000
+
+
+class Overview:
+    """Refreshed by the thread that turns the watcher; what it says may be read by others."""
+
+    def __init__(
+        self, log_dirs: Iterable[LogDir], cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]
+    ) -> None:
+        self.log_dirs: list[LogDirStatus] = []
+        self.brokers: list[BrokerStatus] = []
+        self._dirs = tuple(log_dirs)
+        self._cluster = cluster
+        self._tails = tails
+        self._clock_ms = clock_ms
+        self._next_look = 0
+        self._down: set[Path] = set()
+
+    def refresh(self) -> None:
+        """Look again if it is time to."""
+        now = self._clock_ms()
+        if now < self._next_look <= now + LOOK_EVERY_MS:  # else the clock was set back
+            return
+        self._next_look = now + LOOK_EVERY_MS
+        deleted, index = Counter[Path](), Counter[Path]()
+        for tail in self._tails():
+            if tail.inventory is not None:
+                deleted[tail.partition.log_dir.path] += tail.inventory.deleted_bytes
+                index[tail.partition.log_dir.path] += tail.inventory.index_bytes
+        self.brokers = self._cluster.statuses()
+        self.log_dirs = [self._look(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
+
+    def _look(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
+        registered = self._cluster.lists(log_dir)
+        try:
+            found = look_into(log_dir)
+        except OSError as error:
+            if log_dir.path not in self._down:
+                self._down.add(log_dir.path)
+                log.error("log dir cannot be looked into", extra={"log_dir": str(log_dir.path), "error": str(error)})
+            unknown = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1)
+            return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, **unknown)
+        self._down.discard(log_dir.path)
+        return LogDirStatus(
+            broker=log_dir.broker,
+            log_dir=str(log_dir.path),
+            up=True,
+            registered=registered,
+            checkpoint_ms=found.checkpoint_ms,
+            free=found.free,
+            capacity=found.capacity,
+            deleted=deleted,
+            delete=found.delete,
+            stray=found.stray,
+            future=found.future,
+            index=index,
+            metadata=found.metadata,
+        )

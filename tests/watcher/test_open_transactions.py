@@ -1,0 +1,185 @@
+"""Whatever happens to a log and to the agent, what readers fold of its transactions is what stands open in the log."""
+
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.rows import TRANSACTIONS, EventRow, Kind
+from streaming.simulator.batches import Batch
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher.consumers import Bounds
+from streaming.watcher.events import Event
+from streaming.watcher.roster import Beginning
+from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.events import Shard
+from tests.watcher.station import Station
+
+SEGMENT_BYTES = 700
+"""Five batches or so."""
+
+PRODUCERS = 4000
+_OF_EVENT = [field.name for field in fields(Event)]
+
+
+class World:
+    """A log with transactions, a station beside it, and readers that fold what it publishes."""
+
+    def __init__(self, root: Path) -> None:
+        self.directory: LogDir = log_dir(root)
+        self.log: PartitionLog = partition(self.directory, "t", segment_bytes=SEGMENT_BYTES, retention_bytes=0)
+        self.station = Station(self.directory.path, journal=root / "journal")
+        self.shards: dict[str, Shard] = {}
+        self.seqs: dict[str, int] = {}
+        self.starts: dict[str, str] = {}
+        self.epoch = 0
+        self.sequence = 0
+        self.reader("first", "earliest")
+
+    def close(self) -> None:
+        self.station.close()
+        self.log.close()
+        self.directory.release()
+
+    # --- what a broker does
+
+    def append(self, *batches: Batch) -> None:
+        self.log.append(*batches, leader_epoch=self.epoch)
+
+    def data(self, producer: int, at_once: int) -> None:
+        self.append(*[batch(1, producer=PRODUCERS + producer, transactional=True)] * at_once)
+
+    def plain(self) -> None:
+        self.append(batch(2))
+
+    def end(self, producer: int, committed: bool) -> None:
+        self.append((commit if committed else abort)(PRODUCERS + producer))
+
+    def roll(self) -> None:
+        if self.log.active.size:
+            self.log.roll()
+
+    def delete_segments(self, count: int) -> None:
+        self.log.delete_records(self.log.segments[min(count, len(self.log.segments) - 1)].base_offset)
+        self.log.delete_old_segments(NOW)
+        self.log.unlink_deleted(NOW + count * 60_000)
+
+    def truncate(self, permille: int) -> None:
+        entries = [entry for segment in self.log.segments for entry in segment.entries]
+        if entries:
+            self.log.truncate(entries[(len(entries) - 1) * permille // 1000].base_offset)
+            self.epoch += 1
+
+    # --- what happens to the agent and its readers
+
+    def look(self) -> None:
+        self.station.look(self.station.everything())
+        self._fold()
+
+    def glance(self) -> None:
+        """Look, and let nobody read: neighbouring ranges become one."""
+        self.station.watcher.turn(self.station.everything())
+
+    def restart(self, killed: bool) -> None:
+        self.station.restart(killed=killed)
+        for name, shard in self.shards.items():
+            if not self.station.consumers.hello(name):  # nobody has turned the agent since it was asked
+                self._begin(name, self.starts[name], resumed=bool(shard.states))
+
+    def lose_journal(self) -> None:
+        """The journal is deleted while nothing runs; every reader comes back and knows its logs."""
+        self._fold()
+        self.station.lose_journal()
+        self.seqs.clear()
+        for name, shard in self.shards.items():
+            self._begin(name, self.starts[name], resumed=bool(shard.states))
+
+    def reader(self, name: str, start_from: str) -> None:
+        if name not in self.shards:
+            self.shards[name] = Shard()
+            self.starts[name] = start_from
+            self._begin(name, start_from, resumed=False)
+
+    def trim(self) -> None:
+        """A reader is so slow that what it has not had is forgotten."""
+        self.station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+
+    def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
+        station = self.station
+
+        def enrol() -> None:
+            station.consumers.enrol(name)
+            self.seqs[name] = station.journal.end().seq
+
+        station.watcher.begin(Beginning(start_from, resumed), enrol)  # type: ignore[arg-type]
+
+    def _fold(self) -> None:
+        journal = self.station.journal
+        for name, shard in self.shards.items():
+            if name in self.seqs:
+                upto = journal.reach(self.seqs[name], None).seq
+                rows = [self._row(seq, event) for seq, event in journal.read(self.seqs[name], upto) if event.kind is not Kind.BEAT]
+                shard.fold(*rows)
+                self.seqs[name] = upto
+                self.station.consumers.note_streamed(name, 0, upto)
+                self.station.consumers.note_committed(name, upto)
+
+    def _row(self, seq: int, event: Event) -> EventRow:
+        return EventRow("a1", self.station.journal.id, seq, 0, **{name: getattr(event, name) for name in _OF_EVENT})
+
+    def check(self) -> None:
+        self.station.look()
+        self._fold()
+        for name, shard in self.shards.items():
+            (state,) = shard.states.values()
+            assert state.log_end_offset == self.log.log_end_offset, name
+            assert open_in(state.transactions) == self.log.facts().open_transactions, name
+
+
+def open_in(transactions: bytes | None) -> tuple[tuple[int, int], ...]:
+    """(producer id, first offset) of what is open."""
+    found = np.frombuffer(transactions or b"", TRANSACTIONS)
+    return tuple((int(row["producer_id"]), int(row["first_offset"])) for row in found if row["committed"] < 0)
+
+
+Step = tuple[str, tuple[object, ...]]
+
+
+def step(name: str, *values: st.SearchStrategy[object]) -> st.SearchStrategy[Step]:
+    return st.tuples(st.just(name), st.tuples(*values))
+
+
+producers = st.integers(0, 2)
+steps = st.one_of(
+    step("data", producers, st.integers(1, 3)),
+    step("data", producers, st.integers(1, 3)),
+    step("end", producers, st.booleans()),
+    step("end", producers, st.booleans()),
+    step("plain"),
+    step("roll"),
+    step("delete_segments", st.integers(1, 3)),
+    step("truncate", st.integers(0, 1000)),
+    step("look"),
+    step("look"),
+    step("glance"),
+    step("restart", st.booleans()),
+    step("lose_journal"),
+    step("trim"),
+    step("reader", st.sampled_from(["second", "third"]), st.sampled_from(["earliest", "active", "latest"])),
+)
+
+
+@given(st.lists(steps, max_size=30))
+def test_what_readers_fold_is_what_stands_open_in_the_log(done: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        world = World(Path(root))
+        try:
+            for name, values in done:
+                getattr(world, name)(*values)
+            world.check()
+        finally:
+            world.close()
