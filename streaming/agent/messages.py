@@ -104,8 +104,8 @@ class Status(Message):
 
     ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there when
     the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal; ``now_ms``: its
-    clock; ``directories``: names for its log dirs, the same from whichever agent. ``log_dirs`` and ``broker_statuses`` are as they were some
-    seconds ago.
+    clock; ``directories``: names for its log dirs, the same from whichever agent. ``log_dirs`` and ``broker_statuses`` are as they were
+    some seconds ago.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus}

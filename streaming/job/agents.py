@@ -10,6 +10,7 @@ from streaming.agent.client import AgentClient
 from streaming.agent.messages import Status
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
+from streaming.metrics.health import coordinator_partitions
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.table import Table
 from streaming.source import agents
@@ -80,6 +81,7 @@ class AgentWatch:
         now = self._clock()
         self._known = found
         self._observer.know(found.values())
+        self._table.told_coordinators(coordinator_partitions(status for each in found.values() for status in each.broker_statuses))
         for status in answered:
             self._observer.published(status.agent, status.total, now)
             self._table.mark_agent(status.agent, now)
@@ -118,6 +120,8 @@ def _status(status: Status, address: str, shared: frozenset[str], now: float) ->
         metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
         problems=tuple(map(str, problems)),
         clock_ahead_seconds=ahead,
+        log_dirs=tuple(status.log_dirs),
+        broker_statuses=tuple(status.broker_statuses),
     )
 
 

@@ -11,8 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
+from streaming.agent.messages import BrokerStatus, LogDirStatus
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
+from streaming.metrics.health import families as health_families
 from streaming.metrics.taillag import TailLag
 from streaming.rows import SKIP_REASONS
 
@@ -42,6 +44,8 @@ class AgentStatus:
     address: str = ""
     problems: tuple[str, ...] = ()
     clock_ahead_seconds: float | None = None
+    log_dirs: tuple[LogDirStatus, ...] = ()
+    broker_statuses: tuple[BrokerStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,19 @@ class Observer:
             skipped_bytes: of each broker, by `streaming.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
             now: seconds, of the clock that `published` was told.
         """
-        families = [*self._agent_families(now), self._skipped_family(skipped_bytes), *map(_without_created, self._registry.collect())]
+        agents = self.agents
+        up = [each for each in agents if each.up]
+        health = health_families(
+            [status for each in up for status in each.broker_statuses],
+            [status for each in up for status in each.log_dirs],
+            frozenset(broker for each in agents for broker in each.brokers),
+        )
+        families = [
+            *health,
+            *self._agent_families(now),
+            self._skipped_family(skipped_bytes),
+            *map(_without_created, self._registry.collect()),
+        ]
         return Families([family for family in families if family.samples])
 
     def _agent_families(self, now: float) -> Iterable[Samples]:

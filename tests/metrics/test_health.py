@@ -1,0 +1,80 @@
+"""What pages say of brokers and log dirs as a whole."""
+
+from typing import Any
+
+from streaming.agent.messages import BrokerStatus, Led, LogDirStatus
+from streaming.metrics.health import coordinator_partitions
+from streaming.metrics.observer import AgentStatus, Observer
+from tests.metrics.reading import named
+from tests.metrics.rows import new_observer, new_table
+
+DIR = "segtail_log_dir_"
+
+
+def log_dir(path: str = "/d0", broker: int = 1, **values: Any) -> LogDirStatus:
+    kinds = {"deleted": 1, "delete": 2, "stray": 3, "future": 4, "index": 5, "metadata": 6}
+    given = {"up": True, "registered": True, "checkpoint_ms": 1_700_000_000_500, "free": 10, "capacity": 90, **kinds}
+    return LogDirStatus(broker=broker, log_dir=path, **{**given, **values})
+
+
+def broker(number: int = 1, **values: Any) -> BrokerStatus:
+    given: dict[str, Any] = {"readable": True, "fenced": False, "controller": 3, "led": [], "transaction_partitions": 50}
+    return BrokerStatus(broker=number, **{**given, **values})
+
+
+def agent(name: str, *statuses: BrokerStatus, log_dirs: tuple[LogDirStatus, ...] = (), up: bool = True) -> AgentStatus:
+    return AgentStatus(name=name, up=up, brokers=tuple(each.broker for each in statuses), log_dirs=log_dirs, broker_statuses=statuses)
+
+
+def observer(*agents: AgentStatus) -> Observer:
+    made = new_observer()
+    made.know(agents)
+    return made
+
+
+def told(made: Observer, name: str, *names: str) -> dict[tuple[str, ...], float]:
+    return {tuple(dict(labels)[each] for each in names): value for labels, value in named(new_table(), name, made).items()}
+
+
+def test_a_log_dir_tells_its_space_and_when_its_broker_last_wrote() -> None:
+    made = observer(agent("a1", broker(), log_dirs=(log_dir(),)))
+    where = ("broker", "log_dir")
+    assert told(made, f"{DIR}up", *where) == {("1", "/d0"): 1}
+    assert told(made, f"{DIR}free_bytes", *where) == {("1", "/d0"): 10}
+    assert told(made, f"{DIR}capacity_bytes", *where) == {("1", "/d0"): 90}
+    assert told(made, f"{DIR}checkpoint_timestamp_seconds", *where) == {("1", "/d0"): 1_700_000_000.5}
+    other = told(made, f"{DIR}other_bytes", "kind")
+    assert other == {("deleted",): 1, ("delete",): 2, ("stray",): 3, ("future",): 4, ("index",): 5, ("metadata",): 6}
+
+
+def test_one_that_cannot_be_read_or_that_its_broker_gave_up_is_down_and_tells_no_space_it_does_not_know() -> None:
+    gone = log_dir("/gone", up=False, checkpoint_ms=-1, free=-1, capacity=-1)
+    made = observer(agent("a1", broker(), log_dirs=(gone, log_dir("/offline", registered=False), log_dir("/old", registered=None))))
+    assert told(made, f"{DIR}up", "log_dir") == {("/gone",): 0, ("/offline",): 0, ("/old",): 1}
+    assert set(told(made, f"{DIR}free_bytes", "log_dir")) == {("/offline",), ("/old",)}
+
+
+def test_what_an_agent_said_before_it_went_down_is_not_repeated() -> None:
+    made = observer(agent("a1", broker(), log_dirs=(log_dir(),), up=False))
+    assert told(made, f"{DIR}checkpoint_timestamp_seconds", "log_dir") == {}
+    assert told(made, "segtail_broker_fenced", "broker") == {}
+
+
+def test_partitions_led_by_brokers_that_nobody_watches_are_counted() -> None:
+    led = [Led(1, 5), Led(2, 4), Led(9, 3)]
+    made = observer(agent("a1", broker(1, led=led)), agent("a2", broker(2, led=[*led[:2], Led(9, 2)]), up=False))
+    assert told(made, "segtail_partitions_unobserved", "broker") == {("9",): 3}
+
+
+def test_fenced_brokers_and_the_controller_are_told() -> None:
+    made = observer(agent("a1", broker(1, fenced=True)), agent("a2", broker(2, fenced=None, controller=-1)))
+    assert told(made, "segtail_broker_fenced", "broker") == {("1",): 1}
+    assert told(made, "segtail_cluster_controller_id") == {(): 3}
+    assert told(observer(), "segtail_cluster_controller_id") == {}
+
+
+def test_the_coordinators_partitions_are_known_if_any_broker_tells() -> None:
+    assert coordinator_partitions([]) is None
+    assert coordinator_partitions([broker(transaction_partitions=None)]) is None
+    assert coordinator_partitions([broker(transaction_partitions=None), broker(2, transaction_partitions=0)]) == 0
+    assert coordinator_partitions([broker(transaction_partitions=0), broker(2, transaction_partitions=50)]) == 50
