@@ -70,25 +70,39 @@ def schema() -> dict[str, object]:
     return whole
 
 
+_SCALARS: dict[str, object] = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+_FORMS: dict[str, dict[str, object]] = {
+    "true or false": {"type": "boolean"},
+    "a duration": {"type": "string", "pattern": "^[0-9]{1,15} ?(ms|s|m|h|d)$"},
+    "a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 1},
+    "a regular expression": {"type": "string"},
+    "files": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
+    "a mapping of a broker's configurations": _SCALARS,
+    "a mapping of regular expressions to mappings": {"type": "object", "additionalProperties": _SCALARS},
+}
+"""What a value looks like, by how the words for what an option accepts begin."""
+
+
 def _of(option: Option) -> dict[str, object]:
     """The schema of one option, read off the words for what it accepts."""
     accepts = option.form.accepts
-    described: dict[str, object] = {"description": option.description}
-    if accepts.startswith("one of "):
-        return described | {"enum": accepts.removeprefix("one of ").split(", ")}
-    if accepts.startswith("a duration"):
-        return described | {"type": "string", "pattern": "^[0-9]{1,15} ?(ms|s|m|h|d)$"}
-    if accepts.startswith("a size"):
-        return described | {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 1}
-    if accepts.startswith("a whole number"):
-        least, *most = [int(number) for number in re.findall(r"[0-9]+", accepts)]
-        return described | {"type": "integer", "minimum": least} | ({"maximum": most[0]} if most else {})
-    if accepts.startswith("a number above "):
-        above, *limit = [float(number) for number in re.findall(r"[0-9.]+", accepts)]
-        return described | {"type": "number", "exclusiveMinimum": above} | ({"maximum": limit[0]} if limit else {})
-    if accepts == "true or false":
-        return described | {"type": "boolean"}
-    raise ValueError(f"{option.name} accepts {accepts!r}, of which no schema is known here; or is it the chart's to set?")
+    for words, form in _FORMS.items():
+        if accepts.startswith(words):
+            return {"description": option.description, **form}
+    numbers = [float(number) if "." in number else int(number) for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", accepts)]
+    limit = {"maximum": numbers[1]} if len(numbers) > 1 else {}
+    match accepts.split():
+        case ["one", "of", *_]:
+            form = {"enum": accepts.removeprefix("one of ").split(", ")}
+        case ["some", "of", *_]:
+            form = {"type": "array", "items": {"enum": accepts.removeprefix("some of ").split(", ")}}
+        case ["a", "whole", *_]:
+            form = {"type": "integer", "minimum": numbers[0], **limit}
+        case ["a", "number", "above", *_]:
+            form = {"type": "number", "exclusiveMinimum": numbers[0], **limit}
+        case _:
+            raise ValueError(f"{option.name} accepts {accepts!r}, of which no schema is known here; or is it the chart's to set?")
+    return {"description": option.description, **form}
 
 
 if __name__ == "__main__":
