@@ -220,7 +220,7 @@ def _query(made: dashboard.Dashboard) -> dashboard.Dashboard:
             chart(
                 "Micro-batches",
                 Query(f"sum(rate(segtail_query_batch_duration_seconds_count[{RATE}]))", "a second"),
-                unit="ops",
+                unit="count:/s",
                 told="Micro-batches a second. An idle cluster makes none but those of its beats.",
                 width=8,
             )

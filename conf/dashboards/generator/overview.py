@@ -39,7 +39,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
             single(
                 "Records",
                 rate("segtail_partition_appended_records_total", TOPIC),
-                unit="cps",
+                unit="count:/s",
                 told="Data records appended a second.",
             )
         )
@@ -129,7 +129,7 @@ def _throughput(made: dashboard.Dashboard) -> dashboard.Dashboard:
             chart(
                 f"Records by topic, the {TOP} largest",
                 Query(largest_rates(records, TOPIC), "{{topic}}"),
-                unit="cps",
+                unit="count:/s",
                 told=f"Records appended a second to the {TOP} topics that took most in the last hour shown.",
                 stacked=True,
             )
@@ -239,7 +239,7 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Log dirs: used share of the file system",
                 Query(
                     f"topk({TOP}, 1 - segtail_log_dir_free_bytes{{{BROKER}}} / segtail_log_dir_capacity_bytes{{{BROKER}}})",
-                    "broker {{broker}} {{log_dir}}",
+                    "{{broker}} {{log_dir}}",
                 ),
                 unit="percentunit",
                 told="A broker whose log dir is full takes the dir offline and leads its partitions no more.",

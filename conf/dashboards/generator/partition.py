@@ -139,7 +139,7 @@ def _throughput(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 _rate("appended_records", "records"),
                 _rate("appended_batches", "batches"),
                 _rate("old_format_batches", "batches of an old format"),
-                unit="cps",
+                unit="count:/s",
                 told="Data alone: transaction markers are not counted. Batches of message format 0 or 1 have to be converted for newer "
                 "readers.",
                 width=8,
@@ -242,7 +242,7 @@ def _transactions(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 _rate("committed_transactions", "committed"),
                 _rate("aborted_transactions", "aborted"),
                 _rate("empty_transaction_markers", "markers that closed nothing"),
-                unit="ops",
+                unit="count:/s",
                 told="Markers a second.",
                 runbook="AbortRatioHigh",
                 width=8,

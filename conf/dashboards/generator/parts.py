@@ -86,6 +86,7 @@ def chart(
 ) -> timeseries.Panel:
     """Lines over time, from 0 up: with a table as legend, so that the last and the largest value can be read."""
     legend = common.VizLegendOptions().show_legend(True).calcs(["lastNotNull", "max"]).display_mode(common_models.LegendDisplayMode.TABLE)
+    legend = legend.sort_by("Last *").sort_desc(True)
     panel = (
         timeseries.Panel()
         .height(8)
@@ -185,7 +186,8 @@ def listing(
             properties.append(models.DynamicConfigValue(id_val="links", value=[{"title": "Open the partition", "url": column.link}]))
         if properties:
             panel = panel.override_by_name(column.head, properties)
-    return _finished(panel, title, (Query(query, ""),), unit, told, steps, runbook, now_alone=prometheus_models.PromQueryFormat.TABLE)
+    # A label that looks like a number must not be given the unit of the values.
+    return _finished(panel, title, (Query(query, ""),), "string", told, steps, runbook, now_alone=prometheus_models.PromQueryFormat.TABLE)
 
 
 def _finished(

@@ -148,7 +148,7 @@ def _disks(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             bars(
                 f"Topics by disk, the {2 * TOP} largest",
-                Query(f"topk({2 * TOP}, {sizes})", "{{broker}} {{log_dir}} {{topic}}"),
+                Query(f"topk({2 * TOP}, {sizes})", "{{topic}} on {{broker}} {{log_dir}}"),
                 unit="bytes",
                 told="Why this disk is full: every replica in the log dir, whether it leads or not.",
                 width=16,

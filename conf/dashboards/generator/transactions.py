@@ -155,7 +155,7 @@ def _ends(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 Query(rate(_COMMITTED, PARTITION), "committed"),
                 Query(rate(_ABORTED, PARTITION), "aborted"),
                 Query(rate("segtail_partition_empty_transaction_markers_total", PARTITION), "markers that closed nothing"),
-                unit="ops",
+                unit="count:/s",
                 told="Markers a second, counted on every partition. One that closes nothing is harmless: the producer had added the "
                 "partition and "
                 "not written to it.",

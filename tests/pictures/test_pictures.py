@@ -1,0 +1,70 @@
+"""What the pictures are drawn from, and what is said where they cannot be drawn."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dashboards.history import END, HANGING, TOPICS, Cluster
+from tests.dashboards.panels import DASHBOARDS
+from tests.dashboards.prometheus import Prometheus, serving
+from tests.pictures.page import WIDTH, page
+from tests.tools import require_tool
+
+HERE = Path(__file__).parent
+SECONDS = 900
+
+pytestmark = pytest.mark.xdist_group("prometheus")
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    programs = require_tool("prometheus"), require_tool("promtool")
+    with serving(programs, Cluster(topics=TOPICS, seconds=SECONDS, step=30), tmp_path_factory.mktemp("prometheus")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_every_panel_has_its_data_and_lies_on_the_page(prometheus: Prometheus, dashboard: str) -> None:
+    values = {"topic": HANGING[0], "partition": str(HANGING[1])} if dashboard == "partition" else {}
+    content = json.loads(json.dumps(page(dashboard, prometheus, values, end=END, seconds=SECONDS)))
+    assert content["width"] == WIDTH
+    for panel in content["panels"]:
+        box = panel["box"]
+        assert box["left"] + box["width"] <= content["width"]
+        assert box["top"] + box["height"] <= content["height"]
+        assert "$" not in panel["title"]
+        if panel["type"] == "table":
+            assert panel["rows"]
+            assert all(set(row) == set(panel["columns"]) for row in panel["rows"])
+        elif panel["type"] != "row":
+            assert panel["series"]
+            assert all("{{" not in series["name"] and len(series["times"]) == len(series["values"]) for series in panel["series"])
+
+
+def test_the_lock_names_no_host_and_pins_what_is_asked_for() -> None:
+    lock = (HERE / "package-lock.json").read_text(encoding="utf-8")
+    assert "://" not in lock
+    packages = json.loads(lock)["packages"]
+    assert all("integrity" in package for name, package in packages.items() if name)
+    wanted = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
+    assert {name: wanted[name] for name in ("dependencies", "devDependencies")} == {
+        name: packages[""][name] for name in ("dependencies", "devDependencies")
+    }
+
+
+def test_what_is_missing_to_draw_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pictures", "--out", tmp_path],
+        env=os.environ | {"PATH": str(tmp_path)},
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pictures need npm, prometheus, promtool, chromium" in done.stderr
