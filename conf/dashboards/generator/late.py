@@ -32,7 +32,8 @@ def late_transactions(selector: str, *, rows: int = ROWS, height: int = 9) -> ta
         COLUMNS,
         unit="s",
         told="Transactions that are open for longer than late_after. Readers of committed records wait behind the first offset. Only "
-        "one with the verdict hanging is to be aborted by hand, with kafka-transactions.sh abort --topic, --partition and --start-offset (the first offset): "
+        "one with the verdict hanging is to be aborted by hand, with kafka-transactions.sh abort --topic, --partition and --start-offset "
+        "(the first offset): "
         "overdue and completing are the coordinator's to end, two_phase that of its external coordinator; unknown means that not all of "
         "__transaction_state could be read.",
         steps=((900, "orange"), (3600, "red")),
