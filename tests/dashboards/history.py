@@ -17,7 +17,6 @@ Values = NDArray[np.float64]
 END = 1_772_539_200
 """2026-03-03 12:00 UTC: always the same time, so that the same pictures come out."""
 
-BROKERS = (1, 2, 3)
 TOPICS = {"clicks": 6, "orders": 6, "payments": 6, "inventory": 4, "sessions": 4, "audit": 2}
 HANGING = ("payments", 2)
 """The partition with a transaction that nobody will end."""
@@ -25,14 +24,19 @@ HANGING = ("payments", 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What is made up: partitions by topic, and for how long.
+    """What is made up: partitions by topic, how many brokers, and for how long.
 
     ``step`` and the length are in seconds.
     """
 
     topics: dict[str, int]
+    brokers: int = 3
     seconds: int
     step: int
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The broker that leads a partition."""
+        return 1 + (partition + len(topic)) % self.brokers
 
     @property
     def times(self) -> Values:
@@ -72,8 +76,8 @@ def write(cluster: Cluster, path: Path) -> None:
     random = Random(7)
     for topic, partitions in cluster.topics.items():
         for partition in range(partitions):
-            _partition(page, random, topic, partition)
-        for broker in BROKERS:
+            _partition(page, random, cluster, topic, partition)
+        for broker in range(1, cluster.brokers + 1):
             _topic(page, random, topic, broker)
     _late(page, cluster)
     _brokers(page, random, cluster)
@@ -98,10 +102,9 @@ def _total(times: Values, rate: Values, before: float = 1e9) -> Values:
     return before + np.cumsum(rate * np.gradient(times))
 
 
-def _partition(page: _Page, random: Random, topic: str, partition: int) -> None:
+def _partition(page: _Page, random: Random, cluster: Cluster, topic: str, partition: int) -> None:
     times = page.times
-    broker = BROKERS[(partition + len(topic)) % len(BROKERS)]
-    where = {"broker": broker, "topic": topic, "partition": partition}
+    where = {"broker": cluster.leader(topic, partition), "topic": topic, "partition": partition}
 
     def add(name: str, values: Values | float, **more: object) -> None:
         page.add(f"segtail_partition_{name}", values, **where, **more)
@@ -227,7 +230,7 @@ def _late(page: _Page, cluster: Cluster) -> None:
         (topic, 0, 6000 + n, f"{topic}-writer", "Ongoing", "open", 90) for n, topic in enumerate(cluster.topics) if topic not in TOPICS
     ]
     for topic, partition, producer, transactional_id, state, verdict, age in subjects:
-        broker = BROKERS[(partition + len(topic)) % len(BROKERS)]
+        broker = cluster.leader(topic, partition)
         since = np.where(page.times >= END - age + 60, END - age, np.nan)
         subject = {"broker": broker, "topic": topic, "partition": partition, "producer_id": producer, "first_offset": 1_660_000 + producer}
         page.add("segtail_late_transaction_start_timestamp_seconds", since, **subject)
@@ -239,7 +242,7 @@ def _late(page: _Page, cluster: Cluster) -> None:
 def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
     times = page.times
     away = (times > END - 4200) & (times < END - 3300)
-    for broker in BROKERS:
+    for broker in range(1, cluster.brokers + 1):
         here = away if broker == 3 else np.zeros_like(away)
         page.add("segtail_agent_up", np.where(here & (times < END - 4000), 0, 1), broker=broker, agent=f"agent-{broker}")
         page.add("segtail_broker_info", 1, broker=broker, agent=f"agent-{broker}", cluster_id="mJp4iNsYQ2Sgkq1PzQvwJg")
@@ -275,7 +278,7 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
     times = page.times
     where = {"broker": broker, "log_dir": "/var/lib/kafka/data-1"}
     capacity = 512 * 2**30
-    used = capacity * (0.55 + 0.1 * broker) + (times - END) * 1.2e6 * broker
+    used = capacity * (0.55 + 0.1 * (broker % 4)) + (times - END) * 1.2e6 * (broker % 4)
     page.add("segtail_log_dir_capacity_bytes", capacity, **where)
     page.add("segtail_log_dir_free_bytes", capacity - used, **where)
     page.add("segtail_log_dir_size_bytes", used * 0.97, **where)

@@ -6,13 +6,13 @@ import pytest
 
 from streaming.metrics.definitions import METRICS
 from tests.dashboards.contract import samples
-from tests.dashboards.history import BROKERS, END, HANGING, SMALL, TOPICS, Cluster
+from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
 from tests.dashboards.panels import Panel, all_panels
 from tests.dashboards.prometheus import Prometheus, answer, serving
 from tests.tools import require_tool
 
-LARGE = Cluster(topics=TOPICS | {f"topic-{number}": 20 for number in range(50)}, seconds=900, step=60)
-"""Whatever grows with partitions or topics shows here."""
+LARGE = Cluster(topics=TOPICS | {f"topic-{number}": 20 for number in range(50)}, brokers=30, seconds=900, step=60)
+"""Whatever grows with partitions, topics or brokers shows here."""
 
 MOST = {"timeseries": 12, "bargauge": 20, "stat": 1, "table": 100}
 """So many series of a panel can still be read."""
@@ -59,5 +59,5 @@ def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus
                 assert set(series.labels) - {"__name__", "job", "instance", "le"} == set(metric.labels)
 
 
-def test_every_broker_of_the_history_is_there(prometheus: Prometheus) -> None:
-    assert len(prometheus.at("count by (broker) (segtail_agent_up)", END)) == len(BROKERS)
+def test_every_broker_of_the_history_is_there(prometheus: Prometheus, cluster: Cluster) -> None:
+    assert len(prometheus.at("count by (broker) (segtail_agent_up)", END)) == cluster.brokers

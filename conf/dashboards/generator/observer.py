@@ -163,8 +163,8 @@ def _coverage(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             listing(
                 "Agents",
-                f"max by (broker, agent) (segtail_agent_up{{{BROKER}}}) * on (broker, agent) group_left (cluster_id)"
-                f" max by (broker, agent, cluster_id) (segtail_broker_info{{{BROKER}}})",
+                f"topk({ROWS}, max by (broker, agent) (segtail_agent_up{{{BROKER}}}) * on (broker, agent) group_left (cluster_id)"
+                f" max by (broker, agent, cluster_id) (segtail_broker_info{{{BROKER}}}))",
                 (
                     Column(of="broker", head="broker", width=90),
                     Column(of="agent", head="agent"),
@@ -180,7 +180,7 @@ def _coverage(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             chart(
                 "Partitions that nobody watches",
-                Query(f"sum by (broker) (segtail_partitions_unobserved{{{BROKER}}})", "led by broker {{broker}}"),
+                Query(largest_gauges("segtail_partitions_unobserved", BROKER, by="broker"), "led by broker {{broker}}"),
                 unit="short",
                 told="Partitions led by a broker without an agent: what is known of them comes from other replicas, if at all.",
                 width=6,

@@ -78,9 +78,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             single(
                 "Under min.insync.replicas",
-                "count("
-                f"segtail_partition_in_sync_replicas{{{TOPIC}}} < segtail_partition_min_in_sync_replicas{{{TOPIC}}}"
-                f") or (0 * count(segtail_partition_in_sync_replicas{{{TOPIC}}}))",
+                _short_of("min_in_sync_replicas"),
                 unit="short",
                 told="Partitions that take no write with acks=all, because too few replicas are in sync.",
                 steps=NEVER,
@@ -203,14 +201,10 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             chart(
                 "Partitions short of replicas",
-                Query(
-                    "count by (broker) ("
-                    f"segtail_partition_in_sync_replicas{{{TOPIC}}} < segtail_partition_replicas{{{TOPIC}}}"
-                    f") or count by (broker) (segtail_partition_in_sync_replicas{{{TOPIC}}}) * 0",
-                    "led by broker {{broker}}",
-                ),
+                Query(_short_of("replicas"), "fewer in sync than there are"),
+                Query(_short_of("min_in_sync_replicas"), "fewer in sync than min.insync.replicas"),
                 unit="short",
-                told="Partitions with fewer replicas in sync than they have. After a broker's restart it falls back to 0 by itself.",
+                told="After a broker's restart it falls back to 0 by itself. Below min.insync.replicas writes with acks=all fail.",
                 steps=((1, "orange"),),
                 runbook="UnderReplicated",
                 width=8,
@@ -250,3 +244,9 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
             )
         )
     )
+
+
+def _short_of(wanted: str) -> str:
+    """How many partitions have fewer replicas in sync; 0 and not nothing where there is none."""
+    in_sync = f"segtail_partition_in_sync_replicas{{{TOPIC}}}"
+    return f"count({in_sync} < segtail_partition_{wanted}{{{TOPIC}}}) or 0 * count({in_sync})"
