@@ -44,7 +44,7 @@ class Cluster:
         return np.arange(END - self.seconds, END + 1, self.step, dtype=np.float64)
 
 
-SMALL = Cluster(topics=TOPICS, seconds=3 * 3600, step=30)
+SMALL = Cluster(topics=TOPICS, seconds=12_000, step=30)
 
 
 class _Page:

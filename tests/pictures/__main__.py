@@ -26,8 +26,9 @@ ROOT = HERE.parents[1]
 BUILD = ROOT / "build" / "pictures"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
-_HTML = """<!doctype html><html><meta charset="utf-8"><title>{title}</title><style>body {{ margin: 0; overflow: hidden }}</style>
-<body><div id="root"></div><script>window.PAGE = {data}; window.__grafana_public_path__ = "";</script><script src="page.js"></script></html>
+_HTML = """<!doctype html><html><meta charset="utf-8"><title>{title}</title><link rel="stylesheet" href="page.css">
+<style>body {{ margin: 0; overflow: hidden }}</style><body><div id="root"></div>
+<script>window.PAGE = {data}; window.__grafana_public_path__ = "";</script><script src="page.js"></script></html>
 """
 
 
@@ -36,7 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pictures", description=__doc__)
     parser.add_argument("dashboard", nargs="*", help="all unless given: " + ", ".join(DASHBOARDS))
     parser.add_argument("--prometheus", metavar="URL", help="where to ask; a made-up cluster's history unless given")
-    parser.add_argument("--seconds", type=float, default=SMALL.seconds, help="how much time the pictures show (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=3 * 3600, help="how much time the pictures show (%(default)s)")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a value of a variable, such as topic=orders")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures", help="folder for the pictures (%(default)s)")
     given = parser.parse_args()

@@ -59,7 +59,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Skipped in 24 h",
+                "Skipped, 24 h",
                 f"sum(increase(segtail_skipped_bytes_total{{{BROKER}}}[24h]))",
                 unit="bytes",
                 told="Log bytes that never reached the metrics.",
@@ -79,7 +79,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Restarts in 24 h",
+                "Restarts, 24 h",
                 "sum(increase(segtail_query_restarts_total[24h]))",
                 unit="short",
                 told="How often the query failed and was started again.",
@@ -101,7 +101,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Late ones not listed",
+                "Late, not listed",
                 "max(segtail_late_transactions_omitted)",
                 unit="short",
                 told="Late transactions beyond late_limit.",

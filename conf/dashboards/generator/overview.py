@@ -55,7 +55,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Hanging transactions",
+                "Hanging",
                 f"sum(segtail_partition_hanging_transactions{{{TOPIC}}})",
                 unit="short",
                 told="Open transactions that no coordinator knows and that nobody will end. Readers of committed records stand still "
@@ -67,7 +67,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Oldest open transaction",
+                "Oldest open",
                 f"time() - min(segtail_partition_oldest_open_transaction_start_timestamp_seconds{{{TOPIC}}})",
                 unit="s",
                 told="Age of the transaction that is open for longest.",
@@ -77,7 +77,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Under min.insync.replicas",
+                "Under min ISR",
                 _short_of("min_in_sync_replicas"),
                 unit="short",
                 told="Partitions that take no write with acks=all, because too few replicas are in sync.",
@@ -189,10 +189,11 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             chart(
-                f"Last stable offset behind the high watermark, the {TOP} furthest",
+                f"Last stable offset lag, the {TOP} largest",
                 Query(largest_gauges("segtail_partition_last_stable_offset_lag", TOPIC), "{{topic}}"),
                 unit="short",
-                told="Offsets that readers of committed records cannot see yet, in the worst partition of each topic. A line that only "
+                told="High watermark - last stable offset: offsets that readers of committed records cannot see yet, in the worst "
+                "partition of each topic. A line that only "
                 "grows is a transaction that does not end.",
                 runbook="LastStableOffsetStalled",
                 width=8,
@@ -213,7 +214,7 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             listing(
                 "Data that stays past its limit",
-                f"topk({5 * TOP}, segtail_partition_retention_blocked{{{TOPIC}}})",
+                f'topk({5 * TOP}, segtail_partition_retention_blocked{{{TOPIC},reason!="active_segment"}})',
                 (
                     Column(of="topic", head="topic", link=ROW_TO_PARTITION),
                     Column(of="partition", head="partition", link=ROW_TO_PARTITION, width=90),
@@ -221,9 +222,8 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
                     Column(of="broker", head="broker", width=80),
                 ),
                 unit="short",
-                told="Partitions whose retention does not delete what is past its limit, and why. active_segment is no fault: the "
-                "segment is "
-                "still written to.",
+                told="Partitions whose retention does not delete what is past its limit, and why; without those that only wait for their "
+                "active segment to roll, which is how Kafka works.",
                 runbook="RetentionBlocked",
                 width=12,
             )

@@ -71,7 +71,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Oldest open transaction",
+                "Oldest open",
                 f"time() - min({_gauge('oldest_open_transaction_start_timestamp_seconds')})",
                 unit="s",
                 told="Age of the open transaction with the lowest first offset.",

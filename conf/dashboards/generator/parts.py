@@ -84,9 +84,17 @@ def chart(
     link: str = "",
     most: float | None = None,
 ) -> timeseries.Panel:
-    """Lines over time, from 0 up: with a table as legend, so that the last and the largest value can be read."""
-    legend = common.VizLegendOptions().show_legend(True).calcs(["lastNotNull", "max"]).display_mode(common_models.LegendDisplayMode.TABLE)
-    legend = legend.sort_by("Last *").sort_desc(True)
+    """Lines over time, from 0 up, with the last value of each in the legend; where there is room, the largest too."""
+    wide = width >= 12
+    legend = (
+        common.VizLegendOptions()
+        .show_legend(True)
+        .display_mode(common_models.LegendDisplayMode.TABLE if wide else common_models.LegendDisplayMode.LIST)
+        .placement(common_models.LegendPlacement.RIGHT if wide else common_models.LegendPlacement.BOTTOM)
+        .calcs(["lastNotNull", "max"] if wide else ["lastNotNull"])
+        .sort_by("Last *")
+        .sort_desc(True)
+    )
     panel = (
         timeseries.Panel()
         .height(8)
@@ -95,7 +103,7 @@ def chart(
         .line_width(1)
         .fill_opacity(25 if stacked else 8)
         .show_points(common_models.VisibilityMode.NEVER)
-        .legend(legend.placement(common_models.LegendPlacement.BOTTOM if width < 12 else common_models.LegendPlacement.RIGHT))
+        .legend(legend)
         .tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI).sort(common_models.SortOrder.DESCENDING))
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC))
     )

@@ -54,7 +54,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Log dirs not in use",
+                "Dirs offline",
                 f"count(segtail_log_dir_up{{{BROKER}}} == 0) or (0 * count(segtail_log_dir_up{{{BROKER}}}))",
                 unit="short",
                 told="Log dirs that cannot be read, or that their broker has taken offline.",
@@ -92,7 +92,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Blocked partitions",
+                "Blocked",
                 f'count(segtail_partition_retention_blocked{{{PARTITION},reason!="active_segment"}})',
                 unit="short",
                 told="Partitions with data past its limit that retention does not delete. Those that wait for their active segment to "
@@ -105,7 +105,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "Furthest in the future",
+                "In the future",
                 f"max(segtail_partition_max_timestamp_ahead_seconds{{{PARTITION}}})",
                 unit="s",
                 told="How far the largest record timestamp lies ahead of the clock. Retention waits until that time is past its limit.",
@@ -147,8 +147,8 @@ def _disks(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             bars(
-                f"Topics by disk, the {2 * TOP} largest",
-                Query(f"topk({2 * TOP}, {sizes})", "{{topic}} on {{broker}} {{log_dir}}"),
+                f"Topics by disk, the {TOP} largest",
+                Query(f"topk({TOP}, {sizes})", "{{topic}} on {{broker}} {{log_dir}}"),
                 unit="bytes",
                 told="Why this disk is full: every replica in the log dir, whether it leads or not.",
                 width=16,

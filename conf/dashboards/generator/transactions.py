@@ -82,7 +82,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             single(
-                "__transaction_state readable",
+                "State readable",
                 "max(segtail_coordinator_partitions_readable) / max(segtail_coordinator_partitions)",
                 unit="percentunit",
                 told="Share of the partitions of __transaction_state that could be read from a current replica. Below 100 % no open "
@@ -121,18 +121,18 @@ def _held_up(made: dashboard.Dashboard) -> dashboard.Dashboard:
         )
         .with_panel(
             chart(
-                f"Last stable offset behind the high watermark, the {TOP} furthest",
+                f"Last stable offset lag, the {TOP} largest",
                 Query(
                     largest_gauges("segtail_partition_last_stable_offset_lag", PARTITION, by="topic, partition"), "{{topic}}-{{partition}}"
                 ),
                 unit="short",
-                told="Offsets that readers of committed records cannot see yet.",
+                told="High watermark - last stable offset: offsets that readers of committed records cannot see yet.",
                 runbook="LastStableOffsetStalled",
             )
         )
         .with_panel(
             chart(
-                f"The same in bytes, the {TOP} furthest",
+                f"Last stable offset lag in bytes, the {TOP} largest",
                 Query(
                     largest_gauges("segtail_partition_last_stable_offset_lag_bytes", PARTITION, by="topic, partition"),
                     "{{topic}}-{{partition}}",
