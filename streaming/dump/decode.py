@@ -8,7 +8,8 @@ from typing import cast
 from streaming.dump.plain import plain
 from streaming.dump.request import Payload
 from streaming.dump.table import Cell
-from streaming.kafka.consumer_offsets import KeyType, OtherKey, read_offsets_key, read_offsets_value
+from streaming.kafka.consumer_groups import KeyType
+from streaming.kafka.consumer_offsets import read_offsets_key, read_offsets_value
 from streaming.kafka.control import ControlType, read_control
 from streaming.kafka.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
 from streaming.kafka.names import METADATA_TOPIC
@@ -85,7 +86,7 @@ def _transaction(record: Record) -> Decoded:
 
 def _offsets(record: Record) -> Decoded:
     key = read_offsets_key(record.key or b"")
-    number = key.key_type if isinstance(key, OtherKey) else int.from_bytes((record.key or b"")[:2], "big")
+    number = int.from_bytes((record.key or b"")[:2], "big", signed=True)
     kind = KeyType(number).name if number in set(KeyType) else str(number)
     value = None if record.value is None else plain(read_offsets_value(key, record.value))
     told = cast(dict[str, Cell], plain(key))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from streaming.disk.files import KafkaFile
+from streaming.disk.files import FileType, KafkaFile
 from streaming.dump.decode import Decoded, control_type, decode_control, decoder_for, is_opened, text
 from streaming.dump.finding import Finding, Report
 from streaming.dump.request import Filters, Payload
@@ -13,6 +13,7 @@ from streaming.dump.table import Cell, Cells, Column, Numbers, Table
 from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.headers import Batches
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.records import Header, Record
 
 _ROWS = 4096
@@ -29,8 +30,11 @@ class RecordTables:
         self._file = file
         self._filters = filters
         self._report = report
-        self._decode = decoder_for(file.topic, payload)
-        self._raw = raw and payload is Payload.NATURAL and not is_opened(file.topic)
+        topic = (
+            METADATA_TOPIC if file.type is FileType.METADATA_SNAPSHOT else file.topic
+        )  # bootstrap.checkpoint lies in no partition's directory
+        self._decode = decoder_for(topic, payload)
+        self._raw = raw and payload is Payload.NATURAL and not is_opened(topic)
         self._payload = payload
         self._show_header: Callable[[bytes], Cell] | None = bytes if self._raw else bytes.hex if payload is Payload.HEX else text
         if payload is Payload.NONE:

@@ -1,5 +1,6 @@
 """Log dirs that a broker has just written, dumped by segtail and by Kafka's own tool: nothing may differ."""
 
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -7,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streaming.dump.request import Format
-from tests.broker.clients import create_topic
+from tests.broker.clients import SECONDS, create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import run_tool
 from tests.dump.running import dumped
-from tests.dump.told import aborted_fields, batch_fields, fields, record_fields, snapshot_fields
+from tests.dump.told import aborted_fields, as_ours, batch_fields, fields, record_fields, shared, snapshot_fields
 
 TOPIC = "dump.live"
 PARTITIONS = 2
@@ -119,6 +120,46 @@ def test_whole_log_dirs_have_nothing_to_find(kafka: Kafka, directories: list[Pat
         assert {Path(row["file"]).name for row in summaries if TOPIC in row["file"]} <= {path.name for path in directories} | {
             f"{0:020}.log"
         }
+
+
+def test_groups_and_metadata_are_what_kafkas_decoders_say(kafka: Kafka, directories: list[Path]) -> None:
+    assert directories
+    for protocol in ("classic", "consumer"):
+        consumer = Consumer(
+            {"bootstrap.servers": kafka.bootstrap, "group.id": protocol, "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        )
+        consumer.subscribe([TOPIC])
+        assert consumer.consume(1, SECONDS)
+        consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7, metadata="é")], asynchronous=False)
+        consumer.close()
+    found = set[str]()
+    for decoder, pattern in (
+        ("--offsets-decoder", "__consumer_offsets-*/*.log"),
+        ("--transaction-log-decoder", "__transaction_state-*/*.log"),
+        ("--cluster-metadata-decoder", "__cluster_metadata-0/*.log"),
+    ):
+        paths = [path for log_dir in kafka.log_dirs for path in sorted(log_dir.glob(pattern))]
+        for path, lines in by_file(run_tool("dump-log", decoder, "--files", ",".join(map(str, paths))).splitlines()):
+            expected = [opened for line in lines if (opened := opened_by_kafka(line)) is not None]
+            rows = [row for row in ours(path, records=True) if row["control"] is None][: len(expected)]  # the broker goes on writing
+            for row, (key, value) in zip(rows, expected, strict=True):
+                assert shared([row["key"], row["value"]], [key, value]) == shared([key, value], [row["key"], row["value"]])
+                found.add((row["value"] or {}).get("type", "") or row["key"].get("type", "transaction"))
+    assert found >= {"OFFSET_COMMIT", "GROUP_METADATA", "CONSUMER_GROUP_MEMBER_METADATA", "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT"}
+    assert found >= {"transaction", "TOPIC", "PARTITION", "CONFIG", "REGISTER_BROKER", "FEATURE_LEVEL"}
+
+
+def opened_by_kafka(line: str) -> tuple[object, object] | None:
+    """The key and the value of a record's line, with our names; None for another line, and for a control record."""
+    decode, rest = json.JSONDecoder().raw_decode, re.split(r"headerKeys: \[[^\]]*\]", line)[-1]
+    key = None
+    if rest.startswith(" key: {"):
+        key, end = decode(rest[6:])
+        rest = rest[6 + end :]
+    if not line.startswith("| offset: ") or not rest.startswith(" payload: "):
+        return None
+    value = None if rest == " payload: <DELETE>" else decode(rest[10:])[0]
+    return key and as_ours(key["data"]), value and as_ours(value["data"])
 
 
 def test_the_coordinators_logs_are_opened(kafka: Kafka, directories: list[Path]) -> None:

@@ -1,5 +1,6 @@
 """Kafka's own dump as values, and our rows as its lines say them."""
 
+import base64
 import re
 from typing import Any
 
@@ -99,3 +100,59 @@ def aborted_fields(row: dict[str, Any]) -> dict[str, str]:
 def optional(value: int | None) -> str:
     """A number that may be absent."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+_OURS = {
+    "assigned_partitions": "assigned",
+    "assignment_epoch": "epoch",
+    "assignment_epochs": "epochs",
+    "assignment_timestamp": "timestamp",
+    "classic_member_metadata": "classic",
+    "end_points": "endpoints",
+    "feature_level": "level",
+    "group_id": "group",
+    "member_epoch": "epoch",
+    "partition_id": "partition",
+    "partition_ids": "partitions",
+    "partitions_pending_revocation": "revoked",
+    "previous_member_epoch": "previous_epoch",
+    "rebalance_timeout": "rebalance_timeout_ms",
+    "resource_name": "resource",
+    "session_timeout": "session_timeout_ms",
+    "subscribed_topic_names": "topics",
+    "subscribed_topic_regex": "topic_regex",
+    "supported_protocols": "protocols",
+    "topic_name": "topic",
+    "topic_partitions": "partitions",
+    "transaction_last_update_timestamp_ms": "last_update_timestamp",
+    "transaction_partitions": "partitions",
+    "transaction_start_timestamp_ms": "start_timestamp",
+    "transaction_status": "state",
+    "transaction_timeout_ms": "timeout_ms",
+}
+_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
+# What Kafka's tool opens and brokers do not look into, and what of a broker's registration is not read.
+_LEFT_OUT = {"subscription", "assignment", "features", "incarnation_id", "is_migrating_zk_broker"}
+
+
+def as_ours(told: Any, name: str = "") -> Any:
+    """A key or value that a decoder of Kafka's tool printed as JSON, with our names, as far as we open it."""
+    if isinstance(told, dict):
+        named = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", field).lower(): value for field, value in told.items()}
+        if set(named) == {"name", "metadata"}:  # a protocol of a classic member
+            return {"name": named["name"], "metadata": base64.b64decode(named["metadata"]).hex()}
+        return {_OURS.get(field, field): as_ours(value, field) for field, value in named.items() if field not in _LEFT_OUT}
+    if isinstance(told, list):
+        return [as_ours(item) for item in told]
+    if name == "transaction_status":
+        return _STATES[told]
+    return [] if name == "transaction_partitions" and told is None else told
+
+
+def shared(found: Any, told: Any) -> Any:
+    """Of what we found only the fields that were told: ours name those, too, that a version does not have."""
+    if isinstance(found, dict) and isinstance(told, dict):
+        return {name: shared(found[name], value) for name, value in told.items() if name in found}
+    if isinstance(found, list) and isinstance(told, list) and len(found) == len(told):
+        return [shared(*pair) for pair in zip(found, told, strict=True)]
+    return found

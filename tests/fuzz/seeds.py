@@ -9,6 +9,7 @@ import numpy as np
 
 from streaming.kafka.batches import read_batch, read_batches
 from streaming.kafka.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.consumer_groups import ConsumerGroupKey, KeyType, read_consumer_group_value
 from streaming.kafka.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.control import read_control
 from streaming.kafka.entries import read_entry_records
@@ -79,6 +80,13 @@ def _offsets(data: bytes) -> object:
     return read_offsets_value(read_offsets_key(data[:64]), data[64:])
 
 
+def _newer_group(data: bytes) -> object:
+    """The first byte is the type of the key."""
+    if not data or data[0] not in {kind for kind, _, _ in vectors.CONSUMER_GROUP_RECORDS}:
+        return None
+    return read_consumer_group_value(ConsumerGroupKey(KeyType(data[0]), "g"), data[1:])
+
+
 _BATCHES = (vectors.DATA_BATCH, vectors.COMMIT_MARKER, vectors.ABORT_MARKER, vectors.EMPTY_BATCH, *_logs("codecs/*/*.log"))
 _TRANSACTIONS = _records("transactions*/__transaction_state-*/*.log")
 _OFFSETS = _records("transactions/__consumer_offsets-*/*.log")
@@ -116,6 +124,11 @@ PARSERS = (
     ),
     Parser("offsets key", read_offsets_key, tuple(record.key or b"" for record in _OFFSETS)),
     Parser("offsets value", _offsets, tuple((record.key or b"").ljust(64, b"\0") + (record.value or b"") for record in _OFFSETS)),
+    Parser(
+        "group of the newer protocol",
+        _newer_group,
+        tuple(bytes((kind,)) + bytes.fromhex(value) for kind, value, _ in vectors.CONSUMER_GROUP_RECORDS),
+    ),
     Parser("offset commit", read_offset_commit, vectors.OFFSET_COMMITS),
     Parser("group", read_group_metadata, tuple(value for pair in vectors.GROUPS for value in pair)),
     Parser("metadata record", read_metadata_record, tuple(vectors.METADATA_RECORDS.values())),

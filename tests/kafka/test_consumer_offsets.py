@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.dump.plain import plain
 from streaming.errors import FormatError
-from streaming.kafka.consumer_offsets import (
+from streaming.kafka.consumer_groups import (
     ConsumerGroup,
     ConsumerGroupKey,
-    GroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegexKey,
     KeyType,
+    PartitionRacks,
+    RegexTopics,
+    SubscribedTopic,
+    SubscribedTopics,
+)
+from streaming.kafka.consumer_offsets import (
+    GroupKey,
     OffsetCommit,
     OffsetCommitKey,
     OffsetsKey,
@@ -27,8 +36,9 @@ from streaming.kafka.group_metadata import GroupMember, GroupMetadata, read_grou
 from streaming.kafka.headers import Batches
 from streaming.kafka.records import Record
 from streaming.simulator.coordinators import offset_commit_record
+from tests.dump.told import as_ours, shared
 from tests.kafka.dumped import columns, files, read, told
-from tests.kafka.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME, TOPIC_ID
+from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME, TOPIC_ID
 
 PAYLOAD = re.compile(r" key: (.*?\}\}) payload: (.*)$")
 
@@ -81,7 +91,7 @@ def test_groups_of_every_version(version: int) -> None:
 
 def test_groups_of_the_newer_protocol() -> None:
     key = read_offsets_key(bytes.fromhex("0003000167"))
-    assert key == ConsumerGroupKey("g")
+    assert key == ConsumerGroupKey(KeyType.CONSUMER_GROUP_METADATA, "g")
     assert [read_offsets_value(key, value) for value in CONSUMER_GROUPS] == [ConsumerGroup(9, 0), ConsumerGroup(9, 123456789)]
 
 
@@ -91,7 +101,10 @@ def test_groups_of_the_newer_protocol() -> None:
         ("00000001670003666f6f00000000", OffsetCommitKey("g", "foo", 0)),
         ("00010001670003666f6f00000007", OffsetCommitKey("g", "foo", 7)),
         ("0002000167", GroupKey("g")),
-        ("00050001670001" + "6d", OtherKey(KeyType.CONSUMER_GROUP_MEMBER_METADATA, bytes.fromhex("00016700016d"))),
+        ("0004000167", ConsumerGroupKey(KeyType.CONSUMER_GROUP_PARTITION_METADATA, "g")),
+        ("000500016700016d", ConsumerGroupMemberKey(KeyType.CONSUMER_GROUP_MEMBER_METADATA, "g", "m")),
+        ("001000016700022e2a", ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", ".*")),
+        ("000a00016700016d", OtherKey(KeyType.SHARE_GROUP_MEMBER_METADATA, bytes.fromhex("00016700016d"))),
         ("03e7aa", OtherKey(999, b"\xaa")),
     ],
 )
@@ -100,7 +113,33 @@ def test_keys(key: str, expected: OffsetsKey) -> None:
 
 
 def test_the_value_of_a_key_that_is_not_opened_is_kept_as_it_stands() -> None:
-    assert read_offsets_value(OtherKey(5, b""), b"raw") == b"raw"
+    assert read_offsets_value(OtherKey(KeyType.SHARE_GROUP_METADATA, b""), b"raw") == b"raw"
+
+
+@pytest.mark.parametrize(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS)
+def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, value: str, told_value: str) -> None:
+    expected = as_ours(json.loads(told_value))
+    found = plain(read_offsets_value(key_of(key_type), bytes.fromhex(value)))
+    assert shared(found, expected) == expected
+
+
+def key_of(key_type: int) -> OffsetsKey:
+    more = bytes.fromhex("00016d" if key_type in (5, 7, 8, 16) else "")
+    return read_offsets_key(key_type.to_bytes(2, "big") + bytes.fromhex("000167") + more)
+
+
+def test_what_no_broker_of_today_writes_of_groups() -> None:
+    topics = bytes.fromhex(
+        "0000" + "02" + bytes(range(16)).hex() + "02" + "61" + "00000002" + "02" + "00000001" + "02" + "02" + "72" + "00" * 3
+    )
+    key = ConsumerGroupKey(KeyType.CONSUMER_GROUP_PARTITION_METADATA, "g")
+    assert read_offsets_value(key, topics) == SubscribedTopics(
+        (SubscribedTopic("AAECAwQFBgcICQoLDA0ODw", "a", 2, (PartitionRacks(1, ("r",)),)),)
+    )
+    regex = ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", ".*")
+    assert read_offsets_value(regex, bytes.fromhex("0000" + "02" + "0261" + "0000000000000007" + "0000000000000008" + "00")) == RegexTopics(
+        ("a",), 7, 8
+    )
 
 
 def kafkas_json(value: object) -> dict[str, object]:
@@ -170,7 +209,7 @@ def test_what_the_simulator_writes_reads_back(group: str, topic: str, partition:
         (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[0][:10] + b"\xff\xf0" + bytes(8), "length -16"),
         (GroupKey("g"), b"\0\5", "group metadata of version 5"),
         (GroupKey("g"), GROUPS[0][1][:-4] + b"\x7f\xff\xff\xff", "array longer"),
-        (ConsumerGroupKey("g"), b"\0\1", "consumer group of version 1"),
+        (ConsumerGroupKey(KeyType.CONSUMER_GROUP_METADATA, "g"), b"\0\1", "CONSUMER_GROUP_METADATA of version 1"),
     ],
 )
 def test_damaged_and_newer_values_are_refused(key: OffsetsKey, value: bytes, what: str) -> None:
@@ -183,6 +222,6 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes, version: int, at: i
     for data in (garbage, OFFSET_COMMITS[version][:at] + garbage, GROUPS[version][0][:at] + garbage, CONSUMER_GROUPS[1][:at] + garbage):
         with suppress(FormatError):
             read_offsets_key(data)
-        for key in (OffsetCommitKey("g", "t", 0), GroupKey("g"), ConsumerGroupKey("g")):
+        for key in (OffsetCommitKey("g", "t", 0), GroupKey("g"), *map(key_of, (3, 4, 5, 6, 7, 8, 16))):
             with suppress(FormatError):
                 read_offsets_value(key, data)

@@ -140,3 +140,66 @@ GROUPS = (
 
 CONSUMER_GROUPS = (bytes.fromhex("00000000000900"), bytes.fromhex("00000000000901000800000000075bcd15"))
 """Values of a group of the newer protocol, without and with a hash."""
+
+CONSUMER_GROUP_RECORDS = (
+    (
+        5,
+        "000000000872646b61666b610b2f3132372e302e302e310107285e722e2a29000493e00001000100",
+        '{"instanceId":null,"rackId":null,"clientId":"rdkafka","clientHost":"/127.0.0.1","subscribedTopicNames":[],"sub'
+        'scribedTopicRegex":"(^r.*)","rebalanceTimeoutMs":300000,"serverAssignor":null,"classicMemberMetadata":null}',
+    ),
+    (
+        5,
+        "000004692d3900046f6c640b2f3132372e302e302e310203726101000493e000010034010000afc80213636f6f70657261746976652d73"
+        "7469636b7919000300000001000272610000000000000000ffffffff00000000",
+        '{"instanceId":"i-9","rackId":null,"clientId":"old","clientHost":"/127.0.0.1","subscribedTopicNames":["ra"],"su'
+        'bscribedTopicRegex":"","rebalanceTimeoutMs":300000,"serverAssignor":null,"classicMemberMetadata":{"sessionTime'
+        'outMs":45000,"supportedProtocols":[{"name":"cooperative-sticky","metadata":"AAMAAAABAAJyYQAAAAAAAAAA/////wAA"}'
+        "]}}",
+    ),
+    (
+        5,
+        "000004692d3900046f6c640b2f3132372e302e302e310203726101000493e00001003c010000afc80213636f6f70657261746976652d73"
+        "7469636b792100030000000100027261000000080000000000000003000000000000000300000000",
+        '{"instanceId":"i-9","rackId":null,"clientId":"old","clientHost":"/127.0.0.1","subscribedTopicNames":["ra"],"su'
+        'bscribedTopicRegex":"","rebalanceTimeoutMs":300000,"serverAssignor":null,"classicMemberMetadata":{"sessionTime'
+        'outMs":45000,"supportedProtocols":[{"name":"cooperative-sticky","metadata":"AAMAAAABAAJyYQAAAAgAAAAAAAAAAwAAAA'
+        'AAAAADAAA="}]}}',
+    ),
+    (
+        6,
+        "000000000002010008000001a1f833c5a5",
+        '{"assignmentEpoch":2,"assignmentTimestamp":1795165504933}',
+    ),
+    (
+        7,
+        "0000039824aa20e9a344c3bdbd321a8dd36a9203000000000000000100e59d9170d820408d847aff62a7844beb0300000000000000010000",
+        '{"topicPartitions":[{"topicId":"mCSqIOmjRMO9vTIajdNqkg","partitions":[0,1]},{"topicId":"5Z2RcNggQI2Eev9ip4RL6w'
+        '","partitions":[0,1]}]}',
+    ),
+    (
+        8,
+        "0000000000010000000000010100",
+        '{"memberEpoch":1,"previousMemberEpoch":0,"state":0,"assignedPartitions":[],"partitionsPendingRevocation":[]}',
+    ),
+    (
+        8,
+        "0000000000030000000200029824aa20e9a344c3bdbd321a8dd36a920300000000000000010100090300000002000000020100",
+        '{"memberEpoch":3,"previousMemberEpoch":2,"state":0,"assignedPartitions":[{"topicId":"mCSqIOmjRMO9vTIajdNqkg","'
+        'partitions":[0,1],"assignmentEpochs":[2,2]}],"partitionsPendingRevocation":[]}',
+    ),
+    (
+        8,
+        "0000000000020000000100039824aa20e9a344c3bdbd321a8dd36a92030000000000000001010009030000000200000002e59d9170d820"
+        "408d847aff62a7844beb0300000000000000010100090300000002000000020100",
+        '{"memberEpoch":2,"previousMemberEpoch":1,"state":0,"assignedPartitions":[{"topicId":"mCSqIOmjRMO9vTIajdNqkg","'
+        'partitions":[0,1],"assignmentEpochs":[2,2]},{"topicId":"5Z2RcNggQI2Eev9ip4RL6w","partitions":[0,1],"assignment'
+        'Epochs":[2,2]}],"partitionsPendingRevocation":[]}',
+    ),
+    (
+        16,
+        "000003037261037262000000000000002f000001a1f833c1c600",
+        '{"topics":["ra","rb"],"version":47,"timestamp":1795165503942}',
+    ),
+)
+"""Records of groups of the newer protocol that a broker of Kafka 4.3.1 wrote: type, value, and what its own dump tool says of it."""
