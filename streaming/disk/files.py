@@ -92,7 +92,7 @@ def find_files(path: Path) -> tuple[KafkaFile, ...]:
     directories = sorted(entry.path for entry in os.scandir(path) if entry.is_dir() and names.parse_partition_dir(entry.name) is not None)
     for directory in directories:
         found += _partition_files(Path(directory))
-    if not found and not directories and names.parse_partition_dir(path.resolve().name) is None:
+    if not found and names.parse_partition_dir(path.resolve().name) is None:
         raise UsageError(
             f"{path}: neither a partition directory nor a log dir: expected files such as {0:020}.log, "
             f"directories such as topic-0, or {names.META_PROPERTIES}"
@@ -108,6 +108,8 @@ def read_file(path: Path) -> bytes:
 def _one(path: Path) -> KafkaFile:
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
+    if not path.is_file():  # a pipe would be waited for, and cannot be read at a position
+        raise UsageError(f"{path}: expected a file, found a pipe, a socket or a device")
     last = max((base for base in map(_live_segment, os.listdir(path.absolute().parent)) if base is not None), default=0)
     found = _file(path, last)
     if found is None:

@@ -239,6 +239,9 @@ def test_a_batch_larger_than_the_buffer_is_shown_and_verified(tmp_path: Path) ->
 def test_a_path_at_which_there_is_nothing_of_kafkas_holds_up_no_other(log: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("")
-    done = dumped(tmp_path / "absent", tmp_path / "empty", tmp_path / "notes.txt", log, format="json")
-    assert [finding.path.name for finding in done.findings] == ["absent", "empty", "notes.txt"]
+    (tmp_path / "versions" / "release-2").mkdir(parents=True)
+    os.mkfifo(tmp_path / SEGMENT)
+    paths = [tmp_path / name for name in ("absent", "empty", "notes.txt", "versions", SEGMENT)]
+    done = dumped(*paths, log, format="json")
+    assert [finding.path for finding in done.findings] == paths
     assert (len(done.rows), done.status) == (60, 2)

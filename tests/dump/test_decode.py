@@ -68,6 +68,14 @@ def test_metadata_that_may_be_secret_is_shown_in_no_way(tmp_path: Path) -> None:
         assert all(value is None or isinstance(value, dict) for value in values)
 
 
+@pytest.mark.parametrize("payload", list(Payload))
+def test_the_metadata_that_a_log_dir_was_formatted_with_is_opened_and_not_shown_as_it_stands(tmp_path: Path, payload: Payload) -> None:
+    (tmp_path / "bootstrap.checkpoint").write_bytes(CHECKPOINTS[0].read_bytes())
+    found = [row.get("value") for row in rows(tmp_path, records=True, payload=payload) if row["control"] is None]
+    assert found
+    assert all(value is None if payload is Payload.NONE else value["type"] for value in found)
+
+
 @pytest.mark.parametrize(
     ("payload", "shown"),
     [(Payload.TEXT, '{"a": 1}'), (Payload.JSON, {"a": 1}), (Payload.HEX, b'{"a": 1}'.hex()), (Payload.NATURAL, '{"a": 1}')],
