@@ -17,8 +17,8 @@ _MANY = 64
 def wrong_crcs(buffer: NDArray[np.uint8], batches: Batches) -> NDArray[np.intp]:
     """The items of `batches` whose bytes in `buffer` have another CRC than their header says, ascending.
 
-    Every batch lies whole in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is as
-    it was in the end. Of several wrong batches in a row, all of them small, all may pass for right, by a chance of 2^-32.
+    Every batch lies whole in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is
+    as it was in the end. Of several wrong batches in a row, all of them small, all may pass for right, by a chance of 2^-32.
     """
     told = told_crcs(batches)
     if _in_a_row(batches) and buffer.flags.writeable and are_right(buffer, batches.positions, batches.size, told):
