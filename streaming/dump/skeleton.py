@@ -13,7 +13,7 @@ class Skeleton:
     """Grows window by window; 32 bytes a batch."""
 
     def __init__(self) -> None:
-        self._columns: list[tuple[Positions, Positions, Positions, Positions]] = []
+        self._columns: list[tuple[Positions, ...]] = []  # positions, base offsets, last offsets, largest timestamps
         self.aborts: set[tuple[int, int]] = set()
         """(offset, producer id) of every control batch."""
 
@@ -29,11 +29,10 @@ class Skeleton:
 
     def batches(self) -> Batches:
         """Positions in the file, offsets and largest timestamps of all batches; the other columns are empty."""
-        positions, base, last, timestamps = (
-            (np.concatenate(column) for column in zip(*self._columns, strict=True))
-            if self._columns
-            else (np.empty(0, np.int64) for _ in range(4))
-        )
+        if len(self._columns) != 1:  # put together once, however many indexes there are
+            columns = list(zip(*self._columns, strict=True)) or [()] * 4
+            self._columns = [tuple(np.concatenate((_EMPTY.positions, *column)) for column in columns)]
+        positions, base, last, timestamps = self._columns[0]
         return Batches(
             positions=positions,
             headers=_EMPTY.headers,
