@@ -146,6 +146,8 @@ def as_ours(told: Any, name: str = "") -> Any:
         return [as_ours(item) for item in told]
     if name == "transaction_status":
         return _STATES[told]
+    if name in ("fenced", "in_controlled_shutdown") and not isinstance(told, bool):  # of a change: whether it is set, left or taken away
+        return {-1: False, 0: None, 1: True}[told]
     return [] if name == "transaction_partitions" and told is None else told
 
 
