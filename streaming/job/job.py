@@ -170,6 +170,7 @@ class Job:
         self._watch([], cluster_id)
         if self.exporter is not None:
             self.exporter.start()
+            log.info("metrics are served", extra={"url": self.exporter.url})  # which tell why, where no agent can be found
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not cluster_id:
             cluster_id = cluster_of(self._agents.poll())

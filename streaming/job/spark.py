@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
@@ -115,7 +115,10 @@ class Spark:
             self.session.streams.addListener(listener)
         except (Py4JError, OSError) as error:
             self._jvm.kill()
-            raise SparkError(f"Spark's JVM ended while Spark was started ({error}), its status is {self.status}") from error
+            said = type(error).__name__ if isinstance(error, Py4JJavaError) else str(error)  # whose text only the JVM knows
+            raise SparkError(
+                f"Spark's JVM ended while Spark was started ({said}), its status is {self.status}: see its messages"
+            ) from error
         except BaseException:
             self._jvm.kill()
             raise

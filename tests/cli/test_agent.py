@@ -4,14 +4,19 @@ import re
 import signal
 import socket
 import subprocess
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
 
-from streaming.agent.client import AgentClient
+from streaming.agent.client import AgentClient, ClientFiles
+from streaming.agent.messages import Hello
 from streaming.errors import AgentError
 from tests.builders import batch, log_dir, partition
-from tests.processes import SEGTAIL, Segtail, segtail, until
+from tests.certificates import TOKEN, Authority, token_file
+from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
 
 
 @pytest.fixture
@@ -92,3 +97,94 @@ def test_port_in_use(tmp_path: Path, disk: Path) -> None:
             assert agent.wait() == 2
             assert f"segtail: error: cannot listen on {listen}" in agent.said
             assert "Traceback" not in agent.said
+
+
+# --- its own page, its security, its end
+
+
+def get(url: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"{url}{path}", timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def url(agent: Segtail) -> str | None:
+    found = re.search(r"message=\"agent tells of itself\" url=(\S+)", agent.said)
+    return found[1] if found else None
+
+
+def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None:
+    secrets = Authority(tmp_path / "tls").server(token_file=token_file(tmp_path / "token"))
+    arguments = (
+        *("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1"),
+        *(
+            "--metrics-listen",
+            "127.0.0.1:0",
+            "--tls-cert",
+            secrets.tls_cert,
+            "--tls-key",
+            secrets.tls_key,
+            "--token-file",
+            secrets.token_file,
+        ),
+    )
+    with segtail(*arguments, said=tmp_path / "said") as agent:
+        page = until("it tells of itself", lambda: url(agent))
+        until("it is ready", lambda: get(page, "/-/ready") == (200, "ready\n"))
+        assert get(page, "/-/healthy") == (200, "healthy\n")
+        where = until("it listens", lambda: address(agent))
+        with pytest.raises(AgentError, match="does not accept this job's token"):
+            AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem")).status()
+        client = AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem", token_file=secrets.token_file))
+        client.hello(Hello("job", "earliest", resumed=False))
+        until("it has read everything", lambda: client.status().caught_up)
+        told = read_page(get(page, "/metrics")[1])
+        assert told[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
+        assert told[Sample("segtail_agent_calls_total", frozenset({("call", "hello"), ("result", "ok")}))] == 1
+        assert told[Sample("segtail_agent_published_bytes_total", frozenset())] == sum(each.stat().st_size for each in disk.rglob("*.log"))
+        assert told[Sample("segtail_agent_certificate_end_timestamp_seconds", frozenset())] > time.time()
+        assert told[Sample("segtail_agent_unreadable_files", frozenset())] == 0
+        assert TOKEN not in "".join(process.command for process in agent.family)
+        agent.terminate()
+        assert agent.wait() == 0
+    assert 'message="agent stops" agent=n1 seq=' in agent.said.splitlines()[-1]
+    assert TOKEN not in agent.said
+
+
+def test_reads_what_it_may_and_writes_nothing_into_a_log_dir(tmp_path: Path, disk: Path) -> None:
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]}
+    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
+        client = AgentClient(until("it listens", lambda: address(agent)))
+        client.hello(Hello("job", "earliest", resumed=False))
+        until("it has read everything", lambda: client.status().caught_up)
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--listen", "0.0.0.0:0"), "without a certificate serves loopback addresses only"),
+        (("--tls-cert", "gone.pem", "--tls-key", "gone.key"), "--tls-cert, --tls-key gone.pem cannot be read"),
+        (("--token-file", "gone"), "--token-file gone cannot be read"),
+        (("--metrics-listen", "nonsense"), "metrics_listen takes HOST:PORT"),
+        (("--metrics-listen", "192.0.2.1:1"), "cannot listen on 192.0.2.1:1"),
+        (("--metrics-listen", "127.0.0.1:0", "--web-config", "gone"), "--web-config gone cannot be read"),
+    ],
+)
+def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, disk: Path, options: tuple[str, ...], words: str) -> None:
+    arguments = (
+        "agent",
+        "--log-dirs",
+        disk,
+        "--journal",
+        tmp_path / "j",
+        *(("--listen", "127.0.0.1:0") if "--listen" not in options else ()),
+    )
+    with segtail(*arguments, *options, said=tmp_path / "said") as agent:
+        assert agent.wait() == 2
+        assert agent.said.startswith("segtail: error: ")
+        assert words in agent.said
+        assert agent.said.count("\n") == 1

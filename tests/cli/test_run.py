@@ -1,13 +1,16 @@
 """`segtail run`: what it refuses, before Spark is started, and what it writes when it runs once."""
 
+import re
 import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from streaming.job.checkpoint import Checkpoint
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
-from tests.processes import Page, Sample, counted, read_page, segtail, values
+from tests.certificates import Authority, token_file
+from tests.processes import Page, Sample, counted, read_page, segtail, until, values
 
 AT = 1_700_000_100
 
@@ -121,6 +124,84 @@ def test_unknown_option_in_the_file(tmp_path: Path, disk: Path) -> None:
     config = tmp_path / "f.yaml"
     config.write_text("late_limits: 3\n")
     assert says(refused(tmp_path, "--log-dirs", disk, "--once", "--config", config), config, "late_limits")
+
+
+# --- agents elsewhere
+
+AGENT = "grpc+tls://127.0.0.1:1"
+
+
+def test_log_dirs_and_agents_exclude_each_other(tmp_path: Path, disk: Path) -> None:
+    assert says(refused(tmp_path, "--log-dirs", disk, "--agents", AGENT), "both log_dirs and agents are given")
+
+
+def test_agents_are_given_in_a_form_that_is_named(tmp_path: Path) -> None:
+    assert says(refused(tmp_path, "--agents", "https://broker-1:8815"), "agents takes grpc+tls://HOST:PORT", "https://broker-1:8815")
+
+
+def test_tls_needs_a_ca_and_a_token_needs_tls(tmp_path: Path) -> None:
+    tokens = token_file(tmp_path / "token")
+    assert says(refused(tmp_path, "--agents", AGENT), AGENT, "name --agent-ca")
+    for agents in ("grpc://broker-1:8815", "dns:///agents:8815"):
+        assert says(refused(tmp_path, "--agents", agents, "--agent-token-file", tokens), agents, "the token is not sent without TLS")
+
+
+def test_files_that_cannot_be_used_are_named_and_not_shown(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    cert, short = authority.issue("job", "job"), token_file(tmp_path / "token", "geheim")
+    for options, words in (
+        (("--agent-ca", tmp_path / "gone"), "gone cannot be read"),
+        (("--agent-ca", cert.key), "holds no certificate"),
+        (("--agent-ca", authority.ca, "--agent-cert", cert.cert), "--agent-cert and --agent-key belong together"),
+        (("--agent-ca", authority.ca, "--agent-token-file", short), "token 1 is too short"),
+    ):
+        said = refused(tmp_path, "--agents", AGENT, *options)
+        assert says(said, words)
+        assert "geheim" not in said
+
+
+def test_once_ends_where_no_agent_answers(tmp_path: Path) -> None:
+    arguments = ("run", "--once", "--agents", "grpc://127.0.0.1:1", "--checkpoint", tmp_path / "c")
+    with segtail(*arguments, said=tmp_path / "said") as job:
+        assert job.wait() == 1
+        assert "nobody listens there: is it running?" in job.said
+        assert job.said.splitlines()[-1].startswith("segtail: error: no agent answers")
+
+
+def test_a_job_whose_agents_are_all_away_waits_and_tells(tmp_path: Path) -> None:
+    """Before it knows its cluster, and so before it starts Spark."""
+    arguments = (
+        "run",
+        "--agents",
+        "grpc://127.0.0.1:1,dns:///agents.invalid:8815",
+        "--checkpoint",
+        tmp_path / "c",
+        "--listen",
+        "127.0.0.1:0",
+    )
+    with segtail(*arguments, said=tmp_path / "said") as job:
+        said = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', job.said))
+        with urllib.request.urlopen(said[1]) as answer:
+            page = read_page(answer.read().decode())
+        assert page[series("segtail_agent_up", broker="", agent="127.0.0.1:1")] == 0
+        until("it has looked", lambda: "agents.invalid" in job.said)
+        job.terminate()
+        assert job.wait() == 0
+        assert "Traceback" not in job.said
+
+
+def test_an_option_of_sparks_is_one(tmp_path: Path, disk: Path) -> None:
+    said = refused(tmp_path, "--log-dirs", disk, "--spark", "fs.s3a.secret.key=geheim")
+    assert "fs.s3a.secret.key is not spark.NAME=VALUE" in said
+    assert "geheim" not in said
+
+
+def test_a_web_config_that_cannot_be_used(tmp_path: Path, disk: Path) -> None:
+    config = tmp_path / "web.yml"
+    config.write_text("basic_auth_users: {prometheus: geheim}")
+    said = refused(tmp_path, "--log-dirs", disk, "--web-config", config)
+    assert says(said, config, "prometheus has no bcrypt hash")
+    assert "geheim" not in said
 
 
 # --- once

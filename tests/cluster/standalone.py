@@ -62,7 +62,7 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
     assert spec is not None
     assert spec.origin is not None
     home = Path(spec.origin).parent
-    command = [java_home / "bin" / "java", "-Xmx256m", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{main_class}", *arguments]
+    command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{main_class}", *arguments]
     with said.open("wb") as output:
         process = subprocess.Popen(
             [str(word) for word in command],
@@ -73,6 +73,8 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
             env=environ
             | {
                 "SPARK_HOME": str(home),
+                "JAVA_HOME": str(java_home),
+                "SPARK_DAEMON_MEMORY": "256m",
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "SPARK_LOCAL_DIRS": str(directory),
             },

@@ -5,7 +5,6 @@ import pytest
 from tests.broker.clients import CODECS, create_topic, producer, send
 from tests.certificates import TOKEN
 from tests.cluster.world import World
-from tests.processes import until
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +25,7 @@ def test_a_spread_job_counts_what_the_brokers_have_through_every_mishap(world: W
         create_topic(world.kafka.bootstrap, f"spread-{codec}")
         send(producer(world.kafka.bootstrap, codec), f"spread-{codec}", 0, 2, 20)
     produce(world, batches=3)
-    until("the job exports", lambda: world.counted())
+    world.until("the job exports", lambda: world.counted())
     world.until_counted(1)
     assert world.exported_from(TOPIC) == world.leaders(TOPIC)
     assert set(world.leaders(TOPIC).values()) == {1, 2, 3}
@@ -34,28 +33,28 @@ def test_a_spread_job_counts_what_the_brokers_have_through_every_mishap(world: W
     no_secret_shows(world)
 
     world.agents[3].kill()
-    until("the agent is down", lambda: world.up(3) == 0)
+    world.until("the agent is down", lambda: world.up(3) == 0)
     led_elsewhere = [partition for partition, leader in world.leaders(TOPIC).items() if leader != 3]
     before = world.counted()
     produce(world)
-    until("the others' numbers go on", lambda: all(world.counted()[TOPIC, each] != before[TOPIC, each] for each in led_elsewhere))
+    world.until("the others' numbers go on", lambda: all(world.counted()[TOPIC, each] != before[TOPIC, each] for each in led_elsewhere))
     world.agents[3] = world.start_agent(3)
-    until("the agent is back", lambda: world.up(3) == 1)
+    world.until("the agent is back", lambda: world.up(3) == 1)
     world.until_counted(1)
 
     world.kafka.kill(2)
-    until("leaders have moved", lambda: 2 not in world.leaders(TOPIC).values())
+    world.until("leaders have moved", lambda: 2 not in world.leaders(TOPIC).values())
     produce(world)
     world.until_counted(1)
-    until("the new leaders are exported", lambda: world.exported_from(TOPIC) == world.leaders(TOPIC))
+    world.until("the new leaders are exported", lambda: world.exported_from(TOPIC) == world.leaders(TOPIC))
     world.kafka.start(2)
 
     world.kafka.kill(3)
     world.agents[3].kill()
-    until("leaders have moved", lambda: 3 not in world.leaders(TOPIC).values())
+    world.until("leaders have moved", lambda: 3 not in world.leaders(TOPIC).values())
     produce(world)
     world.until_counted(1)
-    until("what it led is exported from others", lambda: world.exported_from(TOPIC) == world.leaders(TOPIC))
+    world.until("what it led is exported from others", lambda: world.exported_from(TOPIC) == world.leaders(TOPIC))
     assert world.up(3) == 0
     skipped = {series: value for series, value in world.job.page().items() if series.name == "segtail_skipped_bytes_total"}
     assert skipped

@@ -1,6 +1,7 @@
 """The parts of a job that is spread over machines, all on this one: brokers, agents with TLS and tokens, Spark, and the job."""
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,8 +16,6 @@ from tests.processes import Counts, Page, Sample, Segtail, exported, segtail, un
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
-
-PACKAGE = Path(__file__).parents[2]
 
 
 class World:
@@ -38,6 +37,15 @@ class World:
             *("--spark-checkpoint", (directory / "state").as_uri(), "--checkpoint", directory / "checkpoint", "--listen", "127.0.0.1:0"),
         )
         self.job = stack.enter_context(segtail(*arguments, said=directory / "job.said"))
+
+    def until(self, what: str, look: Callable[[], object]) -> None:
+        """Look again and again, as long as the job runs."""
+
+        def look_on() -> object:
+            assert self.job.running(), self.job.said
+            return look()
+
+        until(what, look_on)
 
     def start_agent(self, number: int) -> Segtail:
         """The agent beside a broker, as a process of its own."""
@@ -85,7 +93,7 @@ class World:
         """Wait until what is exported is what the tools say."""
         expected = self.said_by_kafka(number)
         assert expected
-        until(f"the job exports {expected}", lambda: self.counted() == expected)
+        self.until(f"the job exports {expected}", lambda: self.counted() == expected)
 
     def commands(self) -> str:
         """All command lines of the job and the agents, as everybody may see them."""

@@ -88,7 +88,7 @@ def test_all_agents_are_planned_and_read_together(hosts: list[Host]) -> None:
 
 
 def test_one_that_is_down_holds_up_nobody_and_its_rows_come_when_it_is_back(hosts: list[Host]) -> None:
-    _, two, _ = hosts
+    two = hosts[1]
     with ExitStack() as stack:
         with ExitStack() as first:
             served = [(first if host is two else stack).enter_context(host.agent.served()) for host in hosts]
