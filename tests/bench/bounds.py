@@ -10,3 +10,5 @@ class Bounds:
     seconds: float = 20.0
     active: int = 1_000
     mostly_idle: int = 10_000
+    agents: int = 100
+    partitions: int = 4_000

@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,10 +37,11 @@ class Cost:
 
 
 class RunningJob:
-    """``segtail run`` on a log dir until the block is left. Entering waits until it is ready."""
+    """``segtail run`` on a log dir, or on what other options name, until the block is left. Entering waits until it is ready."""
 
-    def __init__(self, log_dir: Path, checkpoint: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "streaming.cli", "run", "--log-dirs", str(log_dir), "--checkpoint", str(checkpoint)]
+    def __init__(self, watched: Path | Sequence[str], checkpoint: Path, *options: str) -> None:
+        of = ["--log-dirs", str(watched)] if isinstance(watched, Path) else watched
+        command = [sys.executable, "-m", "streaming.cli", "run", *of, "--checkpoint", str(checkpoint)]
         self._command = [*command, "--listen", "127.0.0.1:0", "--set", "log_level=error", *options]
         self._messages = checkpoint.with_name(f"{checkpoint.name}.messages")
         self.url = ""

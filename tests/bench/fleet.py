@@ -1,0 +1,191 @@
+"""Many simulated agents in one process: real journals, plans, rows and Flight servers, for brokers that exist on no disk.
+
+``python -m tests.bench.fleet DIRECTORY AGENTS PARTITIONS APPENDS_A_SECOND`` prints its addresses in a line and serves until
+its input ends; with ``FLEET_CERT`` and ``FLEET_KEY`` (files) in the environment over TLS.
+"""
+
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from streaming.agent.security import Certificates
+from streaming.agent.server import AgentServer
+from streaming.agent.service import Service
+from streaming.certificates import read_pair
+from streaming.disk.logdirs import LogDir
+from streaming.rows import Kind
+from streaming.units import Address
+from streaming.watcher.consumers import Bounds, Consumers
+from streaming.watcher.events import Event, LogId
+from streaming.watcher.journal import Journal
+
+CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
+BATCH_BYTES, RECORDS = 16_384, 100
+BEAT_SECONDS = 30.0
+TRIM_SECONDS = 10.0
+_BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    log: LogId
+    settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    log_dir: LogDir
+
+
+class _Log:
+    """A log that grows by one batch at a time."""
+
+    log_start = 0
+
+    def __init__(self, log_dir: LogDir, topic: str, number: int) -> None:
+        self.place = _Place(LogId(log_dir.broker, topic, number, f"{log_dir.broker:022}"))
+        self.partition = _Where(log_dir)
+        self.batches = 0
+
+    def event(self, kind: Kind, **values: Any) -> Event:
+        """An event of it, as it stands."""
+        log = self.place.log
+        offset = self.batches * RECORDS
+        made = Event(
+            kind=kind,
+            broker=log.broker,
+            log_dir=str(self.partition.log_dir.path),
+            topic=log.topic,
+            partition=log.partition,
+            topic_id=log.topic_id,
+            segment=0,
+            base_offset=offset,
+            next_offset=offset,
+            log_epoch=0,
+            settled=True,
+            log_start_offset=0,
+        )
+        return replace(made, **values)
+
+    def appended(self, now_ms: int) -> Event:
+        """One more batch."""
+        position, offset = self.batches * BATCH_BYTES, self.batches * RECORDS
+        event = self.event(
+            Kind.APPENDED, start_position=position, end_position=position + BATCH_BYTES, next_offset=offset + RECORDS, leads=1
+        )
+        self.batches += 1
+        return replace(event, bytes=BATCH_BYTES, batches=1, records=RECORDS, seen_at=now_ms, max_timestamp=now_ms)
+
+
+class _Watcher:
+    """What `Service` asks of a watcher."""
+
+    caught_up = True
+
+    def __init__(self, log_dir: LogDir, logs: list[_Log], journal: Journal) -> None:
+        self.log_dirs = (log_dir,)
+        self._logs = logs
+        self._journal = journal
+        self._asked = threading.Lock()
+
+    def tails(self) -> list[_Log]:
+        return self._logs
+
+    def greet(self) -> None:
+        self._journal.publish([Event(kind=Kind.BEAT, settled=True)])
+
+    def begin(self, beginning: object, enrol: Any = None) -> threading.Event:
+        del beginning
+        if enrol is not None:
+            enrol()
+        self._journal.publish([log.event(Kind.APPEARED) for log in self._logs])
+        self.greet()
+        done = threading.Event()
+        done.set()
+        return done
+
+
+class _Cluster:
+    """Every log leads."""
+
+    def refresh(self) -> None:
+        return None
+
+    def leader(self, log: LogId) -> tuple[int, int]:
+        return log.broker, 0
+
+    def has_topic(self, log: LogId) -> bool:
+        del log
+        return True
+
+    def unreadable(self) -> list[int]:
+        return []
+
+
+class Simulated:
+    """One agent with so many logs."""
+
+    def __init__(self, directory: Path, broker: int, partitions: int) -> None:
+        log_dir = LogDir(directory / f"data-{broker}", broker, CLUSTER_ID, None)
+        self.logs = [_Log(log_dir, f"topic-{broker}", number) for number in range(partitions)]
+        self.journal = Journal(directory / f"journal-{broker}", CLUSTER_ID, now_ms)
+        self.consumers = Consumers(self.journal, now_ms)
+        self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
+        cluster: Any = _Cluster()
+        self.service = Service(f"agent-{broker}", self.journal, self.consumers, self.watcher, cluster, threading.Event())
+        self._next = 0
+
+    def append(self, count: int) -> None:
+        """One batch to each of the next ``count`` logs."""
+        now = now_ms()
+        events = []
+        for _ in range(count):
+            events.append(self.logs[self._next].appended(now))
+            self._next = (self._next + 1) % len(self.logs)
+        self.journal.publish(events)
+
+
+def now_ms() -> int:
+    """The clock, Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) -> None:
+    began, done, next_beat, next_trim = time.monotonic(), 0, BEAT_SECONDS, TRIM_SECONDS
+    while not ends.wait(0.2):
+        now = time.monotonic() - began
+        due = int(now * appends_a_second) - done
+        done += due
+        for agent in fleet:
+            if due and agent.consumers.any():
+                agent.append(due)
+            if now >= next_beat:
+                agent.watcher.greet()
+            if now >= next_trim:
+                agent.consumers.trim(_BOUNDS)
+        next_beat += BEAT_SECONDS if now >= next_beat else 0
+        next_trim += TRIM_SECONDS if now >= next_trim else 0
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    directory, (agents, partitions, appends) = Path(sys.argv[1]), map(int, sys.argv[2:5])
+    cert, key = os.environ.get("FLEET_CERT"), os.environ.get("FLEET_KEY")
+    certificates = Certificates(read_pair(Path(cert), Path(key), "fleet"), None) if cert and key else None
+    fleet = [Simulated(directory, broker, partitions) for broker in range(1, agents + 1)]
+    servers = [AgentServer(agent.service, Address("127.0.0.1", 0), certificates) for agent in fleet]
+    ends = threading.Event()
+    threading.Thread(target=_live, args=(fleet, appends, ends), daemon=True).start()
+    scheme = "grpc" if certificates is None else "grpc+tls"
+    print(",".join(f"{scheme}://127.0.0.1:{server.port}" for server in servers), flush=True)
+    sys.stdin.read()
+    ends.set()
+    os._exit(0)  # a hundred servers end one after the other otherwise
+
+
+if __name__ == "__main__":
+    main()
