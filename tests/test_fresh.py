@@ -1,0 +1,63 @@
+"""Values that are made from files, and made anew when they change."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.errors import UsageError
+from streaming.fresh import Fresh, read_secret
+
+
+def number(path: Path) -> Fresh[int]:
+    def make() -> tuple[int, list[Path]]:
+        text = read_secret(path, "--number").decode()
+        if not text.isdigit():
+            raise UsageError(f"{path} holds no number")
+        return int(text), [path]
+
+    return Fresh(make)
+
+
+def replace(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def test_a_change_is_taken_up_and_one_that_is_none_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "number"
+    path.write_text("1")
+    value = number(path)
+    assert (value.get(), value.get()) == (1, 1)
+    replace(path, "2")
+    assert value.get() == 2
+
+
+def test_a_link_to_other_files_is_a_change(tmp_path: Path) -> None:
+    """As Kubernetes changes the files of a secret."""
+    for name, text in (("one", "1"), ("two", "2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "number").write_text(text)
+    (tmp_path / "data").symlink_to("one")
+    value = number(tmp_path / "data" / "number")
+    (tmp_path / "new").symlink_to("two")
+    (tmp_path / "new").replace(tmp_path / "data")
+    assert value.get() == 2
+
+
+def test_what_cannot_be_used_leaves_what_was_there_and_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "number"
+    path.write_text("1")
+    value = number(path)
+    replace(path, "many")
+    assert (value.get(), value.get(), value.failures) == (1, 1, 1)
+    path.unlink()
+    assert (value.get(), value.get(), value.failures) == (1, 1, 2)
+    assert len(caplog.records) == 2
+    replace(path, "3")
+    assert (value.get(), value.failures) == (3, 2)
+
+
+def test_at_first_it_must_be_right(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--number .*gone cannot be read: No such file"):
+        number(tmp_path / "gone")
