@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.kafka.headers import Batches, Longs
-from streaming.kafka.layout import CONTROL_BIT, TRANSACTIONAL_BIT
+from streaming.kafka.layout import CONTROL_BIT, CURRENT_MAGIC, TRANSACTIONAL_BIT
 from streaming.kafka.producer_snapshot import ProducerState
 from streaming.kafka.transactions import order_by_producer
 
@@ -34,6 +34,8 @@ Entries = NDArray[np.void]
 """An array of `ENTRIES`."""
 
 _NOBODY: Entries = np.empty(0, ENTRIES)
+_NO_IDS: Longs = np.empty(0, np.int64)
+_FEW = 8
 _MOST_SEQUENCE = 0x7FFFFFFF
 _FAR = 1 << 30  # what seems to lie further ahead lies behind: it was written again after a truncation
 
@@ -68,12 +70,63 @@ class Producers:
 
     def take(self, batches: Batches, *, compacted: bool = False) -> "Taken":
         """Take in the batches of a range, in order; in a compacted topic batches are missing, so no gap is counted."""
+        if len(batches) <= _FEW:
+            changed, gaps = self._take_few(batches)
+        else:
+            changed, gaps = self._take_many(batches)
+        if not len(changed):
+            return Taken(self, 0, _NOBODY, _NO_IDS)
+        entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
+        if len(removed):
+            changed = changed.compress(~np.isin(changed["producer_id"], removed))
+        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), 0 if compacted else gaps, changed, removed)
+
+    def _take_few(self, batches: Batches) -> tuple[Entries, int]:
+        """The producers of some batches as they are after it, and the gaps, batch by batch: a handful costs less so than by arrays."""
+        headers: Any = batches.headers
+        ids = headers["producer_id"].tolist()
+        if max(ids, default=-1) < 0:
+            return _NOBODY, 0
+        after: dict[int, tuple[int, ...]] = {}
+        gaps = 0
+        columns = (headers["producer_epoch"], headers["base_sequence"], headers["last_offset_delta"], batches.attributes, batches.records)
+        for own, epoch, first, delta, attributes, records, newest, magic in zip(
+            ids, *(column.tolist() for column in (*columns, batches.max_timestamp, batches.magic)), strict=True
+        ):
+            control = attributes & CONTROL_BIT
+            if own < 0 or magic < CURRENT_MAGIC or (control and records <= 0):
+                continue
+            _, old_epoch, is_open, sequence, _ = after[own] if own in after else self._known_one(own)
+            if epoch != old_epoch:
+                sequence = -1
+            if control:
+                is_open = 0
+            else:
+                gaps += sequence >= 0 and first >= 0 and 0 < (first - sequence - 1) & _MOST_SEQUENCE < _FAR
+                sequence = -1 if first < 0 else (first + delta) & _MOST_SEQUENCE
+                is_open = 1 if attributes & TRANSACTIONAL_BIT else is_open
+            after[own] = (own, epoch, is_open, sequence, newest)
+        return np.array([after[own] for own in sorted(after)], ENTRIES), gaps
+
+    def _known_one(self, producer_id: int) -> tuple[int, ...]:
+        place = int(np.searchsorted(self.entries["producer_id"], producer_id))
+        if place < len(self.entries):
+            entry: tuple[int, ...] = self.entries[place].item()
+            if entry[0] == producer_id:
+                return entry
+        return (producer_id, -1, 0, -1, -1)
+
+    def _take_many(self, batches: Batches) -> tuple[Entries, int]:
         headers: Any = batches.headers
         # a control batch that compaction has emptied says nothing (`UnifiedLog.updateProducers`)
-        named = (headers["producer_id"] >= 0) & (batches.magic >= 2) & ((batches.attributes & CONTROL_BIT == 0) | (batches.records > 0))
+        named = (
+            (headers["producer_id"] >= 0)
+            & (batches.magic >= CURRENT_MAGIC)
+            & ((batches.attributes & CONTROL_BIT == 0) | (batches.records > 0))
+        )
         items = np.flatnonzero(named)
         if not len(items):
-            return Taken(self, 0, _NOBODY, np.empty(0, np.int64))
+            return _NOBODY, 0
         items = items[order_by_producer(headers["producer_id"][items])]
         ids = headers["producer_id"][items].astype(np.int64)
         firsts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
@@ -81,12 +134,7 @@ class Producers:
         epochs = headers["producer_epoch"][items].astype(np.int64)
         control = batches.control[items]
         data = _Data.of(items, control, ids, epochs, batches)
-        changed = _changed(batches, items, firsts, before, epochs, data)
-        entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
-        gaps = 0 if compacted else data.gaps(firsts, before)
-        if len(removed):
-            changed = changed.compress(~np.isin(changed["producer_id"], removed))
-        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), gaps, changed, removed)
+        return _changed(batches, items, firsts, before, epochs, data), data.gaps(firsts, before)
 
     def _known(self, ids: Longs) -> Entries:
         """The entries of these producers, in the order of ``ids``; epoch and sequence -1 where there is none."""
@@ -104,7 +152,7 @@ class Producers:
         silent = (now_ms - self.entries["last_ms"] >= expiration_ms) & (self.entries["open"] == 0)
         dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # they would all be gone by now
         if not silent.any() and dropped_ms == self.dropped_ms:
-            return Taken(self, 0, _NOBODY, np.empty(0, np.int64))
+            return Taken(self, 0, _NOBODY, _NO_IDS)
         kept = replace(self, entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
         return Taken(kept, 0, _NOBODY, self.entries["producer_id"][silent])
 
@@ -188,7 +236,7 @@ def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, in
     """The ``limit`` that wrote last, the newest time of any that was ever let go, and the ids of those let go now."""
     over = len(entries) - limit
     if over <= 0:
-        return entries, dropped_ms, np.empty(0, np.int64)
+        return entries, dropped_ms, _NO_IDS
     oldest = np.lexsort((entries["last_ms"], entries["open"]))[:over]
     kept = np.ones(len(entries), np.bool_)
     kept[oldest] = False

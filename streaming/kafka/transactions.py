@@ -169,12 +169,13 @@ def _grouped(rows: Steps) -> Steps:
     """Put the data of each producer between two of its markers into one row."""
     if len(rows) < 2:
         return rows
-    order = order_by_producer(rows["producer_id"])
-    rows = rows.take(order)
+    told, rows = rows, rows.take(order_by_producer(rows["producer_id"]))
     data = rows["step"] == Step.DATA
     joins = np.empty(len(rows), np.bool_)  # to the row before it
     joins[0] = False
     joins[1:] = data[1:] & data[:-1] & (rows["producer_id"][1:] == rows["producer_id"][:-1])
+    if not joins.any():
+        return told
     firsts = np.flatnonzero(~joins)
     lasts = np.append(firsts[1:], len(rows)) - 1
     grouped = rows.take(firsts)

@@ -17,6 +17,7 @@ from tests.kafka.segments import written
 
 LIMIT = 100
 MOST = 2**31 - 1
+MANY = [batch()] * 20
 
 
 def data(producer: int, sequence: int, *, epoch: int = 0, records: int = 1, transactional: bool = False, timestamp: int = NOW) -> Batch:
@@ -38,8 +39,8 @@ def told(producers: Producers) -> list[tuple[int, ...]]:
 
 
 def gaps(*batches: Batch, compacted: bool = False) -> int:
-    """Counted in one range, and batch by batch: the same."""
-    together = Producers.none(LIMIT).take(headers(*batches), compacted=compacted)
+    """Counted in one range, which others make a large one, and batch by batch: the same."""
+    together = Producers.none(LIMIT).take(headers(*batches, *MANY), compacted=compacted)
     taken, found = Taken(Producers.none(LIMIT), 0, together.changed, together.removed), 0
     for one in batches:
         taken = taken.producers.take(headers(one), compacted=compacted)
