@@ -333,7 +333,7 @@ class _Values:
 def effective_limits(topic: str, configs: Configs) -> Limits:
     """What the configurations come to for a topic, Kafka's defaults where nothing is set."""
     values = _Values(configs)
-    metadata = topic == _METADATA_TOPIC  # pruned by its snapshots alone
+    metadata = topic == _METADATA_TOPIC  # pruned by its snapshots alone, whatever is configured
     compacts, deletes = "compact" in values.policy and not metadata, "delete" in values.policy and not metadata
     remote = values.text("remote.storage.enable") == "true" and not compacts and topic not in _NEVER_REMOTE
     copies = remote and values.text("remote.log.copy.disable") == "false"
@@ -355,7 +355,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         log_append_time=values.text("message.timestamp.type") == "LogAppendTime",
         remote_storage=remote,
         remote_copy=copies,
-        source=_limit_source(values, deletes, copies),
+        source=Source.STATIC if metadata else _limit_source(values, deletes, copies),
     )
 
 

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +119,22 @@ class Kafka:
     def kill(self, *node_ids: int) -> None:
         """Ends these nodes, or all, as a crash does."""
         self._end(self._select(node_ids), signal.SIGKILL)
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Other lines of `server.properties` for all nodes, from their next start on."""
+        for node in self.nodes:
+            with node.properties.open("a") as properties:
+                properties.writelines(f"{key}={value}\n" for key, value in settings.items())
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Waits until something comes true on a running cluster."""
+        process = next(iter(self._running.values()))
+        for _ in range(_READY_TRIES):
+            if condition():
+                return
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_READY_PAUSE)
+        raise AssertionError(f"waited in vain until {what}")
 
     def _format(self) -> None:
         """Kafka's own tool writes `meta.properties`; a JVM a node, side by side."""

@@ -137,8 +137,8 @@ def test_compacted_and_internal_topics_are_never_tiered(name, policy):
 
 
 def test_the_metadata_log_is_neither_deleted_by_age_nor_compacted():
-    limits = effective_limits("__cluster_metadata", static(log_retention_ms=1, log_cleanup_policy="compact,delete"))
-    assert (limits.deletes, limits.compacts) == (False, False)
+    limits = effective_limits("__cluster_metadata", dynamic(log_retention_ms=1, log_cleanup_policy="compact,delete"))
+    assert (limits.deletes, limits.compacts, limits.source) == (False, False, Source.STATIC)
 
 
 def test_the_source_of_limits_is_the_stronger_of_time_and_size():

@@ -1,0 +1,239 @@
+"""``segtail retention`` as people run it, on log dirs that brokers left, against what their own tools said of them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import NOW, batch, log_dir, partition
+
+LOG_DIRS = Path(__file__).parents[1] / "data" / "log_dirs"
+FROZEN = {"overdue": 1795145309688, "deletions": 1795145276600, "node_down": 1795145961800}
+"""About when each was copied, Unix milliseconds."""
+
+Rows = dict[tuple[str, int], dict[str, Any]]
+
+LIMITS = {
+    "retention.ms": ("retention_limit_seconds", 1000),
+    "retention.bytes": ("retention_limit_bytes", 1),
+    "segment.ms": ("segment_limit_seconds", 1000),
+    "segment.bytes": ("segment_limit_bytes", 1),
+    "internal.segment.bytes": ("segment_limit_bytes", 1),
+    "cleanup.policy": ("cleanup_policy", None),
+    "min.insync.replicas": ("min_in_sync_replicas", 1),
+}
+
+
+def segtail_retention(*arguments: object, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streaming.cli", "retention", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environ or {})})
+
+
+def found(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:
+    done = segtail_retention(*arguments, "--format", "json", environ=environ)
+    assert (done.returncode, done.stderr) == (0, "")
+    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)}
+
+
+def dirs(case: Path, *nodes: int) -> str:
+    chosen = [case / f"n{node}" for node in nodes] or sorted(case.glob("n*"))
+    return ",".join(str(path) for node in chosen for path in sorted(node.glob("d*")))
+
+
+def properties(case: Path) -> str:
+    return ",".join(map(str, sorted(case.glob("n*/server.properties"))))
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of the log dirs of a case, the zeros of its preallocated segment put back."""
+    copied = tmp_path / "case"
+    shutil.copytree(LOG_DIRS / request.param, copied)
+    for segment in copied.glob("n1/*/prealloc-A-0/*.log"):
+        os.truncate(segment, 2 << 20)
+    return copied
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    names, *rows = [line.split("\t") for line in path.read_text().splitlines()]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("case", FROZEN, indirect=True)
+def test_offsets_sizes_and_leaders_are_those_that_the_brokers_told(case: Path) -> None:
+    rows = found("--log-dirs", dirs(case), "--server-properties", properties(case), "--at", "1970-01-01T00:00:01Z")
+    expected = lines(case / "expected.tsv")
+    assert len(rows) == len(expected) + 1  # the metadata log, of which brokers tell clients nothing
+    for told in expected:
+        row = rows[told["topic"], int(told["partition"])]
+        assert (row["broker"], row["leader"]) == (int(told["leader"]), 1)
+        assert (row["log_start_offset"], row["high_watermark"]) == (int(told["earliest"]), int(told["high_watermark"]))
+        assert (row["size_bytes"], row["segments"]) == (int(told["size"]), int(told["segments"]))
+        newest = int(told["max_timestamp"])
+        assert row["max_timestamp_ahead_seconds"] == (None if newest < 0 else pytest.approx(newest / 1000 - 1))
+        if "compact" in row["cleanup_policy"]:
+            assert row["last_stable_offset"] == int(told["last_stable_offset"])
+
+
+@pytest.mark.parametrize("case", FROZEN, indirect=True)
+def test_limits_are_those_that_the_brokers_told(case: Path) -> None:
+    rows = found("--log-dirs", dirs(case), "--server-properties", properties(case))
+    by_topic = {topic: row for (topic, _), row in rows.items()}
+    compared = 0
+    for told in lines(case / "configs.tsv"):
+        if told["name"] in LIMITS and told["topic"] in by_topic:
+            name, scale = LIMITS[told["name"]]
+            row = by_topic[told["topic"]]
+            limited = "delete" in row["cleanup_policy"] or not name.startswith("retention")
+            value = told["value"] if scale is None else int(told["value"]) / scale
+            assert row[name] == (None if value == -1 / (scale or 1) or not limited else value)
+            compared += 1
+    assert compared >= 5
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
+def test_what_a_broker_should_have_deleted_is_overdue(case: Path) -> None:
+    rows = found("--log-dirs", dirs(case), "--at", FROZEN["overdue"])
+    for number in (0, 1):
+        row = rows["lag-time-A", number]
+        assert row["retention_reclaimable_bytes"] == row["size_bytes"]
+        assert row["retention_limit_seconds"] == 3600
+        lag, overdue = row["retention_lag_seconds"], row["retention_overdue_seconds"]
+        assert lag == pytest.approx(FROZEN["overdue"] / 1000 - row["oldest_record_timestamp_seconds"] - 3600)
+        assert 0 < overdue < lag
+        assert row["next_deletion_timestamp_seconds"] == pytest.approx(FROZEN["overdue"] / 1000 - overdue)
+    by_size = rows["lag-size-A", 0]
+    assert by_size["size_bytes"] - by_size["retention_reclaimable_bytes"] >= by_size["retention_limit_bytes"] == 30_000
+    assert 0 < rows["lag-default-A", 0]["retention_reclaimable_bytes"] < rows["lag-default-A", 0]["size_bytes"]
+    assert [rows[topic, 0]["retention_reclaimable_bytes"] for topic in ("lag-none-A", "lag-lat-A")] == [0, 0]
+
+
+@pytest.mark.parametrize("case", ["node_down"], indirect=True)
+def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> None:
+    rows = found("--log-dirs", dirs(case, 3), "--topic", "rep")
+    assert {(row["broker"], row["leader"]) for row in rows.values()} == {(3, 0)}
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
+def test_without_server_properties_defaults_are_assumed_and_marked(case: Path) -> None:
+    assert found("--log-dirs", dirs(case))["lag-default-A", 0]["limit_source"] == "assumed"
+    assert found("--log-dirs", dirs(case), "--server-properties", properties(case))["lag-default-A", 0]["limit_source"] == "static"
+    given = found("--log-dirs", dirs(case), environ={"SEGTAIL_BROKER_CONFIG": "{log.retention.hours: 3}"})
+    assert (given["lag-default-A", 0]["limit_source"], given["lag-default-A", 0]["retention_limit_seconds"]) == ("static", 3 * 3600)
+    assert given["lag-time-A", 0]["limit_source"] == "topic"
+    table = segtail_retention("--log-dirs", dirs(case)).stdout
+    assert "7d?" in table
+    assert "assumed: lag-default-A-0: " in table
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
+def test_without_a_metadata_log_topics_are_what_people_say(case: Path) -> None:
+    shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
+    environ = {"SEGTAIL_TOPIC_CONFIG": "{lag-time-.*: {retention.ms: 7200000}, 'lag.*': {retention.ms: 1000}}"}
+    done = segtail_retention("--log-dirs", dirs(case), "--format", "json", environ=environ)
+    assert done.returncode == 0
+    assert "metadata log cannot be read" in done.stderr
+    limits = {row["topic"]: (row["retention_limit_seconds"], row["limit_source"]) for row in json.loads(done.stdout)}
+    assert (limits["lag-time-A"], limits["lag-none-A"]) == ((7200, "topic"), (1, "topic"))
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
+@pytest.mark.parametrize("damage", ["snapshot", "log"])
+def test_metadata_that_is_damaged_is_named_and_the_rest_goes_on(case: Path, damage: str) -> None:
+    metadata = case / "n1" / "d0" / "__cluster_metadata-0"
+    if damage == "snapshot":
+        (metadata / "00000000000000000005-0000000001.checkpoint").write_bytes(b"\0" * 100)
+    else:
+        segment = metadata / f"{0:020}.log"
+        data = bytearray(segment.read_bytes())
+        data[1000:1010] = b"\xff" * 10
+        segment.write_bytes(data)
+    done = segtail_retention("--log-dirs", dirs(case), "--format", "json")
+    assert done.returncode == 0
+    assert "metadata log cannot be read" in done.stderr
+    sizes = {(row["topic"], row["partition"]): row["size_bytes"] for row in json.loads(done.stdout)}
+    expected = {(told["topic"], int(told["partition"])): int(told["size"]) for told in lines(case / "expected.tsv")}
+    assert expected.items() <= sizes.items()
+
+
+@pytest.mark.parametrize("case", ["deletions"], indirect=True)
+def test_a_table_tells_partitions_totals_and_what_takes_the_space_of_each_log_dir(case: Path) -> None:
+    arguments = ("--log-dirs", dirs(case), "--server-properties", properties(case), "--at", FROZEN["deletions"])
+    done = segtail_retention(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rest = done.stdout.splitlines()
+    assert head.split("  ")[0] == "partition"
+    assert head.endswith("blocked by")
+    assert len([line for line in rest if line.split(" ")[0][-2:-1] == "-"]) == 17
+    assert any(line.startswith("17 partitions, ") for line in rest)
+    assert any("deleted segments" in line and "deleted partitions" in line for line in rest)
+
+
+@pytest.mark.parametrize("case", ["deletions"], indirect=True)
+@pytest.mark.parametrize(("by", "name"), [("size", "size_bytes"), ("lag", "retention_lag_seconds")])
+def test_rows_come_in_the_order_that_is_asked_for(case: Path, by: str, name: str) -> None:
+    arguments = ("--log-dirs", dirs(case), "--sort", by, "--at", FROZEN["deletions"] + 20 * 86_400_000)
+    values = [row[name] for row in found(*arguments).values()]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, reverse=True)
+    assert values[: len(known)] == known
+
+
+def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    log = partition(directory, "orders")
+    log.append(batch(1, timestamp=NOW + 86_400_000))
+    log.roll()
+    log.append(batch(1, timestamp=NOW - 30 * 86_400_000))
+    log.roll()
+    done = segtail_retention("--log-dirs", directory.path, "--at", NOW)
+    assert "future_timestamp: orders-0: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--log-dirs", "{dirs}", "--topic", "nope"), "no partition of nope lies in"),
+        (("--log-dirs", "{dirs}/nowhere"), "does not exist"),
+        ((), "no log dir is given"),
+        (("--log-dirs", "{dirs}", "--server-properties", "{dirs}/meta.properties.none"), "cannot be read"),
+        (("--log-dirs", "{dirs}", "--server-properties", "{dirs}/recovery-point-offset-checkpoint"), "is no server.properties"),
+        (("--log-dirs", "{dirs}", "--set", "broker_config={log.retention.hrs: 1}"), 'did you mean "log.retention.hours"?'),
+        (("--log-dirs", "{dirs}", "--set", "broker_config={log.retention.hours: soon}"), 'log.retention.hours cannot be "soon"'),
+        (("--log-dirs", "{dirs}", "--set", "topic_config={'(': {retention.ms: 1}}"), "topic_config takes a mapping of regular expressions"),
+        (("--log-dirs", "{dirs}", "--at", "yesterday"), "is none of RFC 3339"),
+    ],
+)
+def test_what_cannot_be_done_as_asked_is_said(arguments: tuple[str, ...], complaint: str) -> None:
+    given = [argument.replace("{dirs}", str(LOG_DIRS / "overdue" / "n1" / "d0")) for argument in arguments]
+    done = segtail_retention(*given)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def test_two_files_of_one_broker_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("node.id=1\n")
+    done = segtail_retention("--log-dirs", LOG_DIRS / "overdue" / "n1" / "d0", "--server-properties", f"{tmp_path}/a,{tmp_path}/b")
+    assert done.returncode == 2
+    assert "are both of node 1" in done.stderr
+
+
+def test_a_log_dir_that_holds_what_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    for topic in ("good", "bad"):
+        partition(directory, topic).append(batch(1))
+    segment = directory.path / "bad-0" / f"{0:020}.log"
+    segment.unlink()
+    segment.symlink_to(segment)  # cannot be opened by anybody, root included
+    done = segtail_retention("--log-dirs", directory.path, "--format", "json")
+    assert done.returncode == 1
+    assert "log cannot be read" in done.stderr
+    assert [row["topic"] for row in json.loads(done.stdout)] == ["good"]
