@@ -6,7 +6,7 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, latency, remote, render, scan, scrape, sizes, trigger
+from tests.bench import agent, dump, inventory, latency, remote, render, scan, scrape, sizes, trigger
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
@@ -18,6 +18,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "trigger": (trigger.run, "the running job idle and with many active partitions"),
     "latency": (latency.run, "from an append to /metrics"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
+    "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 
@@ -32,9 +33,11 @@ def main() -> None:
     parser.add_argument("name", nargs="*", help="which to run; all unless given")
     parser.add_argument("--seconds", type=float, default=default.seconds, help="length of each measurement of a running job (%(default)s)")
     parser.add_argument("--active", type=int, default=default.active, help="partitions of the bench 'trigger' (%(default)s)")
-    parser.add_argument("--mostly-idle", type=int, default=default.mostly_idle, help="partitions of the bench 'agent' (%(default)s)")
     parser.add_argument("--agents", type=int, default=default.agents, help="agents of the bench 'remote' (%(default)s)")
     parser.add_argument("--partitions", type=int, default=default.partitions, help="partitions of each of them (%(default)s)")
+    parser.add_argument(
+        "--mostly-idle", type=int, default=default.mostly_idle, help="partitions of the benches 'agent' and 'inventory' (%(default)s)"
+    )
     given = parser.parse_args()
     unknown = [name for name in given.name if name not in BENCHES]
     if unknown:

@@ -1,0 +1,91 @@
+"""Inventories of many logs with many segments each, and what the rules make of them."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from streaming.disk.inventory import Inventory, LogInventory
+from streaming.disk.logdirs import list_partitions, open_log_dirs
+from streaming.rules.compaction import CompactionRule
+from streaming.rules.limits import effective_limits, topic_configs
+from streaming.rules.retention import RetentionRule
+from streaming.rules.segments import LogFacts, Logs
+from tests.bench.bounds import Bounds
+from tests.bench.table import show
+from tests.builders import NOW, batch, log_dir, partition
+
+T = TypeVar("T")
+
+SEGMENTS = 20
+BATCHES = 40
+
+
+def run(bounds: Bounds) -> None:
+    """CPU seconds of a first look, of looks at logs in which nothing happens, and of the rules over all of them."""
+    with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
+        path = _logs(Path(directory), bounds.mostly_idle)
+        (opened,) = open_log_dirs([path])
+        partitions = list_partitions(opened)
+        looking = Inventory()
+        rows: list[tuple[str, str]] = []
+
+        def look() -> list[LogInventory]:
+            return [seen for seen in map(looking.look, partitions) if seen is not None]
+
+        seen = _timed(rows, "first look at all logs, at a start", look)
+        _timed(rows, "a look that also checks a time index of each", look)
+        for _ in range(SEGMENTS):
+            look()
+        again = _timed(rows, "a look at logs in which nothing has happened, at each beat", look)
+        assert all(one is other for one, other in zip(again, look(), strict=True))
+
+        facts = _timed(rows, "facts of all logs", lambda: [_facts(one) for one in seen])
+        logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
+        retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))
+        _timed(rows, "the rules at a moment, at each scrape", lambda: [rule.at(NOW) for rule in retention])
+        show(f"Inventory of {len(partitions):,} logs with {SEGMENTS} segments each", ("", "CPU seconds"), rows)
+
+
+def _timed(rows: list[tuple[str, str]], what: str, work: Callable[[], T]) -> T:
+    begun = time.process_time()
+    done = work()
+    rows.append((what, f"{time.process_time() - begun:.3f}"))
+    return done
+
+
+def _facts(seen: LogInventory) -> LogFacts:
+    return LogFacts(
+        segments=seen.segments,
+        log_start_offset=seen.log_start_offset(),
+        log_end_offset=seen.end_offset,
+        high_watermark=seen.end_offset,
+        last_stable_offset=seen.end_offset,
+        cleaner_checkpoint=seen.cleaner_checkpoint,
+        oldest_record_ms=seen.oldest_record_ms,
+        limits=_LIMITS,
+    )
+
+
+_LIMITS = effective_limits("bench", topic_configs([("cleanup.policy", "compact,delete"), ("min.compaction.lag.ms", "1000")]))
+
+
+def _logs(directory: Path, count: int) -> Path:
+    """A log dir in which all logs are the same files: names that lead to one file cost a file system little."""
+    made = log_dir(directory)
+    first = partition(made, "bench", 0, index_interval_bytes=0)
+    for _ in range(SEGMENTS - 1):
+        first.append(*(batch(5) for _ in range(BATCHES)))
+        first.roll()
+    first.append(batch(5))
+    first.close()
+    files = [file for file in first.directory.iterdir() if file.is_file()]
+    for number in range(1, count):
+        copy = made.path / f"bench-{number}"
+        copy.mkdir()
+        for file in files:
+            os.link(file, copy / file.name)
+    made.release()
+    return made.path
