@@ -1,27 +1,32 @@
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import pytest
 
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.kafka.metadata import ClusterImage
 from streaming.rules.limits import Source, TopicPattern, broker_configs, effective_limits, limits_of, topic_configs
+from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.metadata import ResourceType, config_record
 
-Pairs = tuple[tuple[str, str], ...]
 
+class Metadata:
+    """A metadata log in which configurations are set, None for removed, and the image of it."""
 
-class Image(ClusterImage):
-    """An image in which a test sets configurations by hand."""
+    def __init__(self) -> None:
+        self.image = ClusterImage()
 
-    def set(self, resource_type: int, resource: str, **pairs: object) -> "Image":
-        self._configs[(resource_type, resource)] = {name.replace("_", "."): str(value) for name, value in pairs.items()}
+    def topic(self, name: str, **pairs: object) -> "Metadata":
+        return self._set(ResourceType.TOPIC, name, pairs)
+
+    def broker(self, name: str, **pairs: object) -> "Metadata":
+        return self._set(ResourceType.BROKER, name, pairs)
+
+    def _set(self, resource: ResourceType, name: str, pairs: Mapping[str, object]) -> "Metadata":
+        values = [(key.replace("_", "."), None if value is None else str(value)) for key, value in pairs.items()]
+        records = tuple(Record(None, config_record(resource, name, key, value), 0) for key, value in values)
+        self.image.apply(memoryview(encode(Batch(records=records), self.image.next_offset)))
         return self
-
-    def topic(self, name: str, **pairs: object) -> "Image":
-        return self.set(2, name, **pairs)
-
-    def broker(self, name: str, **pairs: object) -> "Image":
-        return self.set(4, name, **pairs)
 
 
 def retention(configs: TopicConfigs, topic: str = "t") -> tuple[int, Source]:
@@ -31,48 +36,48 @@ def retention(configs: TopicConfigs, topic: str = "t") -> tuple[int, Source]:
 
 
 @pytest.fixture
-def image() -> Iterator[Image]:
-    return Image()
+def metadata() -> Metadata:
+    return Metadata()
 
 
-def test_a_broker_sees_its_topics_then_itself_then_all_brokers_then_its_file(image: Image) -> None:
-    image.topic("t", retention_ms=1).broker("7", log_retention_ms=2).broker("", log_retention_minutes=3)
+def test_a_broker_sees_its_topics_then_itself_then_all_brokers_then_its_file(metadata: Metadata) -> None:
+    metadata.topic("t", retention_ms=1).broker("7", log_retention_ms=2).broker("", log_retention_minutes=3)
     of_seven, of_eight = (TopicConfigs(broker, broker_configs([("log.retention.hours", "4")], Source.STATIC)) for broker in (7, 8))
     for configs in (of_seven, of_eight):
-        configs.refresh(image)
+        configs.refresh(metadata.image)
     assert retention(of_seven) == (1, Source.TOPIC)
     assert retention(of_seven, "other") == (2, Source.DYNAMIC)
     assert retention(of_eight, "other") == (180_000, Source.DYNAMIC)
-    image.broker("")
-    of_eight.refresh(image)
+    metadata.broker("", log_retention_minutes=None)
+    of_eight.refresh(metadata.image)
     assert retention(of_eight, "other") == (4 * 3_600_000, Source.STATIC)
 
 
-def test_a_change_counts_from_the_next_look(image: Image) -> None:
+def test_a_change_counts_from_the_next_look(metadata: Metadata) -> None:
     configs = TopicConfigs(1, None)
-    configs.refresh(image)
+    configs.refresh(metadata.image)
     assert retention(configs)[1] is Source.ASSUMED
-    image.topic("t", retention_ms=5)
-    configs.refresh(image)
+    metadata.topic("t", retention_ms=5)
+    configs.refresh(metadata.image)
     assert retention(configs) == (5, Source.TOPIC)
-    image.topic("t")
-    configs.refresh(image)
+    metadata.topic("t", retention_ms=None)
+    configs.refresh(metadata.image)
     assert retention(configs)[1] is Source.ASSUMED
 
 
-def test_patterns_stand_in_while_there_is_no_metadata_log(image: Image) -> None:
+def test_patterns_stand_in_while_there_is_no_metadata_log(metadata: Metadata) -> None:
     configs = TopicConfigs(1, None, [TopicPattern(re.compile("audit-.*"), topic_configs([("retention.ms", "9")]))])
     configs.refresh(None)
     assert retention(configs, "audit-x") == (9, Source.TOPIC)
-    configs.refresh(image)
+    configs.refresh(metadata.image)
     assert retention(configs, "audit-x")[1] is Source.ASSUMED
 
 
-def test_a_value_that_cannot_be_read_is_counted_and_named_once(image: Image, caplog: pytest.LogCaptureFixture) -> None:
-    image.topic("t", retention_ms="long").broker("", log_retention_bytes="much")
+def test_a_value_that_cannot_be_read_is_counted_and_named_once(metadata: Metadata, caplog: pytest.LogCaptureFixture) -> None:
+    metadata.topic("t", retention_ms="long").broker("", log_retention_bytes="much")
     configs = TopicConfigs(1, None)
     for _ in range(2):
-        configs.refresh(image)
+        configs.refresh(metadata.image)
         configs.of("t")
         configs.refresh(None)
     assert configs.rejected == 2

@@ -26,7 +26,7 @@ from tests.broker.oracle import log_sizes
 
 HOUR, MINUTE = 3_600_000, 60_000
 NEVER = 24 * HOUR
-_HOURLY = {"retention.ms": str(HOUR), "internal.segment.bytes": "4000"}  # smaller than a batch: each begins a segment
+_HOURLY = {"retention.ms": str(HOUR), "internal.segment.bytes": "8000"}  # less than two batches: each begins a segment
 
 TOPICS: Mapping[str, tuple[Mapping[str, str], tuple[int, ...]]] = {
     "by-time": (_HOURLY, (-180, -170, -120, -10, -5)),
@@ -35,12 +35,12 @@ TOPICS: Mapping[str, tuple[Mapping[str, str], tuple[int, ...]]] = {
     "future": (_HOURLY, (30, -180, -170)),
     "head-of-line": (_HOURLY, (-10, -180, -170)),
     "active": ({"retention.ms": str(HOUR)}, (-180, -10)),
-    "by-size": ({"retention.ms": "-1", "retention.bytes": "12000", "internal.segment.bytes": "4000"}, (-6, -5, -4, -3, -2, -1)),
-    "records-deleted": ({"retention.ms": "-1", "internal.segment.bytes": "4000"}, (-6, -5, -4, -3)),
-    "unlimited": ({"retention.ms": "-1", "internal.segment.bytes": "4000"}, (-5000, -4000)),
-    "by-the-broker": ({"internal.segment.bytes": "4000"}, (-600, -500, -10)),
+    "by-size": ({"retention.ms": "-1", "retention.bytes": "12000", "internal.segment.bytes": "8000"}, (-6, -5, -4, -3, -2, -1)),
+    "records-deleted": ({"retention.ms": "-1", "internal.segment.bytes": "8000"}, (-6, -5, -4, -3)),
+    "unlimited": ({"retention.ms": "-1", "internal.segment.bytes": "8000"}, (-5000, -4000)),
+    "by-the-broker": ({"internal.segment.bytes": "8000"}, (-600, -500, -10)),
     "born-again": (_HOURLY, (-180, -10)),
-    "changed-while-running": ({"retention.ms": "-1", "internal.segment.bytes": "4000"}, (-180, -170, -1)),
+    "changed-while-running": ({"retention.ms": "-1", "internal.segment.bytes": "8000"}, (-180, -170, -1)),
 }
 """Configurations of each topic, and how many minutes from now the batches are that it is given, 40 records of 150 bytes each."""
 
@@ -71,10 +71,16 @@ def kafka_that_keeps(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory)
 def _fill(kafka: Kafka, topic: str, minutes: tuple[int, ...]) -> None:
     client = producer(kafka.bootstrap)
     now = int(time.time() * 1000)
+    failures: list[object] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
     for minute in minutes:
         for _ in range(40):
-            client.produce(topic, b"x" * 150, partition=0, timestamp=now + minute * MINUTE)
-        assert client.flush(SECONDS) == 0
+            client.produce(topic, b"x" * 150, partition=0, timestamp=now + minute * MINUTE, on_delivery=delivered)
+        assert (client.flush(SECONDS), failures) == (0, [])
 
 
 def _look(kafka: Kafka) -> tuple[AtRest, dict[str, Row]]:
