@@ -14,6 +14,7 @@ from streaming.metrics.family import Family, Samples
 from streaming.metrics.labels import labels
 from streaming.metrics.transactions import CoordinatorView, Late, states_of
 from streaming.rules.compaction import UNCLEANABLE
+from streaming.rules.limits import Limits
 from streaming.rules.retention import BLOCKED
 
 
@@ -80,10 +81,14 @@ def _uncleanable(logs: Logs) -> Family:
 
 
 def _infos(logs: Logs, known: Sequence[int]) -> Iterator[str]:
+    spelled: dict[tuple[str, Limits], str] = {}  # the partitions of a topic share one
     for item in known:
         limits = logs.limits[item]
         assert limits is not None
-        yield labels(topic_id=logs.topic_ids[item], cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
+        key = (logs.topic_ids[item], limits)
+        if key not in spelled:
+            spelled[key] = labels(topic_id=logs.topic_ids[item], cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
+        yield spelled[key]
 
 
 def _info(late: Late) -> str:

@@ -1,6 +1,6 @@
 """What retention and compaction come to for the exported logs, as columns beside what they told themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -82,13 +82,11 @@ def keep(
     if not told:
         return columns, limits
     brokers = logs["broker"].tolist()
-    found = []
     for item in told:
         facts = carried[item].facts
         assert facts is not None
-        limits[item] = limit = limiter.of(brokers[item], names[item], facts.configs)
-        found.append(_facts(logs, item, carried[item], standing, limit))
-    together = Logs(found)
+        limits[item] = limiter.of(brokers[item], names[item], facts.configs)
+    together = Logs(list(_log_facts(logs, told, carried, standing, limits)))
     retention, compaction = RetentionRule(together).at(now_ms), CompactionRule(together).at(now_ms)
     last = together.last
     values: dict[str, Longs] = {
@@ -123,36 +121,45 @@ def keep(
     return columns, limits
 
 
-def _facts(logs: Columns, item: int, carried: Carried, standing: Standing, limits: Limits) -> LogFacts:
-    facts = carried.facts
-    assert facts is not None
-    return LogFacts(
-        segments=_grown(
-            facts.segments,
-            int(logs["active_segment"][item]),
-            int(logs["active_position"][item]),
-            int(logs["active_max_timestamp_ms"][item]),
-            int(logs["last_append_ms"][item]),
-        ),
-        log_start_offset=int(logs["log_start_offset"][item]),
-        log_end_offset=int(logs["log_end_offset"][item]),
-        high_watermark=int(standing["high_watermark"][item]),
-        last_stable_offset=int(standing["last_stable_offset"][item]),
-        cleaner_checkpoint=facts.cleaner_checkpoint,
-        oldest_record_ms=facts.oldest_timestamp,
-        limits=limits,
-    )
+def _log_facts(
+    logs: Columns, told: Sequence[int], carried: Sequence[Carried], standing: Standing, limits: Sequence[Limits | None]
+) -> Iterator[LogFacts]:
+    """The facts of the logs that are told, columns turned to numbers at once: one by one that costs more than the rule."""
+    grown = zip(*(logs[name].tolist() for name in _GROWN), strict=True)
+    numbers = list(zip(grown, *(logs[name].tolist() for name in _OFFSETS), *(standing[name].tolist() for name in _STANDING), strict=True))
+    for item in told:
+        facts, limit = carried[item].facts, limits[item]
+        assert facts is not None
+        assert limit is not None
+        active, log_start, log_end, high_watermark, last_stable = numbers[item]
+        yield LogFacts(
+            segments=_grown(carried[item], *active),
+            log_start_offset=log_start,
+            log_end_offset=log_end,
+            high_watermark=high_watermark,
+            last_stable_offset=last_stable,
+            cleaner_checkpoint=facts.cleaner_checkpoint,
+            oldest_record_ms=facts.oldest_timestamp,
+            limits=limit,
+        )
 
 
-def _grown(segments: NDArray[np.void], active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
+_GROWN = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
+_OFFSETS = ("log_start_offset", "log_end_offset")
+_STANDING = ("high_watermark", "last_stable_offset")
+
+
+def _grown(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
     """The segments as they were listed, with what was read since: the last one grew, or there is one behind it."""
-    last = segments[-1]
-    if active > last["base_offset"]:
+    assert carried.facts is not None
+    segments = carried.facts.segments
+    if active > carried.last_segment:
         return np.append(segments, np.array([(active, position, newest, modified)], SEGMENTS))
-    if active < last["base_offset"] or position <= last["size"]:
+    if active < carried.last_segment or position <= carried.last_bytes:
         return segments
+    *_, largest, touched = segments[-1].item()
     grown = segments.copy()
-    grown[-1] = (active, position, max(newest, int(last["largest_timestamp"])), max(modified, int(last["modified_ms"])))
+    grown[-1] = (active, position, max(newest, largest), max(modified, touched))
     return grown
 
 
