@@ -2,29 +2,35 @@
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 
 from streaming.agent.messages import BrokerStatus, Led
+from streaming.agent.topic_configs import TopicConfigs
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
 from streaming.errors import FormatError
-from streaming.kafka.configs import ResourceType
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTION_TOPIC
-from streaming.rules.limits import Configs, Source, broker_configs, limits_of, topic_configs
+from streaming.rules.limits import limits_of
+from streaming.watcher.cluster import LEADER_UNKNOWN as LEADER_UNKNOWN
 from streaming.watcher.events import LogId
 
 log = logging.getLogger(__name__)
 
-LEADER_UNKNOWN = (-2, -1)
-
 
 class ClusterView:
-    """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it and asks for more than a partition."""
+    """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it and asks for more than a partition.
 
-    def __init__(self, log_dirs: tuple[LogDir, ...]) -> None:
+    Args:
+        configs: the configurations of a broker's topics, besides what the metadata log tells.
+    """
+
+    def __init__(
+        self, log_dirs: tuple[LogDir, ...], configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)
+    ) -> None:
         self._followers = {
-            broker: _Follower(broker, [log_dir for log_dir in log_dirs if log_dir.broker == broker])
+            broker: _Follower(broker, [log_dir for log_dir in log_dirs if log_dir.broker == broker], configs(broker))
             for broker in sorted({log_dir.broker for log_dir in log_dirs})
         }
 
@@ -54,8 +60,8 @@ class ClusterView:
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
 
     def configs(self, key: LogId) -> str:
-        """What the metadata log of this log's broker configures of its topic (`streaming.rules.limits`), "" where it cannot be read."""
-        return self._followers[key.broker].configs(key.topic)
+        """What is set for the topic of a log, on all levels that its broker's files tell, as it is handed over (`Configs.text`)."""
+        return self._followers[key.broker].configs.text(key.topic)
 
     def compacts(self, key: LogId) -> bool:
         """Whether a log is compacted, as far as that is known."""
@@ -92,26 +98,18 @@ def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
     return image.topic_id(key.topic)
 
 
-def _told(topic: str, configs: Configs) -> Configs:
-    for rejected in configs.rejected:
-        extra = {"topic": topic, "name": rejected.name, "value": rejected.value, "source": rejected.source}
-        log.warning("a configuration cannot be read and counts as not set", extra=extra)
-    return configs
-
-
 class _Follower:
     """Follows the metadata log of one broker, which lies in one of its log dirs."""
 
-    def __init__(self, broker: int, log_dirs: list[LogDir]) -> None:
+    def __init__(self, broker: int, log_dirs: list[LogDir], configs: TopicConfigs) -> None:
         self.image: ClusterImage | None = None
+        self.configs = configs
         self.version = 0
         self._broker = broker
         self._log_dirs = log_dirs
         self._log = MetadataLog(log_dirs)
         self._complained = ""
         self._seen = (0, 0)  # changes of the image when it was last looked at
-        self._set: dict[tuple[ResourceType, str], list[tuple[str, str]]] = {}  # configurations by what they belong to
-        self._texts: dict[str, str] = {}  # of them, by topic
         self._led: list[Led] = []
         self._led_at = -1  # the version that they were counted at
 
@@ -128,26 +126,9 @@ class _Follower:
                 log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
         seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
         if self.image is not before or seen != self._seen:
-            if self.image is not before or seen[1] != self._seen[1]:
-                self._take_configs()
             self._seen = seen
+            self.configs.refresh(self.image)
             self.version += 1
-
-    def _take_configs(self) -> None:
-        self._set, self._texts = {}, {}
-        for config in () if self.image is None else self.image.configs():
-            self._set.setdefault((config.resource_type, config.resource), []).append((config.name, config.value))
-
-    def configs(self, topic: str) -> str:
-        if self.image is None:
-            return ""
-        if topic not in self._texts:
-            own, everybody = (
-                broker_configs(self._set.get((ResourceType.BROKER, name), ()), Source.DYNAMIC) for name in (str(self._broker), "")
-            )
-            of_topic = topic_configs(self._set.get((ResourceType.TOPIC, topic), ()))
-            self._texts[topic] = _told(topic, of_topic.over(own).over(everybody)).text()
-        return self._texts[topic]
 
     def status(self) -> BrokerStatus:
         image = self.image

@@ -39,9 +39,9 @@ class Overview:
         self._next_look = now + LOOK_EVERY_MS
         deleted, index = Counter[Path](), Counter[Path]()
         for tail in self._tails():
-            if tail.inventory is not None:
-                deleted[tail.partition.log_dir.path] += tail.inventory.deleted_bytes
-                index[tail.partition.log_dir.path] += tail.inventory.index_bytes
+            if tail.told is not None:
+                deleted[tail.partition.log_dir.path] += tail.told.inventory.deleted_bytes
+                index[tail.partition.log_dir.path] += tail.told.inventory.index_bytes
         self.brokers = self._cluster.statuses()
         self.log_dirs = [self._look(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import streaming
@@ -20,6 +21,7 @@ from streaming.agent.numbers import Numbers
 from streaming.agent.overview import Overview
 from streaming.agent.pace import Pace
 from streaming.agent.permissions import Rights
+from streaming.agent.redaction import redacted
 from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs, refuse_inside
@@ -61,6 +63,7 @@ class AgentOptions:
     beat_ms: int
     read_rate: int
     producers_limit: int
+    redact_ids: bool
     bounds: Bounds
     child: bool
 
@@ -102,6 +105,7 @@ def serve(options: AgentOptions) -> None:
             now_ms,
             beat_ms=options.beat_ms,
             producers_limit=options.producers_limit,
+            told_as=partial(redacted, cluster_id=log_dirs[0].cluster_id) if options.redact_ids else str,
             attached=consumers.any(),
         )
         resources.callback(watcher.close)

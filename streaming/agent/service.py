@@ -134,7 +134,7 @@ class Service:
         rows = self.journal.read(after, asked.upto)
         drawn = self._beat_to_draw(rows)
         expanded = [
-            (seq, picture(event, self.watcher.log_dirs, self.watcher.tails(), self.cluster) if event.kind is Kind.BEAT else [event])
+            (seq, picture(event, self.watcher.tails()) if event.kind is Kind.BEAT else [event])
             for seq, event in rows
             if event.kind is not Kind.BEAT or seq == drawn
         ]

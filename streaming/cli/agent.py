@@ -62,6 +62,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             read_rate=settings.read_rate,
             beat_ms=int(settings.beat.total_seconds() * 1000),
             producers_limit=settings.producers_limit,
+            redact_ids=settings.redact_ids,
             bounds=Bounds(
                 settings.journal_max_bytes,
                 int(settings.journal_max_age.total_seconds() * 1000),

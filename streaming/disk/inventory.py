@@ -95,10 +95,7 @@ class Inventory:
         Raises:
             OSError: the directory is gone or cannot be read.
         """
-        known = self._logs.get(partition.path)
-        if known is None or known.partition != partition:
-            self.forget(partition)
-            known = self._logs[partition.path] = _Log(partition, self._thorough)
+        known = self._known(partition)
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
         cleaned = self._checkpoint(partition.log_dir, CLEANER_OFFSET_CHECKPOINT)
         try:
@@ -109,15 +106,22 @@ class Inventory:
 
     def told(self, partition: Partition, read: ActiveRead) -> None:
         """Somebody else has scanned the active segment on from where it was scanned to; it spares a scan of the same bytes."""
-        known = self._logs.get(partition.path)
-        if known is not None and known.read is not None and known.read.identity == read.identity:
-            known.read = max(known.read, read, key=lambda read: read.position)
+        known = self._known(partition)
+        if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
+            known.read = read
 
     def forget(self, partition: Partition) -> None:
         """A log has left."""
         known = self._logs.pop(partition.path, None)
         if known is not None:
             self._wrong_of_left += known.closed.wrong
+
+    def _known(self, partition: Partition) -> "_Log":
+        known = self._logs.get(partition.path)
+        if known is None or known.partition != partition:
+            self.forget(partition)
+            known = self._logs[partition.path] = _Log(partition, self._thorough)
+        return known
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
         path = log_dir.path / name

@@ -1,6 +1,7 @@
 """What events carry as bytes, and how that of two neighbouring ranges becomes one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,10 +44,15 @@ def still_counts(blob: bytes | None) -> bytes | None:
     return encode_steps(steps[np.sort(order[kept])])
 
 
-def encode_entries(entries: Sequence[CoordinatorEntry]) -> bytes | None:
-    """What a range of ``__transaction_state`` tells, as a column of its event: from here on transactional ids leave the broker's host."""
+def encode_entries(entries: Sequence[CoordinatorEntry], told_as: Callable[[str], str]) -> bytes | None:
+    """What a range of ``__transaction_state`` tells, as a column of its event.
+
+    Args:
+        told_as: what stands for a transactional id from here on, for what is encoded here leaves the broker's host.
+    """
     if not entries:
         return None
+    entries = [replace(entry, transactional_id=told_as(entry.transactional_id)) for entry in entries]
     columns = [pa.array([getattr(entry, field.name) for entry in entries], field.type) for field in COORDINATOR]
     return pack_rows(pa.RecordBatch.from_arrays(columns, schema=COORDINATOR))
 

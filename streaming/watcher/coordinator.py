@@ -1,6 +1,7 @@
 """What a range of ``__transaction_state`` says of transactional ids; what of it cannot be read is told too, or a verdict would be wrong."""
 
 import logging
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from streaming.watcher.tail import Tail
 log = logging.getLogger(__name__)
 
 
-def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes) -> bytes | None:
+def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, told_as: Callable[[str], str]) -> bytes | None:
     """The newest entries in what was scanned at the tail's place, as a column of its event; None where it is another topic's.
 
     Records of which not even the transactional id can be read are one entry without an id.
+
+    Args:
+        told_as: what stands for a transactional id in what is told.
 
     Raises:
         OSError: a batch that is larger than the buffer cannot be read.
@@ -41,4 +45,4 @@ def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes) -> bytes | None:
                 "transactional_ids": found.not_understood,
             },
         )
-    return encode_entries(entries)
+    return encode_entries(entries, told_as)

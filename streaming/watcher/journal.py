@@ -37,6 +37,10 @@ _GOES_ON = (
 )
 
 
+_Line = tuple[LogId, bool]
+"""Events of which one may be merged into the one before it: those of a log that are facts, or those that are not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A point in a journal: everything up to and with ``seq``, which is ``total`` bytes of logs published since its beginning."""
@@ -54,7 +58,7 @@ class Journal:
         self.id = self.database.id
         self._clock_ms = clock_ms
         self._published = threading.Condition()
-        self._last: dict[LogId, tuple[int, Event]] = {}
+        self._last: dict[_Line, tuple[int, Event]] = {}
         self._told = self._last_told()
         self._size = self._sum_of_sizes("seq > 0", ())
 
@@ -83,20 +87,20 @@ class Journal:
         An append that continues the last event of its log is merged into it, and a full picture takes the place of the one before, as long
         as no answer to any reader has included that one.
         """
-        last: dict[LogId, tuple[int, Event]] = {}
+        last: dict[_Line, tuple[int, Event]] = {}
         with self.database.reading():  # the lock is held until what is remembered agrees with the file
             with self.database.transaction() as run:
                 at_ms, grown = self._clock_ms(), 0
                 for event in events:
-                    log = event.log
-                    seq, before = last.get(log) or self._last.get(log) or (0, event)
+                    line = (event.log, event.kind is Kind.FACTS)
+                    seq, before = last.get(line) or self._last.get(line) or (0, event)
                     merged = _merged(before, event) if seq > self._told.seq else None
                     if merged is not None:
                         grown -= self._sum_of_sizes("seq = ?", (seq,))
                         run.execute("DELETE FROM events WHERE seq = ?", (seq,))
                     seq, size = insert(run, merged or event, at_ms)
                     grown += size
-                    last[log] = (seq, merged or event)
+                    last[line] = (seq, merged or event)
                 run.execute("UPDATE totals SET published = published + ?", (sum(map(counted_bytes, events)),))
                 run.executemany(_PUT_PLACE, [(*_key(place.log), *_values(place)) for place in places])
                 run.executemany("DELETE FROM places WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
@@ -203,7 +207,7 @@ class Journal:
                 run.execute("DELETE FROM events WHERE seq <= ?", (upto,))
                 run.execute("UPDATE totals SET trimmed_seq = ?, trimmed_total = ?", row)
             self._size -= forgotten
-            self._last = {log: last for log, last in self._last.items() if last[0] > upto}
+            self._last = {line: last for line, last in self._last.items() if last[0] > upto}
 
     def trim_losing(self, upto: int) -> int:
         """Forget what some consumer has not had: of each log the appends that follow each other become one SKIPPED event in their place.
@@ -232,7 +236,7 @@ class Journal:
                 write.execute("DELETE FROM events WHERE seq <= ?", (upto,))
                 left = sum(insert(write, event, at_ms, seq=seq, total=total)[1] for seq, total, event in kept)
             self._size += left - forgotten
-            self._last = {log: last for log, last in self._last.items() if last[0] > upto}
+            self._last = {line: last for line, last in self._last.items() if last[0] > upto}
         return lost
 
     def _sum_of_sizes(self, where: str, values: tuple[int, ...]) -> int:
@@ -246,6 +250,8 @@ def _key(log: LogId) -> tuple[int, str, int, str]:
 
 
 def _merged(before: Event, event: Event) -> Event | None:
+    if before.kind is event.kind is Kind.FACTS:
+        return replace(event, facts=before.facts) if event.facts is None else event
     return event if before.kind is event.kind is Kind.BEAT else before.merged(event)
 
 

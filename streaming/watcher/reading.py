@@ -53,11 +53,15 @@ class Reading:
     Args:
         leads: whether a log's replica leads now: 1, 0, or -1 where nobody knows.
         compacts: whether batches may be missing in the midst of a log.
+        told_as: what stands for a transactional id in what is told.
     """
 
-    def __init__(self, leads: Callable[[Tail], int], compacts: Callable[[LogId], bool], clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, leads: Callable[[Tail], int], compacts: Callable[[LogId], bool], told_as: Callable[[str], str], clock_ms: Callable[[], int]
+    ) -> None:
         self._leads = leads
         self._compacts = compacts
+        self._told_as = told_as
         self._clock_ms = clock_ms
         self.buffer: Bytes = window()
 
@@ -156,7 +160,7 @@ class Reading:
             said = _Said(
                 detail=pack(scanned.batches) if told_before else None,
                 transactions=encode_steps(steps),
-                coordinator=find_entries(tail, scanned, buffer),
+                coordinator=find_entries(tail, scanned, buffer, self._told_as),
             )
             done.events.append(self._appended(tail, start, scanned, said))
         if scanned.flaw is not None:
@@ -184,6 +188,7 @@ class Reading:
         sums, before, now = scanned.sums, tail.place, self._clock_ms()
         assert sums is not None
         seen_at = now if tail.live else tail.open().modified_ms()
+        _note(tail, now)
         gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
         tail.place = replace(
             before,
@@ -206,6 +211,7 @@ class Reading:
             coordinator=said.coordinator,
             sequence_gaps=gaps,
             active_producers=tail.producers.active,
+            high_watermark=tail.high_watermark,
             **values_of(sums),
         )
 
@@ -249,6 +255,14 @@ class Reading:
             log.log(level, "log cannot be read now", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
             tail.trouble = str(error)
             done.lost = True
+
+
+def _note(tail: Tail, now_ms: int) -> None:
+    """The tail's place is about to move on over what was appended, and the high watermark to be told with it."""
+    tail.appended_ms = now_ms
+    tail.untold = tail.untold or tail.place.position == 0
+    if tail.told is not None and tail.told.high_watermark != tail.high_watermark:
+        tail.told = replace(tail.told, high_watermark=tail.high_watermark)
 
 
 def _times_with(before: Place, scanned: Scanned, sums: Sums) -> dict[str, Any]:

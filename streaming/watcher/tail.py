@@ -7,6 +7,7 @@ from typing import Any
 from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment
+from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place
@@ -74,15 +75,57 @@ class Suspect:
     since_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Told:
+    """What was told of a log besides what was appended, by the names of an event's columns, and what that was made of."""
+
+    inventory: LogInventory
+    state: PartitionState | None
+    configs: str
+    facts: bytes
+    log_start_offset: int
+    high_watermark: int
+    leader: int
+    leader_epoch: int
+    active_producers: int
+
+    def news(self, before: "Told | None") -> dict[str, Any]:
+        """The columns of an event that tells it after ``before``; none where nothing has changed but the size of the active segment."""
+        same_facts = before is not None and _lasting(self) == _lasting(before)
+        names = ("log_start_offset", "high_watermark", "leader", "leader_epoch", "active_producers")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if same_facts and columns == {name: getattr(before, name) for name in names}:
+            return {}
+        return columns | {"facts": None if same_facts else self.facts}
+
+
+def _lasting(told: Told) -> tuple[object, ...]:
+    """What of the facts does not change with every append."""
+    seen, state = told.inventory, told.state
+    return (
+        told.configs,
+        None if state is None else (state.replicas, state.isr),
+        seen.segments[:-1].tobytes(),
+        int(seen.segments["base_offset"][-1]),
+        seen.own_start_offset,
+        seen.oldest_record_ms,
+        seen.active_first_ms,
+        seen.cleaner_checkpoint,
+    )
+
+
 class Tail:
-    """What the watcher holds of one log. Only the watcher's thread changes it; others look at ``place`` and ``log_start``."""
+    """What the watcher holds of one log. Only the watcher's thread changes it; others look at ``place``, ``log_start`` and ``told``."""
 
     def __init__(self, partition: Partition, place: Place, segments: Sequence[Segment], producers: KnownProducers) -> None:
         self.partition = partition
         self.place = place
         self.kept: Place | None = None  # the place as the journal has it
         self.producers = producers  # at the place
-        self.inventory: LogInventory | None = None  # what lies in the directory, as it was looked at last
+        self.told: Told | None = None
+        self.untold = True  # something of that may have changed
+        self.high_watermark = -1  # by the checkpoint of its log dir
+        self.appended_ms = -1  # when something was appended last, as it was seen
         self.segments = tuple(segments)
         self.sizes: dict[int, int] = {}  # of segments by base offset, those included that have vanished since the place was settled
         self.settle(segments)
@@ -138,12 +181,13 @@ class Tail:
         """The place stands in one of these segments."""
         self.segments = tuple(segments)
         self.sizes = {segment.base_offset: segment.size for segment in segments}
+        self.untold = True
 
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take in another listing of the directory; where the place is in it, is not known yet."""
         self.segments = tuple(segments)
         self.sizes.update((segment.base_offset, segment.size) for segment in segments if segment.base_offset >= self.place.segment)
-        self.doubtful, self.calm = True, False
+        self.doubtful, self.calm, self.untold = True, False, True
         if self.file is None or any(self.is_at(segment) for segment in segments):
             self.lost_since_ms = -1
         elif self.lost_since_ms < 0:

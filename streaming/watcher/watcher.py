@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from streaming.disk.logdirs import LogDir
 from streaming.rows import Kind
+from streaming.watcher.cluster import Cluster
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Journal
 from streaming.watcher.locate import WINDOW_BYTES
@@ -21,8 +21,9 @@ from streaming.watcher.producers import KnownProducers
 from streaming.watcher.reading import Reading
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.tail import Tail
+from streaming.watcher.telling import Teller
 
-__all__ = ["LOOK_MS", "Beginning", "Cluster", "Watcher"]
+__all__ = ["LOOK_MS", "Beginning", "Watcher"]
 
 log = logging.getLogger(__name__)
 
@@ -51,22 +52,6 @@ SLICE_LOGS = 512
 """Of how many logs a backlog is read before it is published."""
 
 
-class Cluster(Protocol):
-    """What the metadata log says of a partition."""
-
-    def refresh(self) -> None:
-        """Read what was appended to the metadata logs."""
-
-    def leader(self, log: LogId) -> tuple[int, int]:
-        """(leader, leader epoch) as this log's broker knows it; (-2, -1) if not known."""
-
-    def has_topic(self, log: LogId) -> bool | None:
-        """Whether the topic still exists; None if not known."""
-
-    def compacts(self, log: LogId) -> bool:
-        """Whether the log is compacted, as far as that is known."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     beginning: Beginning
@@ -90,12 +75,14 @@ class Watcher:
         *,
         beat_ms: int,
         producers_limit: int,
+        told_as: Callable[[str], str] = str,
         attached: bool,
     ) -> None:
         """Take up what the journal keeps.
 
         Args:
             producers_limit: most producers to remember of each log.
+            told_as: what stands for a transactional id in what is published.
             attached: somebody reads the journal already. Until then nothing is published: a first reader says from where on it wants the
                 logs.
         """
@@ -105,7 +92,8 @@ class Watcher:
         self._clock_ms = clock_ms
         self._beat_ms = beat_ms
         self._attached = attached
-        self._reading = Reading(self._leads, cluster.compacts, clock_ms)
+        self._reading = Reading(self._leads, cluster.compacts, told_as, clock_ms)
+        self._teller = Teller(log_dirs, cluster, clock_ms)
         self._roster = Roster(
             log_dirs,
             journal.places(),
@@ -178,6 +166,7 @@ class Watcher:
             self._look_around(waiting, hints, now)
         more = self._read(TURN_BYTES if budget is None else budget)
         if self._attached:
+            more = self._tell_facts() or more
             self._beat_if_due(now, asked, more)
         return more
 
@@ -307,6 +296,13 @@ class Watcher:
     def _leads(self, tail: Tail) -> int:
         leader, _ = self._cluster.leader(tail.place.log)
         return -1 if leader == -2 else int(leader == tail.place.log.broker)
+
+    def _tell_facts(self) -> bool:
+        """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
+        telling = self._teller.round(self._roster.tails.values(), beat_follows=not self.caught_up)
+        if telling.events:
+            self._publish(telling.events, ())
+        return telling.more
 
     # --- the full picture
 

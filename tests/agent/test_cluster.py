@@ -97,7 +97,7 @@ def test_configurations_of_a_topic_are_told_with_those_of_its_broker_and_of_all(
 
 def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
     view = view_of(log_dir(tmp_path))
-    assert view.configs(LogId(1, "pay", 0, "")) == ""
+    assert read_configs(view.configs(LogId(1, "pay", 0, ""))).settings == ()
     assert not view.compacts(LogId(1, "pay", 0, ""))
 
 

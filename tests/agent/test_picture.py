@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.agent.picture import picture
+from streaming.facts import decode
 from streaming.rows import Kind
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.events import Event
@@ -28,7 +29,7 @@ def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
 
 
 def drawn(agent: Agent, *, settled: bool) -> list[Event]:
-    return picture(Event(kind=Kind.BEAT, settled=settled), agent.watcher.log_dirs, agent.watcher.tails(), agent.cluster)
+    return picture(Event(kind=Kind.BEAT, settled=settled), agent.watcher.tails())
 
 
 def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: LogDir) -> None:
@@ -70,6 +71,22 @@ def test_a_backlog_that_was_read_behind_the_beat_is_not_settled_by_it(agent: Age
     """The picture is drawn when it is read; the rows of that backlog come after it."""
     Reader(agent).begin()
     assert not any(row.settled for row in drawn(agent, settled=False))
+
+
+def test_it_tells_what_stands_in_other_files_than_the_segments(agent: Agent, directory: LogDir) -> None:
+    directory.write_high_watermarks()
+    Reader(agent).begin()
+    (row, other) = sorted(drawn(agent, settled=True)[:-1], key=lambda row: row.partition)
+    assert row.facts is not None
+    assert decode(row.facts).segments["base_offset"].tolist() == [0]
+    assert (row.high_watermark, other.high_watermark, row.active_producers) == (3, 3, 0)
+
+
+def test_a_log_that_is_still_being_read_is_in_it_too(agent: Agent) -> None:
+    Reader(agent).begin()
+    for tail in agent.watcher.tails():
+        tail.told = None
+    assert [(row.log_start_offset, row.leader, row.facts) for row in drawn(agent, settled=False)[:-1]] == [(0, -2, None)] * 2
 
 
 def test_without_metadata_nobody_knows_who_leads(agent: Agent) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.detail import first_offset_above, sums_from
+from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event, LogId, values_of
@@ -38,6 +39,9 @@ class Leaders:
     leaders: dict[LogId, tuple[int, int]] = field(default_factory=dict)
     topics: dict[str, bool] = field(default_factory=dict)
     compacted: set[str] = field(default_factory=set)
+    replicas: dict[LogId, tuple[int, ...]] = field(default_factory=dict)
+    set_for: dict[str, str] = field(default_factory=dict)
+    changes: int = 0
 
     def refresh(self) -> None:
         """Nothing is read."""
@@ -47,6 +51,19 @@ class Leaders:
 
     def has_topic(self, log: LogId) -> bool | None:
         return self.topics.get(log.topic)
+
+    def version(self, broker: int) -> int:
+        return self.changes
+
+    def partition(self, log: LogId) -> PartitionState | None:
+        if log not in self.leaders:
+            return None
+        leader, epoch = self.leaders[log]
+        replicas = self.replicas.get(log, (leader,))
+        return PartitionState(replicas=replicas, isr=replicas, leader=leader, leader_epoch=epoch, partition_epoch=0)
+
+    def configs(self, log: LogId) -> str:
+        return self.set_for.get(log.topic, "")
 
     def compacts(self, log: LogId) -> bool:
         return log.topic in self.compacted
@@ -75,6 +92,8 @@ class Fold:
         self.logs: dict[LogId, Counted] = {}
 
     def take(self, event: Event, present: set[LogId]) -> None:
+        if event.kind is Kind.FACTS:
+            return
         if event.kind is Kind.BEAT:
             self.logs = {log: counted for log, counted in self.logs.items() if log in present}
         elif event.kind is Kind.GONE:
@@ -205,7 +224,7 @@ class Station:
         return more
 
     def look(self, hints: set[Path] | None = None) -> list[Event]:
-        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without beats."""
+        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without beats and facts."""
         begun = len(self.events)
         self.clock.now += 1000 if hints is not None else SURVEY_MS
         for _ in range(MOST_TURNS):
@@ -214,7 +233,7 @@ class Station:
             hints = None
         else:
             raise AssertionError("the watcher never rests")
-        return [event for event in self.events[begun:] if event.kind is not Kind.BEAT]
+        return [event for event in self.events[begun:] if event.kind not in (Kind.BEAT, Kind.FACTS)]
 
     def everything(self) -> set[Path]:
         """Hints at all there is."""

@@ -132,6 +132,7 @@ class World:
         return EventRow("a1", self.station.journal.id, seq, 0, **{name: getattr(event, name) for name in _OF_EVENT})
 
     def check(self) -> None:
+        self.plain()  # a hole before the first byte of another journal shows with what is appended behind it
         self.station.look()
         self._fold()
         for name, shard in self.shards.items():

@@ -1,17 +1,19 @@
 """What events tell of transactions, and when they say that something was appended."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from streaming.kafka.coordinator import CoordinatorEntry
 from streaming.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
 from streaming.simulator.batches import Batch, Record
 from streaming.simulator.coordinators import State, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import LogConfig
-from streaming.watcher.blobs import decode_steps
+from streaming.watcher.blobs import decode_steps, encode_entries
 from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import Event
 from streaming.watcher.transactions import SEEN_WITHIN_MS
@@ -218,6 +220,14 @@ def test_what_is_not_understood_is_told_and_logged(station: Station, disk: LogDi
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
         "entries of a coordinator are not understood: no verdict on transactions is certain"
     ]
+
+
+def test_what_stands_for_a_transactional_id_is_told_in_its_place() -> None:
+    entry = CoordinatorEntry(transactional_id="pay", offset=3, state="Ongoing", partitions=("t-1",))
+    told = encode_entries([entry, replace(entry, transactional_id="")], lambda name: name and f"hash of {name}")
+    assert told is not None
+    assert unpack_rows(told, COORDINATOR)["transactional_id"].to_pylist() == ["hash of pay", ""]
+    assert encode_entries([], str) is None
 
 
 def test_other_topics_tell_nothing_of_coordinators(station: Station, disk: LogDir) -> None:

@@ -1,0 +1,192 @@
+"""What stands of a log in other files than its segments, and in the metadata log: told when it has changed, and in every full picture.
+
+A log is looked at again only where there is a reason to: its directory was listed anew, its first batch was written, a checkpoint names
+another offset for it, the metadata log another leader, replica or configuration. Its high watermark goes with what is appended; alone it is
+told where nothing was appended for a while.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from streaming.disk.active import ActiveRead
+from streaming.disk.inventory import Inventory, LogInventory
+from streaming.disk.logdirs import LogDir, Partition
+from streaming.disk.segments import Identity
+from streaming.facts import Facts
+from streaming.kafka.metadata_partitions import PartitionState
+from streaming.rows import Kind
+from streaming.rules.limits import limits_of
+from streaming.watcher.checkpoints import Checkpoints
+from streaming.watcher.cluster import LEADER_UNKNOWN, Cluster
+from streaming.watcher.events import TIMES_UNKNOWN, Event
+from streaming.watcher.tail import Tail, Told
+
+log = logging.getLogger(__name__)
+
+CHECK_MS = 1_000
+"""How often checkpoints and what the metadata log says are compared with what was told, at most."""
+
+QUIET_MS = 3_000
+"""A log that was appended to this lately soon tells its high watermark with what is appended next."""
+
+LOOK_SECONDS = 0.02
+"""How long logs are looked at in one turn, so that the others go on."""
+
+FIRST_LOOK_SECONDS = 0.2
+"""The same while there are logs of which nothing has been told yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What a round led to: events, and whether there are logs of which nothing has been told yet."""
+
+    events: list[Event]
+    more: bool
+
+
+class Teller:
+    """Looks at the logs under watch. Only the watcher's thread calls it."""
+
+    def __init__(self, log_dirs: Sequence[LogDir], cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._checkpoints = Checkpoints(log_dirs)
+        self._brokers = sorted({log_dir.broker for log_dir in log_dirs})
+        self._clock_ms = clock_ms
+        self._inventory = Inventory(clock_ms=clock_ms)
+        self._looked_at: dict[Path, Partition] = {}
+        self._versions: dict[int, int] = {}  # of what each broker's metadata log says, as it was compared last
+        self._next_check = 0
+
+    def round(self, tails: Iterable[Tail], *, beat_follows: bool) -> Telling:
+        """Look at those that may have changed, for a short while.
+
+        Args:
+            beat_follows: a full picture will be told as soon as there are no more: it tells those that were never told.
+        """
+        now, tails = self._clock_ms(), [tail for tail in tails if tail.live or tail.place.stopped]  # others are still being read
+        if not self._next_check - CHECK_MS <= now < self._next_check:
+            self._next_check = now + CHECK_MS
+            self._compare(tails, now)
+        due = [tail for tail in tails if tail.untold]
+        first = any(tail.told is None for tail in due)
+        ends = time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
+        events: list[Event] = []
+        looked = 0
+        for tail in due:
+            looked += 1
+            known = tail.told is not None
+            event = self._look(tail)
+            if event is not None and (known or not beat_follows):
+                events.append(event)
+            if time.monotonic() >= ends:
+                break
+        return Telling(events, first and any(tail.told is None for tail in due[looked:]))
+
+    def _compare(self, tails: Iterable[Tail], now: int) -> None:
+        replaced = self._checkpoints.refresh()
+        self._forget(tails)
+        versions = {broker: self._cluster.version(broker) for broker in self._brokers}
+        changed = {broker for broker, version in versions.items() if self._versions.get(broker) != version}
+        self._versions = versions
+        for tail in tails:
+            told = tail.told
+            if told is None or tail.untold:
+                continue
+            if tail.high_watermark != told.high_watermark and now - tail.appended_ms >= QUIET_MS:
+                tail.untold = True
+            if replaced and self._is_moved(tail, told):
+                tail.untold = True
+            if tail.place.log.broker in changed and self._is_changed(tail, told):
+                tail.untold = True
+
+    def _forget(self, tails: Iterable[Tail]) -> None:
+        """Let go of logs that have left."""
+        if len(self._looked_at) > sum(tail.told is not None for tail in tails):
+            there = {tail.partition.path for tail in tails}
+            for path in [path for path in self._looked_at if path not in there]:
+                self._inventory.forget(self._looked_at.pop(path))
+
+    def _is_moved(self, tail: Tail, told: Told) -> bool:
+        """Whether checkpoints name other offsets."""
+        tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
+        starts = self._checkpoints.log_start(tail.partition), self._checkpoints.cleaned(tail.partition)
+        return starts != (told.inventory.start_checkpoint, told.inventory.cleaner_checkpoint)
+
+    def _is_changed(self, tail: Tail, told: Told) -> bool:
+        """Whether the metadata log says something else."""
+        state = self._cluster.partition(tail.place.log)
+        return (state is not told.state and state != told.state) or self._cluster.configs(tail.place.log) != told.configs
+
+    def _look(self, tail: Tail) -> Event | None:
+        """What has to be told of a log now."""
+        tail.untold = False
+        self._looked_at[tail.partition.path] = tail.partition
+        read = _read_of(tail)
+        if read is not None:
+            self._inventory.told(tail.partition, read)
+        try:
+            inventory = self._inventory.look(tail.partition)
+        except OSError as error:  # its directory is gone, or cannot be read: what was told stands until that is known
+            log.info("log cannot be looked at", extra={"log": str(tail.place.log), "error": str(error)})
+            return None
+        if inventory is None:
+            return None
+        before, tail.told = tail.told, self._tell(tail, inventory)
+        news = tail.told.news(before)
+        return tail.event(Kind.FACTS, **news) if news else None
+
+    def _tell(self, tail: Tail, inventory: LogInventory) -> Told:
+        state, configs = self._cluster.partition(tail.place.log), self._cluster.configs(tail.place.log)
+        tail.producers.expire(self._clock_ms())
+        tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
+        now: dict[str, Any] = {"high_watermark": tail.high_watermark, "active_producers": tail.producers.active}
+        before = tail.told
+        if before is not None and before.inventory is inventory and before.state == state and before.configs == configs:
+            return replace(before, **now)
+        remote = limits_of(tail.place.log.topic, configs).remote_storage
+        leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+        return Told(
+            inventory=inventory,
+            state=state,
+            configs=configs,
+            facts=_facts(inventory, state, configs, remote=remote).encode(),
+            log_start_offset=inventory.log_start_offset(remote_storage=remote),
+            leader=leader,
+            leader_epoch=leader_epoch,
+            **now,
+        )
+
+
+def _facts(inventory: LogInventory, state: PartitionState | None, configs: str, *, remote: bool) -> Facts:
+    return Facts(
+        segments=inventory.segments,
+        local_log_start_offset=inventory.own_start_offset if remote else -1,
+        oldest_timestamp=inventory.oldest_record_ms,
+        active_first_timestamp=inventory.active_first_ms,
+        cleaner_checkpoint=inventory.cleaner_checkpoint,
+        replicas=None if state is None else state.replicas,
+        isr=None if state is None else state.isr,
+        configs=configs,
+    )
+
+
+def _read_of(tail: Tail) -> ActiveRead | None:
+    """What the tail has read of the active segment, None where that is not all up to its place."""
+    place = tail.place
+    if place.largest_timestamp == TIMES_UNKNOWN or tail.behind or place.stopped:
+        return None
+    return ActiveRead(
+        identity=Identity(place.device, place.inode),
+        base_offset=place.segment,
+        position=place.position,
+        next_offset=place.next_offset,
+        first_timestamp=place.first_timestamp,
+        largest_timestamp=place.largest_timestamp,
+        anchor=place.anchor,
+        anchor_position=place.anchor_position,
+        zero_tail=tail.zero_tail,
+    )

@@ -1,0 +1,219 @@
+"""What is told of logs besides what is appended to them: when it changes, and no more often."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streaming.facts import Facts, decode
+from streaming.rows import Kind
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.simulator.segment import LogConfig
+from streaming.watcher.events import Event, LogId
+from streaming.watcher.telling import CHECK_MS, QUIET_MS
+from tests.builders import NOW, batch, partition
+from tests.watcher.station import Station
+
+REMOTE = '{"topic":{"remote.storage.enable":"true"}}'
+
+
+@pytest.fixture
+def log(disk: LogDir) -> PartitionLog:
+    made = partition(disk, "t", segment_bytes=600)
+    made.append(batch(2, timestamp=NOW + 5))
+    return made
+
+
+def told(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> list[Event]:
+    """What is told by the next looks, without a survey."""
+    begun = len(station.events)
+    station.clock.now += after_ms
+    for _ in range(2):
+        station.turn(station.everything() if hinted else None)
+    return [event for event in station.events[begun:] if event.kind is Kind.FACTS]
+
+
+def facts_of(event: Event) -> Facts:
+    assert event.facts is not None
+    return decode(event.facts)
+
+
+def segments_of(event: Event) -> list[tuple[int, int, int]]:
+    """(base offset, size, largest timestamp) of each."""
+    return [tuple(map(int, row))[:3] for row in facts_of(event).segments]  # type: ignore[misc]
+
+
+def key(station: Station) -> LogId:
+    (tail,) = station.watcher.tails()
+    return tail.place.log
+
+
+def test_what_the_first_full_picture_tells_is_not_told_before_it(station: Station, log: PartitionLog) -> None:
+    station.look()
+    assert [event.kind for event in station.events if event.kind in (Kind.FACTS, Kind.BEAT)] == [Kind.BEAT]
+    (tail,) = station.watcher.tails()
+    assert tail.told is not None
+    assert decode(tail.told.facts).segments["size"].tolist() == [log.active.size]
+
+
+def test_a_log_that_appears_later_is_told_at_once(station: Station, disk: LogDir) -> None:
+    station.look()
+    partition(disk, "new").append(batch())
+    (event,) = told(station)
+    assert (event.topic, [row[0] for row in segments_of(event)]) == ("new", [0])
+
+
+def test_growth_alone_is_not_told(station: Station, log: PartitionLog) -> None:
+    station.look()
+    log.append(batch())
+    assert told(station) == []
+
+
+def test_a_roll_is_told_with_the_segment_that_was_closed(station: Station, log: PartitionLog) -> None:
+    station.look()
+    log.append(batch(1, timestamp=NOW + 9))
+    told(station)
+    closed = log.active.size
+    log.roll()
+    log.append(batch(1, timestamp=NOW + 7))
+    event = told(station)[-1]
+    assert segments_of(event) == [(0, closed, NOW + 9), (3, log.active.size, NOW + 7)]
+    assert (facts_of(event).oldest_timestamp, facts_of(event).active_first_timestamp) == (NOW + 5, NOW + 7)
+    assert told(station) == []
+
+
+def test_a_deletion_is_told_with_the_new_start(station: Station, log: PartitionLog) -> None:
+    log.roll()
+    log.append(batch(1, timestamp=NOW + 7))
+    station.look()
+    log.config = LogConfig(retention_ms=-1)
+    log.delete_records(2)
+    log.delete_old_segments(NOW)
+    (event,) = told(station)
+    assert (event.log_start_offset, [row[0] for row in segments_of(event)]) == (2, [2])
+    assert facts_of(event).oldest_timestamp == NOW + 7
+
+
+def test_a_log_start_inside_a_segment_is_told_by_the_checkpoint(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    (event,) = told(station)
+    assert (event.log_start_offset, event.facts) == (1, None)
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    assert told(station) == []
+
+
+def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t", base_offset=7)
+    log.append(batch())
+    station.cluster.set_for["t"] = REMOTE
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 2)])
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.told is not None
+    assert (tail.told.log_start_offset, decode(tail.told.facts).local_log_start_offset) == (2, 7)
+
+
+def test_what_the_cleaner_has_done_is_told(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 2)])
+    (event,) = told(station)
+    assert facts_of(event).cleaner_checkpoint == 2
+
+
+def test_a_high_watermark_goes_with_what_is_appended(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_high_watermarks()
+    told(station)
+    log.append(batch())
+    station.turn(station.everything())
+    (appended,) = [event for event in station.events[-1:] if event.kind is Kind.APPENDED]
+    assert appended.high_watermark == 2
+    assert told(station, after_ms=QUIET_MS) == []
+
+
+def test_a_high_watermark_that_nothing_is_appended_behind_is_told_alone(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    disk.write_high_watermarks()
+    station.look()
+    log.append(batch())
+    station.turn(station.everything())
+    disk.write_high_watermarks()
+    assert told(station, hinted=False) == []
+    (event,) = told(station, after_ms=QUIET_MS, hinted=False)
+    assert (event.high_watermark, event.facts, event.log_start_offset) == (3, None, 0)
+    assert told(station, after_ms=QUIET_MS, hinted=False) == []
+
+
+def test_a_change_of_leader_or_in_sync_replicas_is_told(station: Station, log: PartitionLog) -> None:
+    station.look()
+    station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1
+    (event,) = told(station)
+    assert (event.leader, event.leader_epoch, facts_of(event).isr, facts_of(event).replicas) == (2, 5, (2,), (2,))
+    station.cluster.replicas[key(station)], station.cluster.changes = (2, 3), 2
+    (event,) = told(station)
+    assert (event.leader, facts_of(event).isr) == (2, (2, 3))
+    station.cluster.changes = 3
+    assert told(station) == []
+
+
+def test_a_change_of_configuration_is_told(station: Station, log: PartitionLog) -> None:
+    station.look()
+    station.cluster.set_for["t"], station.cluster.changes = '{"topic":{"retention.ms":"5"}}', 1
+    (event,) = told(station)
+    assert facts_of(event).configs == '{"topic":{"retention.ms":"5"}}'
+
+
+def test_without_metadata_nobody_is_said_to_lead(station: Station, log: PartitionLog) -> None:
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.told is not None
+    assert (tail.told.leader, tail.told.leader_epoch, decode(tail.told.facts).isr) == (-2, -1, None)
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_again(
+    station: Station, log: PartitionLog, killed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(batch(1, timestamp=NOW + 3))
+    station.look()
+    (tail,) = station.watcher.tails()
+    before = tail.told
+    station.restart(killed=killed)
+    monkeypatch.setattr("streaming.disk.active.scan_on", None)
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert before is not None
+    assert tail.told is not None
+    assert tail.told.facts == before.facts
+
+
+def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(
+    disk: LogDir, tmp_path: Path, log: PartitionLog
+) -> None:
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.told is not None
+    assert decode(tail.told.facts).active_first_timestamp == NOW + 6
+    station.close()
+
+
+def test_a_log_that_cannot_be_looked_at_holds_up_no_full_picture(
+    station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr("streaming.disk.inventory.Inventory.look", gone)
+    station.look()
+    assert station.watcher.caught_up
+
+
+def test_facts_that_nobody_has_read_become_one(station: Station, log: PartitionLog) -> None:
+    (event,) = [replace(Event(kind=Kind.FACTS, broker=1, topic="t", partition=0, topic_id="x", leader=5), facts=b"f")]
+    alone = replace(event, facts=None, high_watermark=9)
+    station.journal.publish([event, alone])
+    (kept,) = [event for _, event in station.journal.read(0, station.journal.end().seq) if event.kind is Kind.FACTS]
+    assert (kept.facts, kept.high_watermark, kept.leader) == (b"f", 9, 5)
