@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+import textwrap
 import threading
 from pathlib import Path
 
@@ -57,9 +58,11 @@ def _listens(address: str) -> bool:
 
 
 def _show(page: Page) -> None:
-    description = "" if page.status == "resolved" else "\n" + page.annotations.get("description", "")
-    shown = f"\n{page.status.upper()} {page.labels['alertname']}: {page.annotations.get('summary', '')}{description}"
-    print(shown.replace("\n", "\n    ").lstrip(" "), flush=True)
+    """What is new in a page; one that is resolved says again what it said."""
+    print(f"\n{page.status.upper()} {page.labels['alertname']}: {page.annotations['summary']}")
+    if page.status == "firing":
+        print(textwrap.indent(page.annotations["description"], "    "))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
