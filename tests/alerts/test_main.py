@@ -1,0 +1,53 @@
+"""What ``make monitor`` runs."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.alerts.monitoring import PROGRAMS, free_addresses
+from tests.processes import until
+from tests.tools import require_tool
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.alerts"], env={"PATH": str(tmp_path)}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "monitor: not installed: prometheus, prometheus-alertmanager (Debian: apt-get install prometheus prometheus-alertmanager)\n"
+    )
+
+
+def test_it_says_where_it_is_and_leaves_nothing_running(tmp_path: Path) -> None:
+    for program in PROGRAMS:
+        require_tool(program)
+    (nobody,) = free_addresses(1)
+    said = tmp_path / "said"
+    with said.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "tests.alerts", nobody], cwd=ROOT, stdout=out, stderr=out)
+    try:
+        until("it is ready", lambda: "Ctrl-C ends it" in said.read_text() or process.poll() is not None)
+        addresses = re.findall(r"at http://(\S+?)(?:,|\s)", said.read_text())
+        assert len(addresses) == 2, said.read_text()
+        assert all(_listens(address) for address in addresses)
+        assert f"nothing listens on {nobody}; start `make demo`" in said.read_text()
+    finally:
+        process.send_signal(signal.SIGINT)
+        status = process.wait(60)
+    assert status == 0
+    assert not any(_listens(address) for address in addresses)
