@@ -44,14 +44,15 @@ class Jvm:
     def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int) -> None:
         self._java_home = java_home
         self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
-        options = self._connection.with_name("spark.conf")  # a file, not the command line: that may be seen by everybody
-        options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
+        # a file, not the command line, which everybody may see; it is there until the JVM has read it
+        self._options = self._connection.with_name("spark.conf")
+        self._options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
         read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
                 [
                     str(Path(_find_spark_home()) / "bin" / "spark-submit"),
-                    *("--properties-file", str(options), "--load-spark-defaults", "pyspark-shell"),
+                    *("--properties-file", str(self._options), "--load-spark-defaults", "pyspark-shell"),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=write_end,
@@ -90,6 +91,7 @@ class Jvm:
             if time.monotonic() > deadline:
                 raise SparkError(f"Spark's JVM ({self._java_home}) does not answer after {_START_SECONDS:.0f} s")
             time.sleep(_POLL_SECONDS)
+        self._options.unlink()
         told = self._connection.read_bytes()  # appears whole: the port and the length of the secret, 4 bytes each, and the secret
         found = {"PYSPARK_GATEWAY_PORT": str(int.from_bytes(told[:4], "big")), "PYSPARK_GATEWAY_SECRET": told[8:].decode()}
         os.environ.update(found)  # how PySpark is told of a JVM that is there
@@ -112,6 +114,7 @@ class Jvm:
 
     def kill(self) -> None:
         """End it at once, with the scripts that may still be starting it."""
+        self._options.unlink(missing_ok=True)
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 

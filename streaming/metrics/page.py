@@ -43,6 +43,7 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
 
 def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
     state = "down" if not agent.up else "catching up" if agent.catching_up else "up"
+    state = f"{state} ({', '.join(agent.problems)})" if agent.problems else state
     return agent.name, ", ".join(map(str, agent.brokers)), state
 
 

@@ -77,7 +77,8 @@ def no_secret_shows(world: World) -> None:
     for said in (world.job.said, *(agent.said for agent in world.agents.values()), *(path.read_text() for path in world.spark.said)):
         assert TOKEN not in said
         assert "never-shown" not in said
-    for where in ("checkpoint/spark", "checkpoint/agent", "state", "journal-1"):
+    for where in ("checkpoint", "state", "journal-1"):
         written = world.written(world.directory / where)
         assert token not in written
         assert key not in written
+        assert b"never-shown" not in written

@@ -91,6 +91,22 @@ def test_a_broker_catches_up_while_its_agent_says_so_or_the_metrics_are_behind(o
     assert values(observer, "segtail_broker_catching_up", "broker", now=now) == {"1": expected}
 
 
+def test_what_keeps_agents_away_and_how_their_clocks_differ_is_told() -> None:
+    observer = new_observer()
+    observer.polled(agent("a0"))
+    observer.know(
+        [
+            agent("a1", clock_ahead_seconds=-12.5, problems=("clock", "shared_log_dir")),
+            agent("a2", up=False, brokers=(), problems=("refused",), clock_ahead_seconds=3.0),
+            agent("a3", clock_ahead_seconds=None),
+        ]
+    )
+    assert values(observer, "segtail_agent_up", "agent") == {"a1": 1, "a2": 0, "a3": 1}
+    found = {tuple(value for _, value in sorted(labels)) for labels in named(new_table(), "segtail_agent_problem", observer)}
+    assert found == {("a1", "clock"), ("a1", "shared_log_dir"), ("a2", "refused")}
+    assert values(observer, "segtail_agent_clock_ahead_seconds", "agent") == {"a1": -12.5}
+
+
 def test_two_agents_of_one_broker_make_no_series_twice() -> None:
     observer = new_observer()
     observer.polled(agent("a1", metadata_brokers=frozenset({1})))

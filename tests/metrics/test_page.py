@@ -43,8 +43,10 @@ def test_agents_are_told_with_their_brokers_and_how_they_are() -> None:
         AgentStatus(name="a1", up=True, brokers=(1, 2)),
         AgentStatus(name="a2", up=True, brokers=(3,), catching_up=True),
         AgentStatus(name="a3", up=False, catching_up=True),
+        AgentStatus(name="a4", up=False, problems=("refused",)),
     )
-    assert cells(agents=agents).cells == ["a1", "1, 2", "up", "a2", "3", "catching up", "a3", "", "down"]
+    told = ["a1", "1, 2", "up", "a2", "3", "catching up", "a3", "", "down", "a4", "", "down (refused)"]
+    assert cells(agents=agents).cells == told
 
 
 def test_the_partitions_with_most_bytes_come_first_and_only_those() -> None:
