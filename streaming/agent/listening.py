@@ -9,7 +9,7 @@ from streaming.agent.numbers import Numbers
 from streaming.agent.security import Certificates, Security
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
-from streaming.errors import UsageError
+from streaming.errors import AgentError, UsageError
 from streaming.units import Address
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,11 @@ class Listening:
         self._ending: list[threading.Thread] = []
 
     def refresh(self) -> None:
-        """Take up certificates that have changed: who connects from now on meets them, calls under way end as they are."""
+        """Take up certificates that have changed: who connects from now on meets them, calls under way end as they are.
+
+        Raises:
+            AgentError: somebody else took the port in the moment between.
+        """
         certificates = self._current()
         if certificates is self._certificates:
             return
@@ -49,9 +53,9 @@ class Listening:
         for last_try in range(_REBIND_TRIES, 0, -1):  # the port is let go of at once, though calls under way may take a while
             try:
                 self._server = self._serve(self.address)
-            except (OSError, pa.ArrowException):
+            except (OSError, pa.ArrowException) as error:
                 if last_try == 1:
-                    raise
+                    raise AgentError(f"cannot listen on {self.address} again after its certificate changed ({error})") from error
                 pause.wait(_REBIND_PAUSE_SECONDS)
             else:
                 log.info("agent listens with another certificate", extra={"address": str(self.address)})

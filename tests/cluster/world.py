@@ -1,5 +1,6 @@
 """The parts of a job that is spread over machines, all on this one: brokers, agents with TLS and tokens, Spark, and the job."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -100,6 +101,10 @@ class World:
         return "\n".join(process.command for each in (self.job, *self.agents.values()) for process in each.family)
 
     def written(self, where: Path) -> bytes:
-        """Everything that stands in the files below a folder."""
-        files = (Path(folder) / name for folder, _, names in os.walk(where) for name in names)
-        return b"".join(file.read_bytes() for file in files if file.is_file())
+        """Everything that stands in the files below a folder, in which others write."""
+        found = []
+        for folder, _, names in os.walk(where):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append(Path(folder, name).read_bytes())
+        return b"".join(found)
