@@ -18,6 +18,8 @@ from tests.processes import Counts, Page, Sample, Segtail, exported, segtail, un
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
 
+Counted = dict[tuple[str, int], Counts]
+
 
 class World:
     def __init__(self, directory: Path, kafka: Kafka, java_home: Path, stack: ExitStack) -> None:
@@ -60,11 +62,11 @@ class World:
         )
         return self._stack.enter_context(segtail(*arguments, said=self.directory / f"agent-{number}.said"))
 
-    def counted(self, page: Page | None = None) -> dict[tuple[str, int], Counts]:
+    def counted(self, page: Page | None = None) -> Counted:
         """What the job exports."""
         return {key: counts for key, counts in exported(self.job.page() if page is None else page).items() if key[0] != METADATA}
 
-    def said_by_kafka(self, number: int) -> dict[tuple[str, int], Counts]:
+    def said_by_kafka(self, number: int) -> Counted:
         """Every partition of a cluster at rest, by Kafka's own tools, over the log dirs of one broker."""
         ends = end_offsets(self.kafka)
         (node,) = (node for node in self.kafka.nodes if node.node_id == number)
