@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics import retention, transactions
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
-from streaming.metrics.standing import Standing, stand
+from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
 from streaming.rules.leaders import Replicas, Roles, assign_roles
@@ -78,6 +79,9 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
     standing = stand(there, carried, roles, silent, assume_replicated=snapshot.judges.assume_replicated)
+    quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
+    for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
+        standing[name][quorum] = ABSENT
     current = (roles.leads | (standing["in_sync"] > 0)) & ~silent
     coordinators = transactions.coordinator_view(
         there, carried, names, current=current, speaks=roles.speaks, partitions=snapshot.judges.coordinator_partitions

@@ -28,6 +28,9 @@ COLUMNS = (
 )
 """What `stand` works out. ``in_sync`` is 1 for a replica that is; ``replica_lag_offsets`` is how far it is behind the leader's end."""
 
+OFFSETS = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "last_stable_offset_lag_bytes")
+"""Those that follow from how far a partition is replicated."""
+
 Standing = dict[str, Longs]
 """Columns by name, one item a log."""
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, Standing, of_all
 from streaming.rules.coordinator import STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.leaders import Flags
 from streaming.rules.verdicts import Judged, OpenTransactions, Verdict, hanging, judge, select_late, verdicts
-
-TRANSACTION_STATE_TOPIC = "__transaction_state"
 
 COLUMNS = ("open_transactions", "oldest_open_start_ms", "oldest_open_last_append_ms", "hanging_transactions")
 """What `Bench.weigh` works out."""
@@ -68,7 +67,7 @@ def coordinator_view(
         speaks: which logs are exported.
     """
     whole = (logs["settled"] == 1) & (logs["skipped_bytes"].sum(axis=0) == 0) & (logs["corrupt_batches"] == 0)
-    own = [item for item, name in enumerate(names) if name == TRANSACTION_STATE_TOPIC]
+    own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
     read = {int(logs["partition"][item]) for item in own if current[item] and whole[item]}
     tables = {item: _table(carried[item]) for item in own}
     table = newest(tables.values())
