@@ -14,7 +14,6 @@ from streaming.metrics.family import Family, Samples
 from streaming.metrics.labels import labels
 from streaming.metrics.transactions import CoordinatorView, Late, states_of
 from streaming.rules.compaction import UNCLEANABLE
-from streaming.rules.limits import Limits
 from streaming.rules.retention import BLOCKED
 
 
@@ -81,13 +80,13 @@ def _uncleanable(logs: Logs) -> Family:
 
 
 def _infos(logs: Logs, known: Sequence[int]) -> Iterator[str]:
-    spelled: dict[tuple[str, Limits], str] = {}  # the partitions of a topic share one
+    spelled: dict[tuple[str, int], str] = {}  # the logs of a topic share their limits
     for item in known:
-        limits = logs.limits[item]
+        limits, topic_id = logs.limits[item], logs.topic_ids[item]
         assert limits is not None
-        key = (logs.topic_ids[item], limits)
+        key = topic_id, id(limits)
         if key not in spelled:
-            spelled[key] = labels(topic_id=logs.topic_ids[item], cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
+            spelled[key] = labels(topic_id=topic_id, cleanup_policy=limits.cleanup_policy, limit_source=limits.source)
         yield spelled[key]
 
 

@@ -82,11 +82,25 @@ def keep(
     if not told:
         return columns, limits
     brokers = logs["broker"].tolist()
-    for item in told:
+    found = []
+    for item, segments, *offsets in zip(told, _grown(logs, carried, told), *_offsets(logs, standing, told), strict=True):
         facts = carried[item].facts
         assert facts is not None
-        limits[item] = limiter.of(brokers[item], names[item], facts.configs)
-    together = Logs(list(_log_facts(logs, told, carried, standing, limits)))
+        limits[item] = limit = limiter.of(brokers[item], names[item], facts.configs)
+        log_start, log_end, high_watermark, last_stable = offsets
+        found.append(
+            LogFacts(
+                segments=segments,
+                log_start_offset=log_start,
+                log_end_offset=log_end,
+                high_watermark=high_watermark,
+                last_stable_offset=last_stable,
+                cleaner_checkpoint=facts.cleaner_checkpoint,
+                oldest_record_ms=facts.oldest_timestamp,
+                limits=limit,
+            )
+        )
+    together = Logs(found)
     retention, compaction = RetentionRule(together).at(now_ms), CompactionRule(together).at(now_ms)
     last = together.last
     values: dict[str, Longs] = {
@@ -121,45 +135,32 @@ def keep(
     return columns, limits
 
 
-def _log_facts(
-    logs: Columns, told: Sequence[int], carried: Sequence[Carried], standing: Standing, limits: Sequence[Limits | None]
-) -> Iterator[LogFacts]:
-    """The facts of the logs that are told, columns turned to numbers at once: one by one that costs more than the rule."""
-    grown = zip(*(logs[name].tolist() for name in _GROWN), strict=True)
-    numbers = list(zip(grown, *(logs[name].tolist() for name in _OFFSETS), *(standing[name].tolist() for name in _STANDING), strict=True))
-    for item in told:
-        facts, limit = carried[item].facts, limits[item]
-        assert facts is not None
-        assert limit is not None
-        active, log_start, log_end, high_watermark, last_stable = numbers[item]
-        yield LogFacts(
-            segments=_grown(carried[item], *active),
-            log_start_offset=log_start,
-            log_end_offset=log_end,
-            high_watermark=high_watermark,
-            last_stable_offset=last_stable,
-            cleaner_checkpoint=facts.cleaner_checkpoint,
-            oldest_record_ms=facts.oldest_timestamp,
-            limits=limit,
-        )
+def _offsets(logs: Columns, standing: Standing, told: Sequence[int]) -> Iterator[list[int]]:
+    """Log start, log end, high watermark, last stable offset of the logs ``told``."""
+    for column in (logs["log_start_offset"], logs["log_end_offset"], standing["high_watermark"], standing["last_stable_offset"]):
+        yield column[told].tolist()
 
 
-_GROWN = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
-_OFFSETS = ("log_start_offset", "log_end_offset")
-_STANDING = ("high_watermark", "last_stable_offset")
-
-
-def _grown(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
+def _grown(logs: Columns, carried: Sequence[Carried], told: Sequence[int]) -> Iterator[NDArray[np.void]]:
     """The segments as they were listed, with what was read since: the last one grew, or there is one behind it."""
+    names = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
+    for item, *newest in zip(told, *(logs[name][told].tolist() for name in names), strict=True):
+        yield _with_active(carried[item], *newest)
+
+
+def _with_active(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
     assert carried.facts is not None
     segments = carried.facts.segments
-    if active > carried.last_segment:
-        return np.append(segments, np.array([(active, position, newest, modified)], SEGMENTS))
-    if active < carried.last_segment or position <= carried.last_bytes:
+    if active < carried.last_segment or (active == carried.last_segment and position <= carried.last_bytes):
         return segments
-    *_, largest, touched = segments[-1].item()
+    if active > carried.last_segment:
+        grown = np.empty(len(segments) + 1, SEGMENTS)  # `np.append` takes ten times as long with a structured type
+        grown[:-1] = segments
+        grown[-1] = (active, position, newest, modified)
+        return grown
     grown = segments.copy()
-    grown[-1] = (active, position, max(newest, largest), max(modified, touched))
+    last = segments[-1]
+    grown[-1] = (active, position, max(newest, int(last["largest_timestamp"])), max(modified, int(last["modified_ms"])))
     return grown
 
 

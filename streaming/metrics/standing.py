@@ -91,7 +91,8 @@ def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
     if not some:
         return np.empty(0, np.int64), NO_TRANSACTIONS
     owners = np.repeat(np.array(some, np.int64), [len(transactions[item]) for item in some])
-    return owners, np.concatenate([transactions[item] for item in some])
+    # Not `np.concatenate`, which works out the common type of every two structured arrays.
+    return owners, np.frombuffer(b"".join(transactions[item].tobytes() for item in some), NO_TRANSACTIONS.dtype)
 
 
 def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:

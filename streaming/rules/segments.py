@@ -39,7 +39,8 @@ class Logs:
     """Several logs one behind the other. Arrays of one item a segment, or one item a log, in the order of the logs that were given."""
 
     def __init__(self, logs: Sequence[LogFacts]) -> None:
-        segments = np.concatenate([log.segments for log in logs]) if logs else np.empty(0, SEGMENTS)
+        # Not `np.concatenate`, which works out the common type of every two structured arrays: a second for 100,000 logs.
+        segments = np.frombuffer(b"".join(log.segments.tobytes() for log in logs), SEGMENTS)
         self.count = np.fromiter((len(log.segments) for log in logs), np.int64, len(logs))  # segments of each log
         self.first: Longs = np.cumsum(self.count) - self.count  # where its segments begin
         self.last: Longs = self.first + self.count - 1  # its active segment
@@ -60,11 +61,15 @@ class Logs:
         last_stable = column("last_stable_offset")
         self.last_stable: Longs = np.where(last_stable < 0, self.high_watermark, last_stable)
         self.cleaner_checkpoint, self.oldest_record = column("cleaner_checkpoint"), column("oldest_record_ms")
-        self._limits = [log.limits for log in logs]
+        distinct = {id(log.limits): log.limits for log in logs}  # few: the logs of a topic share theirs
+        places = {each: place for place, each in enumerate(distinct)}
+        self._limits = list(distinct.values())
+        self._limits_of = np.fromiter((places[id(log.limits)] for log in logs), np.int64, len(logs))
 
     def limit(self, name: str) -> Longs:
         """A limit of every log, by its name in `Limits`."""
-        return np.fromiter((getattr(limits, name) for limits in self._limits), np.int64, len(self._limits))
+        found: Longs = np.array([getattr(limits, name) for limits in self._limits], np.int64)[self._limits_of]
+        return found
 
     @cached_property
     def total(self) -> Longs:

@@ -12,34 +12,46 @@ import numpy as np
 import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from streaming.facts import Facts
 from streaming.metrics.columns import LISTS
 from streaming.metrics.definitions import METRICS
+from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
-from streaming.rows import STATES
+from streaming.rows import SEGMENTS, STATES, TRANSACTIONS
 from tests.bench.table import show
+from tests.metrics.rows import new_judges
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
 ROUNDS = 5
 PARTITIONS_A_TOPIC = 100
+NO_LIMIT = 1 << 40
+NOW_MS = 1_700_000_000_000
+_ACTIVE = 4000  # base offset of the last of five segments
 
 _METRICS = [metric for metric in METRICS if metric.column]
 
 
 def run() -> None:
     """Print one table: seconds of both, and how many times faster this is."""
-    logs = SERIES // len(_METRICS)
-    table = Table(replicas="leaders", stale_after_s=300, series_limit=2 * SERIES)
-    table.apply(states(logs))
-    observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
-    series = sum(not line.startswith(b"#") for line in render(table, observer, 0.0).splitlines())
-    own = _seconds(lambda: render(table, observer, 0.0)) * SERIES / series
+    table, observer = million(), new_observer()
+    series = series_in(render(table, observer, NOW_MS / 1000))
+    own = _seconds(lambda: render(table, observer, NOW_MS / 1000)) * SERIES / series
     registry = _peer_registry(PEER_SERIES // len(_METRICS))
     peer = _seconds(lambda: generate_latest(registry)) * SERIES / PEER_SERIES
     rows = [("segtail", f"{own:.2f}", f"{peer / own:.1f}"), ("prometheus_client", f"{peer:.2f}", "1.0")]
     show(f"a page of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "prometheus_client's / it"), rows)
+
+
+def million() -> Table:
+    """A table with about `SERIES` series."""
+    table = new_table()
+    table.apply(states(1000))
+    logs = round(SERIES / series_in(render(table, new_observer(), NOW_MS / 1000)) * 1000)
+    table.apply(states(logs))
+    return table
 
 
 def _seconds(work: Callable[[], bytes]) -> float:
@@ -55,10 +67,22 @@ def _place(log: int, partitions: int = PARTITIONS_A_TOPIC) -> tuple[str, int]:
     return f"payments.settled.{log // partitions}", log % partitions
 
 
+def new_table(*, series_limit: int = NO_LIMIT, export: Export = EVERYTHING) -> Table:
+    """A table without rows."""
+    return Table(replicas="leaders", stale_after_s=300, series_limit=series_limit, judges=new_judges(), export=export)
+
+
+def new_observer() -> Observer:
+    """An observer that was told nothing."""
+    return Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
+
+
 def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
-    """Rows of so many logs, every value in them made up."""
+    """Rows of so many logs that lead and are in sync, with five segments each; one in ten has an open transaction."""
     random = np.random.default_rng(1)
     topics, partitions = zip(*(_place(log, partitions_a_topic) for log in range(logs)), strict=True)
+    ends = pa.array(random.integers(10**6, 10**9, logs))
+    facts, open_transaction = _facts(), _open_transaction()
     columns: dict[str, pa.Array] = {
         "change": pa.array(["log"] * logs),
         "agent": pa.array(["agent"] * logs),
@@ -67,15 +91,44 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
         "log_dir": pa.array(["/data"] * logs),
         "partition": pa.array(partitions, pa.int32()),
         "settled": pa.array([True] * logs),
+        "transactional": pa.array([True] * logs),
+        "log_start_offset": pa.array(np.zeros(logs, np.int64)),
+        "log_end_offset": ends,
+        "high_watermark": ends,
+        "transactions": pa.array([None if log % 10 else open_transaction for log in range(logs)], pa.binary()),
+        "coordinator": pa.nulls(logs, pa.binary()),
+        "facts": pa.array([facts] * logs, pa.binary()),
+        "active_segment": pa.array(np.full(logs, _ACTIVE)),
+        "active_position": pa.array(random.integers(10**9, 2 * 10**9, logs)),
     }
     for field in STATES:
         if field.name in LISTS:
             columns[field.name] = pa.array(random.integers(0, 10**9, (logs, LISTS[field.name])).tolist(), field.type)
+        elif field.name in columns:
+            continue
         elif field.type == pa.int64():
-            columns[field.name] = pa.array(random.integers(0, 2 * 10**12, logs))
-        elif field.name not in columns:
+            columns[field.name] = pa.array(random.integers(0, NOW_MS, logs))
+        else:
             columns[field.name] = pa.array(np.ones(logs, np.int32))
     return pa.table([columns[field.name] for field in STATES], schema=STATES)
+
+
+def _facts() -> bytes:
+    ages_ms = (50_000_000, 40_000_000, 30_000_000, 20_000_000, 1_000)
+    segments = [(number * _ACTIVE // 4, 10**9, NOW_MS - age, NOW_MS - age) for number, age in enumerate(ages_ms)]
+    return Facts(segments=np.array(segments, SEGMENTS), oldest_timestamp=NOW_MS - ages_ms[0], replicas=(1, 2, 3), isr=(1, 2, 3)).encode()
+
+
+def _open_transaction() -> bytes:
+    made = np.zeros(1, TRANSACTIONS)
+    made["committed"], made["marker_offset"], made["producer_id"] = -1, -1, 7
+    made["first_offset"], made["start_ms"], made["last_ms"] = 1000, NOW_MS - 5000, NOW_MS - 1000
+    return made.tobytes()
+
+
+def series_in(page: bytes) -> int:
+    """How many samples a page has."""
+    return page.count(b"\n") - sum(page.count(head) for head in (b"# HELP", b"# TYPE"))
 
 
 def _peer_registry(logs: int) -> CollectorRegistry:

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
-from streaming.metrics.definitions import METRICS
-from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.server import Exporter
-from streaming.metrics.table import Table
-from tests.bench.render import ROUNDS, SERIES, states
+from tests.bench.render import NOW_MS, ROUNDS, SERIES, million, new_observer
 from tests.bench.table import show
 
 CLIENTS = 4
@@ -19,10 +16,8 @@ CLIENTS = 4
 
 def run() -> None:
     """Print one table: seconds until the last client has its page, and the bytes of one."""
-    table = Table(replicas="leaders", stale_after_s=300, series_limit=2 * SERIES)
-    table.apply(states(SERIES // sum(bool(metric.column) for metric in METRICS)))
-    observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
-    exporter = Exporter("127.0.0.1", 0, table=table, observer=observer, clock=lambda: 0.0, healthy=lambda: True)
+    table = million()
+    exporter = Exporter("127.0.0.1", 0, table=table, observer=new_observer(), clock=lambda: NOW_MS / 1000, healthy=lambda: True)
     exporter.start()
     try:
         address = exporter.address

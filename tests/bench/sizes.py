@@ -5,16 +5,13 @@ import re
 import cramjam
 
 from streaming.metrics.export import Export
-from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
-from streaming.metrics.table import Table
 from streaming.settings import Settings
-from tests.bench.render import states
+from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, series_in, states
 from tests.bench.table import show
 
 PARTITIONS = (1_000, 10_000, 50_000, 200_000)
 PARTITIONS_A_TOPIC = 10
-NO_LIMIT = 1 << 40
 
 CASES = {
     "everything, series_limit: none": (Export(), NO_LIMIT),
@@ -32,11 +29,9 @@ def run() -> None:
     for partitions in PARTITIONS:
         logs = states(partitions, PARTITIONS_A_TOPIC)
         for row, (export, limit) in zip(rows, CASES.values(), strict=True):
-            table = Table(replicas="leaders", stale_after_s=300, series_limit=limit, export=export)
+            table = new_table(series_limit=limit, export=export)
             table.apply(logs)
-            observer = Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
-            page = render(table, observer, 0.0)
-            series = page.count(b"\n") - page.count(b"\n#") - 1
-            row.append(f"{series:,} / {len(page) / 1e6:.1f} / {len(bytes(cramjam.gzip.compress(page, 1))) / 1e6:.1f}")
+            page = render(table, new_observer(), NOW_MS / 1000)
+            row.append(f"{series_in(page):,} / {len(page) / 1e6:.1f} / {len(bytes(cramjam.gzip.compress(page, 1))) / 1e6:.1f}")
     heads = ("", *(f"{partitions:,} partitions" for partitions in PARTITIONS))
     show(f"series / MB / MB packed of a scrape; {PARTITIONS_A_TOPIC} partitions a topic", heads, rows)
