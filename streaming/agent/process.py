@@ -118,7 +118,7 @@ def serve(options: AgentOptions) -> None:
         resources.callback(listening.close)
         structure.start()
         resources.callback(structure.stop)
-        threading.Thread(target=_look_at_rights, args=(rights, stop), daemon=True, name="rights").start()
+        threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
             _tell_parent(str(listening.address))
@@ -164,8 +164,8 @@ def _watch(
             wake.clear()
 
 
-def _look_at_rights(rights: Rights, stop: threading.Event) -> None:
-    if os.geteuid() == 0:
+def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
+    if os.geteuid() == 0 and not child:  # of a child it is its job that somebody runs as root
         log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
     while True:
         rights.look()

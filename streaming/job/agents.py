@@ -58,7 +58,8 @@ class AgentWatch:
         refused = agents.unwelcome(answers, {}, self._journals, self.cluster_id)
         welcome = {address: status for address, status in answers.items() if address not in refused}
         shared = _shared(welcome)
-        found = {status.agent: _status(status, address, shared, between) for address, status in welcome.items()}
+        clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
+        found = {status.agent: _status(status, address, shared, clock) for address, status in welcome.items()}
         self._journals |= {status.agent: status.journal for status in welcome.values()}
         self._names |= {address: status.agent for address, status in welcome.items()}
         for address, trouble in (agents.troubles(addresses, files) | refused).items():
@@ -106,8 +107,8 @@ def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
     return frozenset(name for names in of_directory.values() if len(names) > 1 for name in names)
 
 
-def _status(status: Status, address: str, shared: frozenset[str], now: float) -> AgentStatus:
-    ahead = status.now_ms / 1000 - now if status.now_ms else None
+def _status(status: Status, address: str, shared: frozenset[str], now: float | None) -> AgentStatus:
+    ahead = status.now_ms / 1000 - now if status.now_ms and now is not None else None
     problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
     problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
     return AgentStatus(

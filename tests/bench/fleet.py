@@ -8,6 +8,8 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
 BEAT_SECONDS = 30.0
 TRIM_SECONDS = 10.0
+_BEGINNINGS = ThreadPoolExecutor(1)
 _BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
 
 
@@ -90,7 +93,6 @@ class _Watcher:
         self.log_dirs = (log_dir,)
         self._logs = logs
         self._journal = journal
-        self._asked = threading.Lock()
 
     def tails(self) -> list[_Log]:
         return self._logs
@@ -98,14 +100,17 @@ class _Watcher:
     def greet(self) -> None:
         self._journal.publish([Event(kind=Kind.BEAT, settled=True)])
 
-    def begin(self, beginning: object, enrol: Any = None) -> threading.Event:
+    def begin(self, beginning: object, enrol: Callable[[], None]) -> threading.Event:
         del beginning
-        if enrol is not None:
-            enrol()
-        self._journal.publish([log.event(Kind.APPEARED) for log in self._logs])
-        self.greet()
         done = threading.Event()
-        done.set()
+
+        def publish() -> None:
+            enrol()
+            self._journal.publish([log.event(Kind.APPEARED) for log in self._logs])
+            self.greet()
+            done.set()
+
+        _BEGINNINGS.submit(publish)
         return done
 
 
@@ -161,9 +166,10 @@ def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) 
         due = int(now * appends_a_second) - done
         done += due
         for agent in fleet:
-            if due and agent.consumers.any():
+            begun = agent.consumers.any()
+            if due and begun:
                 agent.append(due)
-            if now >= next_beat:
+            if now >= next_beat and begun:
                 agent.watcher.greet()
             if now >= next_trim:
                 agent.consumers.trim(_BOUNDS)

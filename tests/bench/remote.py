@@ -70,6 +70,7 @@ def _planned(addresses: str, agents: int) -> Sequence[str]:
     reader = EventStreamReader(parse_options({"agents": addresses, "consumer": "bench", "start_from": "earliest"}))
     end: dict[str, Any] = {}
     while len(end) < agents:
+        time.sleep(0.2)
         end = reader.latestOffset(end, ALL)
     _read(reader, {}, end)
     planning = cpu = tasks = reading = 0.0
