@@ -49,6 +49,11 @@ class AgentWatch:
         """Names of the agents that answered the last poll and take part."""
         return frozenset(name for name, status in self._known.items() if status.up)
 
+    @property
+    def strangers(self) -> frozenset[str]:
+        """Those that watch another cluster."""
+        return frozenset(name for name, status in self._known.items() if Reason.OTHER_CLUSTER in status.problems)
+
     def poll(self) -> list[Status]:
         """Ask all once; one that does not answer is down until it does. Returns what those said that take part."""
         addresses, files = self._options.addresses(), self._options.files

@@ -171,6 +171,11 @@ class Job:
         if self.exporter is not None:
             self.exporter.start()
             log.info("metrics are served", extra={"url": self.exporter.url})  # which tell why, where no agent can be found
+        if cluster_id and not self._agents.poll() and self._agents.strangers:
+            raise CheckpointError(
+                f"checkpoint {settings.checkpoint} belongs to cluster {cluster_id}, the agents that answer to another "
+                f"({', '.join(sorted(self._agents.strangers))}): name another with --checkpoint DIR"
+            )
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not cluster_id:
             cluster_id = cluster_of(self._agents.poll())
