@@ -70,6 +70,21 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
         file.close()
 
 
+def covers(read: ActiveRead, segment: Segment) -> bool:
+    """Whether a segment that is closed by now was read to its end, and not cut off and written anew since.
+
+    Raises:
+        OSError: the segment cannot be read.
+    """
+    if read.identity != segment.identity or read.position != segment.size:
+        return False
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        return _goes_on(file, segment, read)
+    finally:
+        file.close()
+
+
 def _goes_on(file: OpenSegment, segment: Segment, read: ActiveRead) -> bool:
     same = read.identity == file.identity and read.base_offset == segment.base_offset and file.size() >= read.position
     return same and file.read(read.anchor_position, len(read.anchor)) == read.anchor

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from streaming.disk.active import ActiveRead
+from streaming.disk.active import ActiveRead, covers
 from streaming.disk.largest import indexed_largest, is_there, scanned_largest
 from streaming.disk.segments import Segment
 from streaming.kafka.walk import Bytes
@@ -79,7 +79,7 @@ class ClosedSegments:
     def _find(segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> _Largest:
         if segment.size == 0:
             return _Largest(-1)
-        if active is not None and active.identity == segment.identity and active.position == segment.size:
+        if active is not None and covers(active, segment):
             return _Largest(active.largest_timestamp)
         indexed = indexed_largest(segment, next_base)
         return _Largest(scanned_largest(segment, buffer)) if indexed is None else _Largest(*indexed)

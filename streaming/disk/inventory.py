@@ -167,7 +167,7 @@ class _Log:
         self._leftovers = (0, 0)
         self._checkpoints = (-1, -1)
         self._oldest: Oldest | None = None
-        self._oldest_in: Identity | None = None
+        self._oldest_in: Segment | None = None  # as it was: what grew may have been cut off and written anew meanwhile
         self._inventory: LogInventory | None = None
 
     def look(self, starts: _Checkpoint, cleaned: _Checkpoint, now_ms: int, buffer: Bytes) -> LogInventory | None:
@@ -216,8 +216,7 @@ class _Log:
 
     def _find_oldest(self) -> None:
         log_start = max(self._own_start, self._checkpoints[0])
-        there = any(segment.identity == self._oldest_in for segment in self._segments)
-        if self._oldest is not None and there and self._oldest.next_offset > log_start:
+        if self._oldest is not None and self._oldest_in in self._segments and self._oldest.next_offset > log_start:
             return
         try:
             self._oldest = oldest_record(self._segments, log_start)
@@ -226,7 +225,7 @@ class _Log:
             log.warning("the oldest record cannot be found", extra={"path": str(self.partition.path), "error": str(error)})
         if self._oldest is not None:
             found_in = self._oldest.segment
-            self._oldest_in = next(segment.identity for segment in self._segments if segment.base_offset == found_in)
+            self._oldest_in = next(segment for segment in self._segments if segment.base_offset == found_in)
 
     def _as_found(self) -> LogInventory:
         read = self.read

@@ -237,3 +237,15 @@ def test_a_log_dir_that_holds_what_cannot_be_read_leaves_the_others(tmp_path: Pa
     assert done.returncode == 1
     assert "log cannot be read" in done.stderr
     assert [row["topic"] for row in json.loads(done.stdout)] == ["good"]
+
+
+def test_a_copy_that_is_moving_is_counted_once_and_told_as_such(tmp_path: Path) -> None:
+    from_dir, to_dir = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    partition(from_dir, "t").append(batch(5))
+    copy = partition(to_dir, "t", name=f"t-0.{0:032x}-future")
+    copy.append(batch(5))
+    arguments = ("--log-dirs", f"{from_dir.path},{to_dir.path}")
+    done = segtail_retention(*arguments, "--format", "json")
+    (row,) = json.loads(done.stdout)
+    assert (row["log_dir"], row["log_end_offset"]) == (str(from_dir.path), 5)
+    assert "replicas moving here" in segtail_retention(*arguments).stdout
