@@ -2,38 +2,42 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
 
 from streaming.disk.active import ActiveRead, covers
 from streaming.disk.largest import indexed_largest, is_there, scanned_largest
-from streaming.disk.segments import Segment
+from streaming.disk.segments import Identity, Segment
+from streaming.kafka.names import FileKind, segment_file_name
 from streaming.kafka.walk import Bytes
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class _Largest:
-    """A largest timestamp; ``offset`` is where the time index puts it, -1 where that need not be checked (any more)."""
-
-    timestamp: int
-    offset: int = -1
+# Hundreds of thousands of segments are remembered: some bytes each. The first five tell a file from every other one, because compaction
+# puts another under the same name; `indexed_at` is where a time index that is only believed puts the largest timestamp, else -1.
+_KNOWN = np.dtype(
+    [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
+)
+_IDENTIFYING = 5
 
 
 class ClosedSegments:
-    """What is known of them. A file is known by its identity, name, size and time: compaction puts another one under the same name.
+    """What is known of them.
 
     Args:
+        directory: that of the log.
         thorough: check every time index at once, not only when asked to.
     """
 
-    def __init__(self, *, thorough: bool) -> None:
+    def __init__(self, directory: Path, *, thorough: bool) -> None:
         self.wrong = 0
         """Time indexes that disagreed with their segment, so far."""
+        self._directory = directory
         self._thorough = thorough
-        self._largest: dict[Segment, _Largest] = {}
-        self._unchecked: list[Segment] = []
+        self._known = np.empty(0, _KNOWN)
+        self._unchecked = 0
 
     def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
         """Take in a listing, whose last segment is the active one; ``active`` is what was read of the one that was it before.
@@ -41,17 +45,26 @@ class ClosedSegments:
         Raises:
             OSError: a segment cannot be read.
         """
-        before, self._largest = self._largest, {}
+        before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._known.tolist()}
+        rows = []
         for segment, following in pairwise(segments):
-            known = before.get(segment)
-            self._largest[segment] = self._find(segment, following.base_offset, active, buffer) if known is None else known
-        self._unchecked = [segment for segment, found in self._largest.items() if found.offset >= 0]
+            key = (segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
+            found = before.get(key)
+            rows.append((*key, *(_find(segment, following.base_offset, active, buffer) if found is None else found)))
+        self._known = np.array(rows, _KNOWN)
+        self._unchecked = int(np.count_nonzero(self._known["indexed_at"] >= 0))
         while self._thorough and self._unchecked:
             self.check_one(buffer)
 
-    def largest(self, segment: Segment) -> int:
-        """The largest timestamp of one of the segments that were taken in, Unix milliseconds, -1 where it has none."""
-        return self._largest[segment].timestamp
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """Base offset, size, largest timestamp (Unix milliseconds, -1 none) and time of the file, of each."""
+        known = self._known
+        columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
+        return list(zip(*columns, strict=True))
+
+    def segments(self) -> list[Segment]:
+        """The segments as they were listed."""
+        return [self._segment(row) for row in self._known]
 
     def check_one(self, buffer: Bytes) -> bool:
         """Hold one time index that is only believed against its segment; returns whether that changed anything.
@@ -61,25 +74,31 @@ class ClosedSegments:
         """
         if not self._unchecked:
             return False
-        segment = self._unchecked.pop()
-        believed = self._largest[segment]
-        if is_there(segment, believed.timestamp, believed.offset):
-            self._largest[segment] = _Largest(believed.timestamp)
-            return False
-        found = scanned_largest(segment, buffer)
-        self._largest[segment] = _Largest(found)
-        self.wrong += 1
-        log.warning(
-            "time index disagrees with its segment, which counts",
-            extra={"path": str(segment.path), "time_index_ms": believed.timestamp, "segment_ms": found},
-        )
-        return found != believed.timestamp
+        row = self._known[int(np.flatnonzero(self._known["indexed_at"] >= 0)[-1]) :][0]
+        segment, believed = self._segment(row), int(row["largest_timestamp"])
+        right = is_there(segment, believed, int(row["indexed_at"]))
+        found = believed if right else scanned_largest(segment, buffer)
+        row["largest_timestamp"], row["indexed_at"] = found, -1
+        self._unchecked -= 1
+        if not right:
+            self.wrong += 1
+            log.warning(
+                "time index disagrees with its segment, which counts",
+                extra={"path": str(segment.path), "time_index_ms": believed, "segment_ms": found},
+            )
+        return found != believed
 
-    @staticmethod
-    def _find(segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> _Largest:
-        if segment.size == 0:
-            return _Largest(-1)
-        if active is not None and covers(active, segment):
-            return _Largest(active.largest_timestamp)
-        indexed = indexed_largest(segment, next_base)
-        return _Largest(scanned_largest(segment, buffer)) if indexed is None else _Largest(*indexed)
+    def _segment(self, row: np.void) -> Segment:
+        base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _KNOWN.names[:_IDENTIFYING])  # type: ignore[index]
+        path = self._directory / segment_file_name(base_offset, FileKind.LOG)
+        return Segment(base_offset, path, size, modified_ms, Identity(device, inode))
+
+
+def _find(segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
+    """The largest timestamp of a segment, and where its time index puts it if that is only believed, else -1."""
+    if segment.size == 0:
+        return -1, -1
+    if active is not None and covers(active, segment):
+        return active.largest_timestamp, -1
+    indexed = indexed_largest(segment, next_base)
+    return (scanned_largest(segment, buffer), -1) if indexed is None else indexed

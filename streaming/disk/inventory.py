@@ -160,9 +160,9 @@ class _Log:
     def __init__(self, partition: Partition, thorough: bool) -> None:
         self.partition = partition
         self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
-        self.closed = ClosedSegments(thorough=thorough)
+        self.closed = ClosedSegments(partition.path, thorough=thorough)
         self.read: ActiveRead | None = None
-        self._segments: tuple[Segment, ...] = ()  # the active one as it was looked at last
+        self._active: Segment | None = None  # as it was looked at last
         self._own_start = -1
         self._leftovers = (0, 0)
         self._checkpoints = (-1, -1)
@@ -172,9 +172,9 @@ class _Log:
 
     def look(self, starts: _Checkpoint, cleaned: _Checkpoint, now_ms: int, buffer: Bytes) -> LogInventory | None:
         changed = self._list(now_ms, buffer)
-        if not self._segments:
+        if self._active is None:
             return None
-        changed = self._read_active(buffer, listed=changed) or changed
+        changed = self._read_active(self._active, buffer, listed=changed) or changed
         changed = self.closed.check_one(buffer) or changed
         checkpoints = (starts.offset(self.partition), cleaned.offset(self.partition))
         if changed or checkpoints != self._checkpoints or self._inventory is None:
@@ -189,21 +189,21 @@ class _Log:
         stamp = (stat.st_ino, stat.st_mtime_ns)
         if stamp == self.listed:
             return False
-        self._segments = list_segments(self.partition.path)
-        if self._segments:
-            self._own_start = log_start_offset(self.partition.path, self._segments)
+        segments = list_segments(self.partition.path)
+        self._active = segments[-1] if segments else None
+        if segments:
+            self._own_start = log_start_offset(self.partition.path, segments)
             self._leftovers = _leftovers(self.partition.path)
-            self.closed.take(self._segments, self.read, buffer)
+            self.closed.take(segments, self.read, buffer)
         self.listed = stamp if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
         return True
 
-    def _read_active(self, buffer: Bytes, *, listed: bool) -> bool:
+    def _read_active(self, last: Segment, buffer: Bytes, *, listed: bool) -> bool:
         """Whether the active segment is not as it was; scans on what was appended.
 
         A segment that is cut off and written anew within a tick of the clock may have the same size and time. A new leader epoch, which is
         what cuts segments off, shows in the directory.
         """
-        last = self._segments[-1]
         stat = last.path.stat()
         now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
         if now.identity != last.identity:
@@ -211,27 +211,29 @@ class _Log:
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
             self.read = read_on(now, before or ActiveRead.none_of(now), buffer)
-            self._segments = (*self._segments[:-1], now)
+            self._active = now
         return now != last or self.read != before
 
     def _find_oldest(self) -> None:
         log_start = max(self._own_start, self._checkpoints[0])
-        if self._oldest is not None and self._oldest_in in self._segments and self._oldest.next_offset > log_start:
+        assert self._active is not None
+        segments = (*self.closed.segments(), self._active)
+        if self._oldest is not None and self._oldest_in in segments and self._oldest.next_offset > log_start:
             return
         try:
-            self._oldest = oldest_record(self._segments, log_start)
+            self._oldest = oldest_record(segments, log_start)
         except FormatError as error:
             self._oldest = None
             log.warning("the oldest record cannot be found", extra={"path": str(self.partition.path), "error": str(error)})
         if self._oldest is not None:
             found_in = self._oldest.segment
-            self._oldest_in = next(segment for segment in self._segments if segment.base_offset == found_in)
+            self._oldest_in = next(segment for segment in segments if segment.base_offset == found_in)
 
     def _as_found(self) -> LogInventory:
-        read = self.read
+        read, active = self.read, self._active
         assert read is not None
-        *closed, active = self._segments
-        rows = [(segment.base_offset, segment.size, self.closed.largest(segment), segment.modified_ms) for segment in closed]
+        assert active is not None
+        rows = self.closed.rows()
         rows.append((active.base_offset, read.size_in(active.size), read.largest_timestamp, active.modified_ms))
         return LogInventory(
             partition=self.partition,
