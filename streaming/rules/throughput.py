@@ -144,7 +144,7 @@ def skipped(state: LogState, row: EventRow) -> LogState:
         return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
     after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
-    return log_transactions.found(after, row).skipped(row.reason, missed)
+    return coordinator_state.learnt(log_transactions.found(after, row), row).skipped(row.reason, missed)
 
 
 def _behind_flaw(state: LogState, row: EventRow) -> LogState:

@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.rows import COORDINATOR, EventRow, pack_rows, unpack_rows
+from streaming.rows import COORDINATOR, EventRow, Kind, pack_rows, unpack_rows
 from streaming.rules.log_state import LogState
-from tests.events import Shard, appended
+from tests.events import Shard, appended, row
 
 
 def entries(*rows: tuple[str, int, str]) -> bytes:
@@ -38,6 +38,20 @@ def folded(*rows: EventRow) -> LogState:
 def test_the_newest_entry_counts_and_others_stay() -> None:
     state = folded(told(1, 0, 5, ("a", 1, "Ongoing"), ("b", 4, "Empty")), told(2, 5, 9, ("a", 8, "CompleteCommit")))
     assert kept(state) == {"a": (8, "CompleteCommit"), "b": (4, "Empty")}
+
+
+def test_what_was_lost_still_tells_its_entries() -> None:
+    lost = row(
+        Kind.SKIPPED,
+        2,
+        topic="__transaction_state",
+        base_offset=5,
+        next_offset=9,
+        bytes=10,
+        reason="journal_trimmed",
+        coordinator=entries(("a", 8, "Empty")),
+    )
+    assert kept(folded(told(1, 0, 5, ("a", 1, "Ongoing")), lost)) == {"a": (8, "Empty")}
 
 
 def test_what_has_expired_is_gone() -> None:
