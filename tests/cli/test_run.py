@@ -170,9 +170,8 @@ def test_once_ends_where_no_agent_answers(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: Path) -> None:
     Checkpoint(tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", 64).close()
-    with segtail(
-        "agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", said=tmp_path / "agent.said"
-    ) as agent:
+    listen = ("--listen", "127.0.0.1:0")
+    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, said=tmp_path / "agent.said") as agent:
         (address,) = until("it listens", lambda: re.findall(r'message="agent listens" address=(\S+)', agent.said))
         with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, said=tmp_path / "said") as job:
             assert job.wait() == 2
