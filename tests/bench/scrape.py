@@ -5,7 +5,7 @@ import socket
 import statistics
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from time import perf_counter, process_time
 
 from streaming.metrics.server import Exporter
 from tests.bench.render import NOW_MS, ROUNDS, SERIES, million, new_observer
@@ -15,7 +15,7 @@ CLIENTS = 4
 
 
 def run() -> None:
-    """Print one table: seconds until the last client has its page, and the bytes of one."""
+    """Print one table: seconds until the last client has its page, CPU of exporter and clients together, and the bytes of one page."""
     table = million()
     exporter = Exporter("127.0.0.1", 0, table=table, observer=new_observer(), clock=lambda: NOW_MS / 1000, healthy=lambda: True)
     exporter.start()
@@ -29,16 +29,17 @@ def run() -> None:
             rows.append(_row("gzip, beside a client that does not read", lambda: _get(address, "gzip")))
     finally:
         exporter.close()
-    show(f"a scrape of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "MB"), rows)
+    show(f"a scrape of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "CPU seconds", "MB"), rows)
 
 
-def _row(name: str, scrape: Callable[[], int]) -> tuple[str, str, str]:
-    took, size = [], 0
+def _row(name: str, scrape: Callable[[], int]) -> tuple[str, str, str, str]:
+    took, cpu, size = [], [], 0
     for _ in range(ROUNDS):
-        began = perf_counter()
+        began, before = perf_counter(), process_time()
         size = scrape()
         took.append(perf_counter() - began)
-    return name, f"{statistics.median(took):.2f}", f"{size / 1e6:.1f}"
+        cpu.append(process_time() - before)
+    return name, f"{statistics.median(took):.2f}", f"{statistics.median(cpu):.2f}", f"{size / 1e6:.1f}"
 
 
 def _get(address: tuple[str, int], encoding: str) -> int:
