@@ -69,6 +69,8 @@ def look_at(log_dirs: Sequence[LogDir], topic: str | None) -> AtRest:
             try:
                 seen = inventory.look(partition)
             except OSError as error:
+                if not partition.path.is_dir():  # deleted or moved away since it was listed
+                    continue
                 unreadable += 1
                 log.error("log cannot be read", extra={"path": str(partition.path), "error": str(error)})
                 continue
