@@ -20,6 +20,7 @@ RUN sed -E '/^ +--hash/d; s/ \\$//' requirements.txt > /tmp/versions.txt \
  && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --constraint /tmp/versions.txt build hatchling \
  && /opt/build/bin/python -m build --wheel --no-isolation --outdir /wheel \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-index /wheel/*.whl \
+ && /opt/segtail/bin/pip check \
  && /opt/segtail/bin/pip uninstall --yes --quiet pip setuptools
 COPY --chmod=755 helm/entrypoint.py /opt/segtail/bin/entrypoint
 

@@ -1,11 +1,14 @@
 """The Dockerfile, without building it."""
 
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 from tests.tools import require_tool
 
-DOCKERFILE = Path(__file__).resolve().parents[2] / "Dockerfile"
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
 
 
 def lint(dockerfile: str) -> subprocess.CompletedProcess[str]:
@@ -20,3 +23,23 @@ def test_hadolint_has_nothing_to_say() -> None:
 
 def test_hadolint_would_say_something() -> None:
     assert lint(DOCKERFILE.read_text() + "RUN cd /tmp && apt-get install nano\n").returncode != 0
+
+
+def test_the_lock_of_the_image_is_that_of_the_project_without_its_tools() -> None:
+    whole, run = (pins(ROOT / name) for name in ("requirements.txt", "requirements-run.txt"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    tools = {name(each) for each in project["dependency-groups"]["dev"]}
+
+    assert run.items() <= whole.items(), "make lock"
+    assert {name(each) for each in project["project"]["dependencies"]} <= set(run), "make lock"
+    assert not tools & set(run)
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^([a-z0-9-]+)==(\S+)", lock.read_text()))
+
+
+def name(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9-]+", requirement)
+    assert found is not None
+    return found[0].lower()

@@ -63,7 +63,8 @@ def test_the_agent_reads_a_disk_and_ends_when_it_is_told_to(disk: list[str], tmp
     with said.open("w") as file:
         agent = subprocess.Popen(command(*arguments, options=[*disk, f"--cidfile={tmp_path / 'id'}"]), stderr=file)
     try:
-        until("it listens", lambda: "agent listens" in said.read_text())
+        until("it listens, or gives up", lambda: "agent listens" in said.read_text() or agent.poll() is not None)
+        assert agent.poll() is None, said.read_text()
         stopped = subprocess.run(podman("kill", "--signal=TERM", (tmp_path / "id").read_text()), capture_output=True, text=True)
         assert stopped.returncode == 0, stopped.stderr
         assert agent.wait(60) == 0, said.read_text()
