@@ -30,6 +30,24 @@ OLD = LogState(
     stopped_at=500,
     stopped_end=12345,
 )
+NEWER = replace(
+    OLD,
+    high_watermark=499,
+    transactional=True,
+    committed_transactions=7,
+    share_transaction_buckets=tuple(range(15)),
+    active_producers=3,
+    segments_rolled=1,
+    active_segment=400,
+    active_position=1200,
+    transactions=b"open",
+    coordinator=b"entries",
+    facts=b"facts",
+    newest_segment=400,
+    deleted_below=0,
+)
+"""With a value in what version 2 has added."""
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch", "active_producers"}
 
@@ -90,8 +108,9 @@ def test_a_state_of_a_later_version_is_refused_in_words() -> None:
         ShardState(b"\x03" + value[1:])
 
 
-def test_a_value_that_lies_in_a_checkpoint_of_version_1_is_read() -> None:
-    """It was written once and for all: a layout that cannot read it is another version."""
-    found = ShardState((GOLDEN / "shard_state_1.bin").read_bytes())
-    assert found.find(OLD.key) == OLD
+@pytest.mark.parametrize(("version", "expected"), [(1, OLD), (2, NEWER)])
+def test_a_value_that_lies_in_a_checkpoint_of_any_version_is_read(version: int, expected: LogState) -> None:
+    """They were written once and for all: a layout that cannot read them is another version."""
+    found = ShardState((GOLDEN / f"shard_state_{version}.bin").read_bytes())
+    assert found.find(OLD.key) == expected
     assert found.marks == {"a1": Mark("j1", 3)}
