@@ -18,6 +18,9 @@ from tests.processes import Counts, Page, Sample, Segtail, exported, segtail, un
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
 
+_SECONDS = 300
+"""A dozen JVMs and as many Python workers begin here together: on a machine that does other work too the first numbers take two minutes."""
+
 Counted = dict[tuple[str, int], Counts]
 
 
@@ -48,7 +51,7 @@ class World:
             assert self.job.running(), self.job.said
             return look()
 
-        until(what, look_on)
+        until(what, look_on, _SECONDS)
 
     def start_agent(self, number: int) -> Segtail:
         """The agent beside a broker, as a process of its own."""
