@@ -194,7 +194,7 @@ def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict
     logging_file.write_text(jvm_output.log4j_properties(debug=debug))
     java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"
     if not local:
-        return {"spark.driver.extraJavaOptions": java_options}
+        return {"spark.driver.extraJavaOptions": f"{java_options} {_JVM_OPTIONS}", "spark.executor.extraJavaOptions": _JVM_OPTIONS}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
         "spark.driver.extraJavaOptions": f'{java_options} {_JVM_OPTIONS} "-Djava.io.tmpdir={scratch}"',

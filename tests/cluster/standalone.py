@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.broker.install import FAST_START
 from tests.broker.kafka import free_ports
 from tests.processes import until
 
@@ -75,6 +76,7 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
                 "SPARK_HOME": str(home),
                 "JAVA_HOME": str(java_home),
                 "SPARK_DAEMON_MEMORY": "256m",
+                "SPARK_DAEMON_JAVA_OPTS": " ".join(FAST_START),
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "SPARK_LOCAL_DIRS": str(directory),
             },
