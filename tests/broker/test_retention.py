@@ -147,4 +147,5 @@ def test_kafka_deletes_exactly_the_segments_that_were_predicted(kafka_that_keeps
 def _set(kafka: Kafka, topic: str, name: str, value: str) -> None:
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    AdminClient({"bootstrap.servers": kafka.bootstrap}).incremental_alter_configs([resource])[resource].result(SECONDS)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(SECONDS)
