@@ -76,14 +76,14 @@ def driver(kubernetes: Cluster, namespace: str, folder: Path) -> Iterator[Driver
             cwd=folder,
             env={**os.environ, "PYSPARK_PYTHON": "/opt/segtail/bin/python"},  # the executors', in their image
         )
-    try:
-        yield Driver(process, log)
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(_STOP_SECONDS) == 0, log.read_text()
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        try:
+            yield Driver(process, log)
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(_STOP_SECONDS) == 0, log.read_text()
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager
