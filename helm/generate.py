@@ -64,10 +64,21 @@ def schema() -> dict[str, object]:
     """The schema of values.yaml, with segtail's own options under ``config``."""
     whole: dict[str, object] = yaml.safe_load((ROOT / "helm" / "values.schema.yaml").read_text())
     options = {name: _of(option) for name, option in OPTIONS.items() if name not in OWN_OPTIONS}
+    groups = {group for group, dot, _ in map(_parted, options) if dot}
+    for group in sorted(groups):  # export.topics may be written as a mapping too
+        options[group] = _closed({rest: form for name, form in options.items() for first, _, rest in [_parted(name)] if first == group})
     properties = whole["properties"]
     assert isinstance(properties, dict)
-    properties["config"] = {"type": "object", "additionalProperties": False, "properties": options}
+    properties["config"] = _closed(options)
     return whole
+
+
+def _parted(name: str) -> tuple[str, str, str]:
+    return name.partition(".")
+
+
+def _closed(properties: dict[str, dict[str, object]]) -> dict[str, object]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
 _SCALARS: dict[str, object] = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}

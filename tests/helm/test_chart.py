@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click import Context
 
+from streaming.cli.app import segtail
+from streaming.configuration import load
 from tests.helm.charts import CASES, CHART, RELEASE, ROOT, Manifest, named, pods, render, run, settings, template
 from tests.helm.schemas import locations
 from tests.tools import require_tool
@@ -161,6 +164,24 @@ def test_agents_and_job_find_what_the_chart_gives_them() -> None:
     ):
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         assert {str(Path(file).parent) for file in files} <= mounts
+
+
+@EVERY_CASE
+def test_the_program_takes_what_the_chart_tells_it(values: Path, tmp_path: Path) -> None:
+    """Each option of the command lines is one, each configuration is read without complaint."""
+    manifests = render({"config": {"export": {"topics": "orders.*"}}}, values)
+    for component, pod in pods(manifests):
+        if component == "executor":
+            continue
+        (tmp_path / "segtail.yaml").write_text(yaml.safe_dump(settings(manifests, component)))
+        read = load(tmp_path / "segtail.yaml", {}, {})
+        assert read.export_topics.pattern == "orders.*"
+        assert component == "agent" or read.agents
+        (name, *arguments) = pod["containers"][0]["args"]
+        command = segtail.get_command(Context(segtail), name)
+        assert command is not None
+        taken = {option for parameter in command.params for option in parameter.opts}
+        assert {argument.partition("=")[0] for argument in arguments} <= taken
 
 
 @pytest.mark.parametrize("component", ["agent", "job"])

@@ -56,6 +56,7 @@ SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
         ({"config": {"abort_ratio": 2}}, "at '/config/abort_ratio': maximum: got 2, want 1"),
         ({"config": {"hot_factor": 1}}, "at '/config/hot_factor': exclusiveMinimum: got 1, want 1"),
         ({"config": {"export.groups": ["trhoughput"]}}, "at '/config/export.groups/0': value must be one of 'throughput'"),
+        ({"config": {"export": {"topic": "a"}}}, "at '/config/export': additional properties 'topic' not allowed"),
         ({"config": {"topic_config": {"orders": 7}}}, "at '/config/topic_config/orders': got number, want object"),
         ({"config": {"server_properties": ["server.properties"]}}, "'server.properties' does not match pattern '^/'"),
         ({"config": {"assume_replicated": "yes"}}, "at '/config/assume_replicated': got string, want boolean"),
