@@ -10,7 +10,6 @@ import numpy as np
 from streaming.disk.active import ActiveRead, covers
 from streaming.disk.largest import indexed_largest, is_there, scanned_largest
 from streaming.disk.segments import Identity, Segment
-from streaming.kafka.names import FileKind, segment_file_name
 from streaming.kafka.walk import Bytes
 
 log = logging.getLogger(__name__)
@@ -90,8 +89,7 @@ class ClosedSegments:
 
     def _segment(self, row: np.void) -> Segment:
         base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _KNOWN.names[:_IDENTIFYING])  # type: ignore[index]
-        path = self._directory / segment_file_name(base_offset, FileKind.LOG)
-        return Segment(base_offset, path, size, modified_ms, Identity(device, inode))
+        return Segment(base_offset, self._directory, False, size, modified_ms, Identity(device, inode))
 
 
 def _find(segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:

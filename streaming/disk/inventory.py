@@ -20,7 +20,7 @@ from streaming.disk.contents import bytes_taken
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 from streaming.disk.oldest import Oldest, oldest_record
 from streaming.disk.scanning import window
-from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
+from streaming.disk.segments import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.walk import Bytes
@@ -29,9 +29,6 @@ from streaming.rows import SEGMENTS
 log = logging.getLogger(__name__)
 
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
-
-SETTLED_MS = 2_000
-"""A directory's time tells of every change only if it is older than the clock's grain, some milliseconds, when the directory is listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,8 +86,11 @@ class Inventory:
         """Time indexes of closed segments that disagreed with their segment, so far."""
         return self._wrong_of_left + sum(known.closed.wrong for known in self._logs.values())
 
-    def look(self, partition: Partition) -> LogInventory | None:
+    def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
         """The log now; the very same value as the last time if nothing has changed, None while its directory is half made.
+
+        Args:
+            listing: one that somebody else has made; it counts while the directory is as it was then.
 
         Raises:
             OSError: the directory is gone or cannot be read.
@@ -99,10 +99,10 @@ class Inventory:
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
         cleaned = self._checkpoint(partition.log_dir, CLEANER_OFFSET_CHECKPOINT)
         try:
-            return known.look(starts, cleaned, self._clock_ms(), self._buffer)
+            return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
         except FileNotFoundError:  # rolled, deleted or compacted since it was listed; or the directory is gone
             known.listed = None
-        return known.look(starts, cleaned, self._clock_ms(), self._buffer)
+        return known.look(starts, cleaned, None, self._clock_ms(), self._buffer)
 
     def told(self, partition: Partition, read: ActiveRead) -> None:
         """Somebody else has scanned the active segment on from where it was scanned to; it spares a scan of the same bytes."""
@@ -170,8 +170,8 @@ class _Log:
         self._oldest_in: Segment | None = None  # as it was: what grew may have been cut off and written anew meanwhile
         self._inventory: LogInventory | None = None
 
-    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, now_ms: int, buffer: Bytes) -> LogInventory | None:
-        changed = self._list(now_ms, buffer)
+    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, listing: Listing | None, now_ms: int, buffer: Bytes) -> LogInventory | None:
+        changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
         changed = self._read_active(self._active, buffer, listed=changed) or changed
@@ -183,19 +183,19 @@ class _Log:
             self._inventory = self._as_found()
         return self._inventory
 
-    def _list(self, now_ms: int, buffer: Bytes) -> bool:
+    def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
         """Whether the directory had to be listed again."""
-        stat = self.partition.path.stat()
-        stamp = (stat.st_ino, stat.st_mtime_ns)
-        if stamp == self.listed:
+        stamp = directory_stamp(self.partition.path, now_ms)
+        if stamp is not None and stamp == self.listed:
             return False
-        segments = list_segments(self.partition.path)
+        usable = listing is not None and stamp is not None and listing.stamp == stamp
+        segments = listing.segments if listing is not None and usable else list_segments(self.partition.path)
         self._active = segments[-1] if segments else None
         if segments:
             self._own_start = log_start_offset(self.partition.path, segments)
             self._leftovers = _leftovers(self.partition.path)
             self.closed.take(segments, self.read, buffer)
-        self.listed = stamp if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
+        self.listed = stamp
         return True
 
     def _read_active(self, last: Segment, buffer: Bytes, *, listed: bool) -> bool:

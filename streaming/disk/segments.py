@@ -32,14 +32,22 @@ class Identity:
 class Segment:
     """A ``.log`` as it was listed.
 
-    ``size`` in bytes (the zero tail of a preallocated file included), ``modified_ms`` Unix milliseconds.
+    ``size`` in bytes (the zero tail of a preallocated file included), ``modified_ms`` Unix milliseconds; ``swap``: it is there under its
+    ``.swap`` name. A log may have many of them, and an agent many logs: none keeps a path of its own.
     """
 
     base_offset: int
-    path: Path
+    directory: Path
+    swap: bool
     size: int
     modified_ms: int
     identity: Identity
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        name = segment_file_name(self.base_offset, FileKind.LOG)
+        return self.directory / (f"{name}.{FileStage.SWAP}" if self.swap else name)
 
 
 def list_segments(directory: Path) -> tuple[Segment, ...]:
@@ -63,8 +71,32 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
             with contextlib.suppress(FileNotFoundError):  # renamed since the listing: a deletion, which the next listing shows
                 stat = entry.stat()
                 identity = Identity(stat.st_dev, stat.st_ino)
-                found[name.base_offset] = Segment(name.base_offset, Path(entry.path), stat.st_size, stat.st_mtime_ns // 1_000_000, identity)
+                swap = name.stage is FileStage.SWAP
+                modified_ms = stat.st_mtime_ns // 1_000_000
+                found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
     return tuple(found[base_offset] for base_offset in sorted(found))
+
+
+Stamp = tuple[int, int]
+"""Of a directory: another one whenever something was created, renamed or removed in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The segments of a directory as they were when it had this stamp."""
+
+    stamp: Stamp
+    segments: tuple[Segment, ...]
+
+
+SETTLED_MS = 2_000
+"""A directory's time tells of every change only if it is older than the clock's grain, some milliseconds, when the directory is listed."""
+
+
+def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
+    """The stamp of a directory, to be taken before it is listed; None where it cannot tell yet. Raises OSError."""
+    stat = directory.stat()
+    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
 
 
 def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:

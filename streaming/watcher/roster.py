@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
-from streaming.disk.segments import Identity, Segment, list_segments, log_start_offset
+from streaming.disk.segments import Identity, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
@@ -205,10 +205,14 @@ class Roster:
 
     def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None) -> list[Event]:
         """Watch a log that is new, moved or known, from further back if a new consumer wants it so."""
+        stamp, known = directory_stamp(partition.path, self._clock_ms()), self.tails.get(key)
+        if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
+            known.doubt()
+            return []
         segments = list_segments(partition.path)
         if not segments or self._half_made(key, segments):
             return []  # its first segment, or its topic's id, is a hint of its own
-        known, fresh = self.tails.get(key), False
+        fresh = False
         events: list[Event] = []
         if known is None or not known.resumed or known.partition.path != partition.path:
             tail, fresh, events = self._tail(key, partition, segments)
@@ -219,6 +223,7 @@ class Roster:
             events.extend(retry(tail, segments, self._buffer))
         else:
             tail.relist(segments, self._clock_ms())
+        tail.stamp = stamp
         tail.log_start = log_start_offset(partition.path, segments)
         moved = (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh
         self.tails[key] = self._at[partition.path] = tail
@@ -280,6 +285,6 @@ def _appeared(tail: Tail, transactions: bytes | None) -> Event:
 def _as_left(partition: Partition, place: Place, producers: KnownProducers) -> Tail:
     """A tail of which only is known what an earlier process kept."""
     identity = Identity(place.device, place.inode)
-    tail = Tail(partition, place, [Segment(place.segment, partition.path, place.position, 0, identity)], producers)
+    tail = Tail(partition, place, [Segment(place.segment, partition.path, False, place.position, 0, identity)], producers)
     tail.resumed = False
     return tail

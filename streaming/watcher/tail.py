@@ -6,7 +6,7 @@ from typing import Any
 
 from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
-from streaming.disk.segments import Identity, OpenSegment, Segment
+from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
@@ -130,6 +130,7 @@ class Tail:
         self.sizes: dict[int, int] = {}  # of segments by base offset, those included that have vanished since the place was settled
         self.settle(segments)
         self.log_start = segments[0].base_offset
+        self.stamp: Stamp | None = None  # of the directory when it was listed
         self.resumed = True  # the place was found in the files that are there
         self.live = False  # what is read now is growing under our eyes, no backlog
         self.looked_ms = -1  # when it was last seen that there is nothing behind the place
@@ -183,11 +184,21 @@ class Tail:
         self.sizes = {segment.base_offset: segment.size for segment in segments}
         self.untold = True
 
+    def is_as_listed(self, stamp: Stamp | None) -> bool:
+        """Whether nothing was created, renamed or removed in its directory since it was listed, and nothing else asks for a listing."""
+        whole = self.resumed and not self.place.stopped and self.lost_since_ms < 0 and self.producers.now is not None
+        return whole and stamp is not None and stamp == self.stamp
+
+    def doubt(self) -> None:
+        """The anchor is to be looked at: what is cut off and grows again may show in nothing else."""
+        self.doubtful, self.calm = True, False
+
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take in another listing of the directory; where the place is in it, is not known yet."""
         self.segments = tuple(segments)
         self.sizes.update((segment.base_offset, segment.size) for segment in segments if segment.base_offset >= self.place.segment)
-        self.doubtful, self.calm, self.untold = True, False, True
+        self.doubt()
+        self.untold = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
             self.lost_since_ms = -1
         elif self.lost_since_ms < 0:

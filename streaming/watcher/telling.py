@@ -7,6 +7,7 @@ told where nothing was appended for a while.
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from streaming.disk.active import ActiveRead
 from streaming.disk.inventory import Inventory, LogInventory
 from streaming.disk.logdirs import LogDir, Partition
-from streaming.disk.segments import Identity
+from streaming.disk.segments import Identity, Listing
 from streaming.facts import Facts
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 
 CHECK_MS = 1_000
 """How often checkpoints and what the metadata log says are compared with what was told, at most."""
+
+ALL_CHECKS = 60
+"""Every log is looked at in one of so many checks in any case."""
 
 QUIET_MS = 3_000
 """A log that was appended to this lately soon tells its high watermark with what is appended next."""
@@ -57,6 +61,7 @@ class Teller:
         self._brokers = sorted({log_dir.broker for log_dir in log_dirs})
         self._clock_ms = clock_ms
         self._inventory = Inventory(clock_ms=clock_ms)
+        self._due: deque[Tail] = deque()  # to be looked at
         self._looked_at: dict[Path, Partition] = {}
         self._versions: dict[int, int] = {}  # of what each broker's metadata log says, as it was compared last
         self._next_check = 0
@@ -67,31 +72,33 @@ class Teller:
         Args:
             beat_follows: a full picture will be told as soon as there are no more: it tells those that were never told.
         """
-        now, tails = self._clock_ms(), [tail for tail in tails if tail.live or tail.place.stopped]  # others are still being read
-        if not self._next_check - CHECK_MS <= now < self._next_check:
-            self._next_check = now + CHECK_MS
-            self._compare(tails, now)
-        due = [tail for tail in tails if tail.untold]
-        first = any(tail.told is None for tail in due)
+        now = self._clock_ms()
+        check = not self._next_check - CHECK_MS <= now < self._next_check
+        if check or (beat_follows and not self._due):
+            read = [tail for tail in tails if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
+            if check:
+                self._next_check = now + CHECK_MS
+                self._compare(read, now)
+            self._due = deque(tail for tail in read if tail.untold)
+        first = any(tail.told is None for tail in self._due)
         ends = time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
-        looked = 0
-        for tail in due:
-            looked += 1
+        while self._due and time.monotonic() < ends:
+            tail = self._due.popleft()
             known = tail.told is not None
             event = self._look(tail)
             if event is not None and (known or not beat_follows):
                 events.append(event)
-            if time.monotonic() >= ends:
-                break
-        return Telling(events, first and any(tail.told is None for tail in due[looked:]))
+        return Telling(events, any(tail.told is None for tail in self._due))
 
-    def _compare(self, tails: Iterable[Tail], now: int) -> None:
+    def _compare(self, tails: Sequence[Tail], now: int) -> None:
         replaced = self._checkpoints.refresh()
         self._forget(tails)
         versions = {broker: self._cluster.version(broker) for broker in self._brokers}
         changed = {broker for broker, version in versions.items() if self._versions.get(broker) != version}
         self._versions = versions
+        for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
+            tail.untold = True  # whatever was missed; and of its time indexes one is checked at each look
         for tail in tails:
             told = tail.told
             if told is None or tail.untold:
@@ -129,7 +136,7 @@ class Teller:
         if read is not None:
             self._inventory.told(tail.partition, read)
         try:
-            inventory = self._inventory.look(tail.partition)
+            inventory = self._inventory.look(tail.partition, None if tail.stamp is None else Listing(tail.stamp, tail.segments))
         except OSError as error:  # its directory is gone, or cannot be read: what was told stands until that is known
             log.info("log cannot be looked at", extra={"log": str(tail.place.log), "error": str(error)})
             return None

@@ -111,7 +111,7 @@ class Watcher:
         self._stirred = False  # directories have come or gone since the log dirs were listed
         self._missed = threading.Event()  # some reader has missed what was forgotten
         self._looks = 0
-        self._next_survey = self._next_glance = 0
+        self._next_survey = self._next_glance = self._next_release = 0
         self._next_beat = 0
 
     # --- asked from other threads
@@ -214,9 +214,11 @@ class Watcher:
         if self._missed.is_set():
             self._missed.clear()
             self._publish(self._roster.appear_again(), self.tails())
-        released = self._roster.release()
-        if released:
-            self._publish(released, self.tails())
+        if _is_due(now, self._next_release, GLANCE_MS):
+            self._next_release = now + GLANCE_MS
+            released = self._roster.release()
+            if released:
+                self._publish(released, self.tails())
 
     def _tell(self, found: Found) -> None:
         if found.events or found.gone:

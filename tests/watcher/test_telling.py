@@ -137,7 +137,7 @@ def test_a_high_watermark_that_nothing_is_appended_behind_is_told_alone(station:
     disk.write_high_watermarks()
     station.look()
     log.append(batch())
-    station.turn(station.everything())
+    station.turn()
     disk.write_high_watermarks()
     assert told(station, hinted=False) == []
     (event,) = told(station, after_ms=QUIET_MS, hinted=False)
