@@ -24,6 +24,7 @@ Steps = NDArray[np.void]
 NO_STEPS: Steps = np.empty(0, TRANSACTION_STEPS)
 """What a range without transactional batches says."""
 
+_FEW = 16
 _MARKER_BYTES = 78
 # The record of a marker as every broker writes it: length 16, no attributes, both deltas 0, a key of 4 bytes in version 0. Its last two
 # bytes, which follow, are the type; compaction sets a delta where it sets a delete horizon, and the batch is larger then.
@@ -54,6 +55,10 @@ class Times:
         rounded = modified_ms % 1000 == 0  # some file systems, and archives that files are copied by, keep whole seconds
         return cls(StartSource.RECORDED, before_ms, modified_ms + 999 if rounded else modified_ms)
 
+    def clamp_one(self, timestamp: int) -> int:
+        """When a batch with this timestamp was appended."""
+        return self.latest_ms if timestamp < 0 else min(max(timestamp, self.earliest_ms), self.latest_ms)
+
     def clamp(self, timestamps: Longs) -> Longs:
         """When batches with these timestamps were appended."""
         clamped: Longs = np.where(timestamps < 0, self.latest_ms, np.clip(timestamps, self.earliest_ms, self.latest_ms))
@@ -76,6 +81,8 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
     marked = batches.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT)
     if not marked.any():
         return NO_STEPS
+    if len(batches) <= _FEW:
+        return _few(batches, buffer, times, singly=singly)
     headers: Any = batches.headers
     # A control batch without a producer is the quorum's own, and one that compaction has emptied ended what is gone already. A data batch
     # that it has emptied is still a part of its transaction.
@@ -87,6 +94,45 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
         kept &= types >= 0
     rows = _rows(batches, types, np.flatnonzero(kept), times)
     return rows if singly else _grouped(rows)
+
+
+def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Steps:
+    """The steps of some batches, taken one by one: a handful costs less so than by arrays, and most ranges of a live log are that small."""
+    headers: Any = batches.headers
+    columns = (headers["producer_id"], headers["producer_epoch"], batches.base_offset, batches.last_offset, batches.size, batches.positions)
+    more = (batches.attributes, batches.records, first_timestamps(batches), batches.max_timestamp)
+    rows: list[tuple[int, ...]] = []
+    goes_on: dict[int, int] = {}  # by producer: the row that its next batch of data belongs to
+    before = following = 0
+    for own, epoch, first, last, size, position, attributes, records, oldest, newest in zip(
+        *(column.tolist() for column in (*columns, *more)), strict=True
+    ):
+        before, following = following, following + size
+        control = attributes & CONTROL_BIT
+        if own < 0 or not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) or (control and records <= 0):
+            continue
+        start_ms, last_ms = times.clamp_one(oldest), times.clamp_one(newest)
+        if control:
+            step = _usual_marker_type(buffer, position, size)
+            step = _marker_type(buffer, position, size) if step < 0 else step
+            if step >= 0:
+                goes_on.pop(own, None)
+                rows.append((step, 0, epoch, own, first, last + 1, size, before, start_ms, last_ms))
+        elif own in goes_on and not singly:
+            data = rows[goes_on[own]]
+            rows[goes_on[own]] = (*data[:2], epoch, *data[3:5], last + 1, data[6] + size, *data[7:9], max(data[9], last_ms))
+        else:
+            goes_on[own] = len(rows)
+            rows.append((int(Step.DATA), int(times.source), epoch, own, first, last + 1, size, before, start_ms, last_ms))
+    return np.array(rows, TRANSACTION_STEPS)
+
+
+def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:
+    """COMMIT or ABORT of a marker as every broker writes it, -1 for any other record."""
+    body = bytes(buffer.data[position + HEADER_BYTES : position + _TYPE_AT + 2])
+    if size != _MARKER_BYTES or not body.startswith(_MARKER_HEAD.tobytes()):
+        return -1
+    return {b"\0\0": int(Step.ABORT), b"\0\1": int(Step.COMMIT)}.get(body[-2:], -1)
 
 
 def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:

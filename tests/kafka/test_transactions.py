@@ -170,3 +170,10 @@ def test_cut_at_any_batch_the_rest_is_told_as_if_nothing_had_been_before(batches
     steps = steps_of(every, content.buffer, SEEN, singly=True)
     rest = steps_of(every.take(slice(cut, None)), content.buffer, SEEN, singly=True)
     assert steps_from(steps, offset, int(every.size[:cut].sum())).tolist() == rest.tolist()
+
+
+@given(st.lists(transactional, max_size=16), st.booleans())
+def test_a_handful_of_batches_says_the_same_as_among_many(batches: list[Batch], singly: bool) -> None:
+    times = Times.recorded(NOW - 50, NOW + 50)
+    alone, among_many = (told(some, times, singly=singly) for some in (batches, [*batches, *[batch()] * 20]))
+    assert alone.tolist() == among_many.tolist()
