@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.times import parse_time
+from streaming.cli.times import Moment
 from streaming.errors import UsageError
 
 FORMATS = ("text", "json", "csv", "arrow", "parquet")
@@ -26,9 +26,7 @@ PAYLOADS = ("text", "json", "hex")
 @click.option("--summary", is_flag=True, help="Show what the batches of each partition add up to, instead of batches.")
 @click.option("--from-offset", type=click.IntRange(min=0), metavar="N", help="From this offset on.")
 @click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="Up to this offset, which is the last one shown.")
-@click.option(
-    "--from-time", metavar="TIME", help="Timestamps from this time on: Unix milliseconds, or ISO 8601 (UTC unless it says otherwise)."
-)
+@click.option("--from-time", type=Moment(), metavar="TIME", help=f"Timestamps from this time on: {Moment.accepts}.")
 @click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Batches of this producer alone.")
 @click.option("--transactional", is_flag=True, help="Transactional batches alone, markers among them.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the output.")
@@ -41,7 +39,7 @@ def command(
     summary: bool,
     from_offset: int | None,
     to_offset: int | None,
-    from_time: str | None,
+    from_time: int | None,
     producer_id: int | None,
     transactional: bool,
     form: str,
@@ -73,7 +71,7 @@ def command(
         filters=Filters(
             from_offset=from_offset,
             to_offset=to_offset,
-            from_time=None if from_time is None else parse_time("--from-time", from_time),
+            from_time=from_time,
             producer_id=producer_id,
             transactional=transactional,
         ),

@@ -10,10 +10,10 @@ import click
 from streaming.agent.static_configs import static_configs, topic_patterns
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.cli.at_rest import AtRest, look_at
-from streaming.cli.moment import Moment
 from streaming.cli.options import with_settings
 from streaming.cli.retention_report import DirUse, report, sorted_rows
 from streaming.cli.retention_rows import Row, rows
+from streaming.cli.times import Moment
 from streaming.disk.contents import look_into
 from streaming.disk.logdirs import LogDir, open_log_dirs
 from streaming.errors import UsageError
@@ -29,7 +29,7 @@ UNREADABLE = 1
 @click.option("--sort", "by", type=click.Choice(SORTS), default="overdue", show_default=True, help="What comes first has most of it.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
-def command(settings: Settings, topic: str | None, by: str, at: float | None, form: str) -> int:
+def command(settings: Settings, topic: str | None, by: str, at: int | None, form: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what holds it back.
 
     Read from the log dirs alone, once; brokers may run meanwhile, or not. One replica speaks for each partition: the leader where it is
@@ -37,7 +37,7 @@ def command(settings: Settings, topic: str | None, by: str, at: float | None, fo
 
     Exit status: 0 done, 1 something could not be read, 2 not possible as asked.
     """
-    now_ms = time.time_ns() // 1_000_000 if at is None else round(at * 1000)
+    now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
     configs = _configs(settings, {log_dir.broker for log_dir in log_dirs})
     found = look_at(log_dirs, topic)

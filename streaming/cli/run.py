@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.moment import Moment
 from streaming.cli.options import keep_spark, with_settings
 from streaming.cli.stopping import Signals, Stopped
+from streaming.cli.times import Moment
 from streaming.errors import SegtailError, UsageError
 from streaming.settings import Settings
 
@@ -47,7 +47,7 @@ TEXTFILE_SECONDS = 15.0
 @click.option("--once", is_flag=True, help="Process what is there, write the metrics and exit; listens nowhere.")
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
-def command(settings: Settings, once: bool, textfile: Path | None, at: float | None) -> None:
+def command(settings: Settings, once: bool, textfile: Path | None, at: int | None) -> None:
     """Watch log dirs, or what agents elsewhere watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 
     Everything that the job keeps lies under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
@@ -65,8 +65,8 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: float | N
         log.info("stopped before it had started")
 
 
-def _clock(at: float | None) -> Callable[[], float]:
-    return time.time if at is None else lambda: at
+def _clock(at: int | None) -> Callable[[], float]:
+    return time.time if at is None else lambda: at / 1000
 
 
 def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:

@@ -1,23 +1,39 @@
 """Points in time as people write them on a command line, and as they read them."""
 
+import math
 from datetime import UTC, datetime
 
-from streaming.errors import UsageError
+import click
+
+_LEAST_MILLISECONDS = 1e11
+"""A count of seconds of this size lies in the year 5138: it is one of milliseconds, as Kafka's tools write them."""
 
 
-def parse_time(option: str, text: str) -> int:
-    """Unix milliseconds of a time given by ``option``: as such, or as ISO 8601, which is UTC unless it says otherwise.
+class Moment(click.ParamType[int]):
+    """An option that is a point in time: Unix milliseconds."""
 
-    Raises:
-        UsageError: it is neither.
-    """
-    if text.isascii() and text.isdigit():
-        return int(text)
+    name = "time"
+    accepts = "ISO 8601 (UTC unless it says otherwise), Unix seconds or Unix milliseconds"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Unix milliseconds."""
+        text = str(value)
+        number = _number(text)
+        if number is not None:
+            return round(number if abs(number) >= _LEAST_MILLISECONDS else number * 1000)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is none of {self.accepts}, such as 2026-11-20T06:00:00Z", param, ctx)
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _number(text: str) -> float | None:
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: neither Unix milliseconds nor a time such as 2026-11-20T06:00:00") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def show_time(time_ms: int) -> str:

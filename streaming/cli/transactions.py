@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.cli.options import with_settings
-from streaming.cli.times import parse_time, show_span, show_time
+from streaming.cli.times import Moment, show_span, show_time
 from streaming.errors import UsageError
 from streaming.settings import Settings
 
@@ -38,11 +38,9 @@ _RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
 @click.command("transactions")
 @with_settings("log_dirs", "hanging_after")
 @click.option("--topic", metavar="T", help="This topic alone.")
-@click.option(
-    "--at", metavar="TIME", help="Judge as of this time: Unix milliseconds, or ISO 8601 (UTC unless it says otherwise).  [default: now]"
-)
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
-def command(settings: Settings, topic: str | None, at: str | None, form: str) -> int:
+def command(settings: Settings, topic: str | None, at: int | None, form: str) -> int:
     """Show every open transaction in Kafka's log dirs: since when, whose, what it holds back from readers, and what to think of it.
 
     Only the disk is read, whether brokers are up or down; give the log dirs of all brokers that are readable here. What a transaction holds
@@ -57,7 +55,7 @@ def command(settings: Settings, topic: str | None, at: str | None, form: str) ->
     from streaming.cli.open_transactions import find_open
     from streaming.disk.logdirs import open_log_dirs
 
-    now_ms = time.time_ns() // 1_000_000 if at is None else parse_time("--at", at)
+    now_ms = time.time_ns() // 1_000_000 if at is None else at
     answer = find_open(
         open_log_dirs(settings.log_dirs),
         topic,

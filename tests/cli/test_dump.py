@@ -103,7 +103,7 @@ def test_what_is_nothing_of_kafkas_is_not_possible_as_asked(tmp_path: Path) -> N
     ("arguments", "message"),
     [
         (("--payload", "hex", "--no-payload"), "exclude each other"),
-        (("--from-time", "yesterday"), "--from-time yesterday"),
+        (("--from-time", "yesterday"), "'yesterday' is none of ISO 8601"),
         (("--format", "csv", str(PAY / f"{0:020}.index")), "rows of one kind"),
     ],
 )

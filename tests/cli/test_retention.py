@@ -208,7 +208,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
         (("--log-dirs", "{dirs}", "--set", "broker_config={log.retention.hrs: 1}"), 'did you mean "log.retention.hours"?'),
         (("--log-dirs", "{dirs}", "--set", "broker_config={log.retention.hours: soon}"), 'log.retention.hours cannot be "soon"'),
         (("--log-dirs", "{dirs}", "--set", "topic_config={'(': {retention.ms: 1}}"), "topic_config takes a mapping of regular expressions"),
-        (("--log-dirs", "{dirs}", "--at", "yesterday"), "is none of RFC 3339"),
+        (("--log-dirs", "{dirs}", "--at", "yesterday"), "is none of ISO 8601"),
     ],
 )
 def test_what_cannot_be_done_as_asked_is_said(arguments: tuple[str, ...], complaint: str) -> None:

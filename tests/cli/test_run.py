@@ -109,7 +109,7 @@ def test_java_too_old(tmp_path: Path, disk: Path) -> None:
     assert says(refused(tmp_path, "--log-dirs", disk, "--once", environ=environ), f"{java} is Java 11", "Java 17", "Install one")
 
 
-@pytest.mark.parametrize("time", ["yesterday", "2026-11-20T05:00:00", "nan", "inf"])
+@pytest.mark.parametrize("time", ["yesterday", "nan", "inf"])
 def test_time_that_is_none(tmp_path: Path, disk: Path, time: str) -> None:
     said = refused(tmp_path, "--log-dirs", disk, "--once", "--at", time)
     assert all(words in said for words in ("--at", time))

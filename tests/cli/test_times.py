@@ -1,19 +1,33 @@
 """Points in time as people write them, and as they read them."""
 
+import click
 import pytest
 
-from streaming.cli.times import parse_time, show_span, show_time
-from streaming.errors import UsageError
+from streaming.cli.times import Moment, show_span, show_time
 
 
-@pytest.mark.parametrize("text", ["1795145224492", "2026-11-20T03:27:04.492", "2026-11-20T03:27:04.492Z", "2026-11-20T05:27:04.492+02:00"])
-def test_a_time_is_milliseconds_or_a_date(text: str) -> None:
-    assert parse_time("--at", text) == 1795145224492
+def parse(text: str) -> int:
+    return Moment().convert(text, None, None)
 
 
-def test_anything_else_is_refused_by_the_name_of_its_option() -> None:
-    with pytest.raises(UsageError, match="--at tomorrow: neither Unix milliseconds nor a time"):
-        parse_time("--at", "tomorrow")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1795145224492",
+        "1795145224.492",
+        "2026-11-20T03:27:04.492",
+        "2026-11-20T03:27:04.492Z",
+        "2026-11-20T05:27:04.492+02:00",
+    ],
+)
+def test_a_time_is_seconds_milliseconds_or_a_date_in_utc(text: str) -> None:
+    assert parse(text) == 1795145224492
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "nan", "inf", ""])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is none of ISO 8601"):
+        parse(text)
 
 
 @pytest.mark.parametrize(

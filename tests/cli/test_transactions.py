@@ -103,7 +103,7 @@ def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
     ("arguments", "message"),
     [
         (("--topic", "typo"), "--topic typo: no partition of it lies in these log dirs"),
-        (("--at", "soon"), "--at soon: neither Unix milliseconds nor a time"),
+        (("--at", "soon"), "'soon' is none of ISO 8601"),
         (("--hanging-after", "long"), "hanging_after"),
         (("--format", "xml"), "--format"),
     ],
