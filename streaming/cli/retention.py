@@ -9,7 +9,6 @@ import click
 
 from streaming.agent.static_configs import static_configs, topic_patterns
 from streaming.agent.topic_configs import TopicConfigs
-from streaming.cli.at_rest import AtRest, look_at
 from streaming.cli.options import with_settings
 from streaming.cli.retention_report import DirUse, report, sorted_rows
 from streaming.cli.retention_rows import Row, rows
@@ -17,6 +16,7 @@ from streaming.cli.times import Moment
 from streaming.disk.contents import look_into
 from streaming.disk.logdirs import LogDir, open_log_dirs
 from streaming.errors import UsageError
+from streaming.rest.logs import AtRest, look_at
 from streaming.settings import Settings
 
 SORTS = ("overdue", "lag", "reclaimable", "size")
@@ -44,7 +44,7 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     if topic is not None and not found.logs and not found.unreadable:
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     for broker, of_broker in configs.items():
-        of_broker.refresh(found.images[broker])
+        of_broker.refresh(found.metadata.images[broker])
     ordered = sorted_rows(rows(found.logs, configs, now_ms), by)
     if form == "json":
         click.echo(_json(ordered))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.agent.topic_configs import TopicConfigs
-from streaming.cli.at_rest import LogAtRest, last_stable_offset
+from streaming.rest.logs import LogAtRest, last_stable_offset
 from streaming.rules.compaction import UNCLEANABLE, CompactionRule
 from streaming.rules.limits import Limits, effective_limits
 from streaming.rules.retention import BLOCKED, RetentionRule
@@ -71,7 +71,7 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
                 partition=at.partition.partition,
                 topic_id=at.partition.topic_id,
                 log_dir=str(at.partition.log_dir.path),
-                leader=int(at.leads),
+                leader=int(at.replica.leads),
                 leader_epoch=None if state is None else state.leader_epoch,
                 replicas=None if state is None else len(state.replicas),
                 in_sync_replicas=None if state is None else len(state.isr),

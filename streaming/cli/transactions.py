@@ -14,7 +14,7 @@ from streaming.errors import UsageError
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # what reads the disk brings numpy and pyarrow: not for --help
-    from streaming.cli.open_transactions import Answer, OpenTransaction
+    from streaming.rest.open_transactions import Answer, OpenTransaction
 
 NOTHING_HANGS, SOMETHING_HANGS, CANNOT_TELL = 0, 3, 4
 """Exit status."""
@@ -52,8 +52,8 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
 
     Exit status: 0 nothing is hanging, 3 something is, 4 that cannot be told, 2 not possible as asked.
     """
-    from streaming.cli.open_transactions import find_open
     from streaming.disk.logdirs import open_log_dirs
+    from streaming.rest.open_transactions import find_open
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     answer = find_open(

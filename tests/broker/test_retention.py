@@ -15,10 +15,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from streaming.agent.topic_configs import TopicConfigs
-from streaming.cli.at_rest import AtRest, look_at
 from streaming.cli.retention_rows import Row, rows
 from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.server_properties import read_server_properties
+from streaming.rest.logs import AtRest, look_at
 from streaming.rules.limits import Source, broker_configs
 from tests.broker.clients import SECONDS, create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka
@@ -88,7 +88,7 @@ def _look(kafka: Kafka) -> tuple[AtRest, dict[str, Row]]:
     found = look_at(open_log_dirs(node.log_dirs), None)
     (properties,) = read_server_properties([node.properties])
     configs = TopicConfigs(node.node_id, broker_configs(properties.configs, Source.STATIC))
-    configs.refresh(found.images[node.node_id])
+    configs.refresh(found.metadata.images[node.node_id])
     judged = rows(found.logs, {node.node_id: configs}, int(time.time() * 1000))
     return found, {row.topic: row for row in judged if row.topic in TOPICS}
 

@@ -94,7 +94,7 @@ def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
     (_, second) = cluster.log_dirs
     done = segtail_transactions((second,), *at(cluster, 3600))
     assert done.returncode == 4
-    assert "the metadata log of broker 1 cannot be read" in done.stderr
+    assert "broker 1: the metadata log cannot be read" in done.stderr
     assert "kafka-transactions.sh" not in done.stdout
     assert done.stdout.splitlines()[-1].endswith("0 hanging, as far as can be told")
 

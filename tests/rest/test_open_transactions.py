@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.cli.open_transactions import Answer, find_open
 from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.segments import list_segments
 from streaming.kafka.transactions import Times, steps_of
 from streaming.kafka.walk import walk
+from streaming.rest.open_transactions import Answer, find_open
 from streaming.rules.transactions import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.verdicts import GRACE_MS, Verdict
 from streaming.simulator.batches import Batch, Record
