@@ -35,11 +35,13 @@ class World:
         self.agents = {number: self.start_agent(number) for number in self._ports}
         self.spark = stack.enter_context(standalone(directory / "spark", java_home))
         job = self._authority.issue("job", "job")
+        config = directory / "job.yaml"
+        config.write_text("spark: {spark.test.secret: never-shown}\n")
         arguments = (
             *("run", "--agents", ",".join(f"grpc+tls://127.0.0.1:{port}" for port in self._ports.values())),
             *("--agent-ca", self._authority.ca, "--agent-cert", job.cert, "--agent-key", job.key, "--agent-token-file", self._token),
             *("--master", self.spark.master, "--spark", "spark.executor.memory=512m", "--spark", "spark.driver.host=127.0.0.1"),
-            *("--spark", "spark.driver.bindAddress=127.0.0.1", "--spark", "spark.test.secret=never-shown", "--from", "earliest"),
+            *("--spark", "spark.driver.bindAddress=127.0.0.1", "--config", config, "--from", "earliest"),
             *("--spark-checkpoint", (directory / "state").as_uri(), "--checkpoint", directory / "checkpoint", "--listen", "127.0.0.1:0"),
         )
         self.job = stack.enter_context(segtail(*arguments, said=directory / "job.said"))
