@@ -1,15 +1,19 @@
 """The container image: what it runs, and as whom."""
 
+import contextlib
 import json
 import re
-import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import trustme
+import yaml
 
 import streaming
 from tests.builders import batch, log_dir, partition
+from tests.helm.charts import pods, render, settings
 from tests.image.containers import IMAGE, command, podman, require_image, run
 from tests.processes import until
 
@@ -57,22 +61,54 @@ def test_it_holds_no_tools_to_install_more() -> None:
     assert done.stdout == ""
 
 
+@contextlib.contextmanager
+def running(folder: Path, *arguments: str, options: list[str]) -> Iterator[tuple[str, Callable[[], str]]]:
+    """A container that runs until it is left: its id and what it has said. It has to end well when it is told to."""
+    said = folder / "said"
+    with said.open("w") as file:
+        process = subprocess.Popen(command(*arguments, options=[*options, f"--cidfile={folder / 'id'}"]), stderr=file)
+    try:
+        until("it listens, or gives up", lambda: "agent listens" in said.read_text() or process.poll() is not None)
+        assert process.poll() is None, said.read_text()
+        yield (folder / "id").read_text(), said.read_text
+        subprocess.run(podman("kill", "--signal=TERM", (folder / "id").read_text()), check=True, capture_output=True)
+        assert process.wait(60) == 0, said.read_text()
+    finally:
+        if process.poll() is None:
+            subprocess.run(podman("kill", (folder / "id").read_text()), capture_output=True)
+            process.kill()
+            process.wait()
+
+
 def test_the_agent_reads_a_disk_and_ends_when_it_is_told_to(disk: list[str], tmp_path: Path) -> None:
     arguments = ("agent", "--log-dirs", "/kafka", "--journal", "/var/lib/segtail/journal", "--name", "n1")
-    said = tmp_path / "said"
-    with said.open("w") as file:
-        agent = subprocess.Popen(command(*arguments, options=[*disk, f"--cidfile={tmp_path / 'id'}"]), stderr=file)
-    try:
-        until("it listens, or gives up", lambda: "agent listens" in said.read_text() or agent.poll() is not None)
-        assert agent.poll() is None, said.read_text()
-        stopped = subprocess.run(podman("kill", "--signal=TERM", (tmp_path / "id").read_text()), capture_output=True, text=True)
-        assert stopped.returncode == 0, stopped.stderr
-        assert agent.wait(60) == 0, said.read_text()
-    finally:
-        if agent.poll() is None:
-            subprocess.run(podman("kill", (tmp_path / "id").read_text()), capture_output=True)
-            agent.send_signal(signal.SIGKILL)
-            agent.wait()
+    with running(tmp_path, *arguments, options=disk) as (_, said):
+        assert "Traceback" not in said()
+
+
+def test_the_agent_is_ready_as_the_chart_runs_it(tmp_path: Path) -> None:
+    """The chart's own arguments and configuration, with certificates and a token where its Secrets are mounted."""
+    manifests = render({"token": {"secretName": "token"}})
+    (pod,) = [pod for component, pod in pods(manifests) if component == "agent"]
+    arguments = [word.replace("$(NODE_NAME)", "node-1") for word in pod["containers"][0]["args"]]
+    made = log_dir(tmp_path)
+    partition(made, "orders").append(batch(3))
+    for folder in ("tls", "token", "config"):
+        (tmp_path / folder).mkdir()
+    ca = trustme.CA()
+    own = ca.issue_cert("rel-segtail-agents.kafka.svc")
+    ca.cert_pem.write_to_path(tmp_path / "tls" / "ca.crt")
+    own.private_key_pem.write_to_path(tmp_path / "tls" / "tls.key")
+    own.cert_chain_pems[0].write_to_path(tmp_path / "tls" / "tls.crt")
+    (tmp_path / "token" / "token").write_text("0123456789abcdef0123456789abcdef\n")
+    (tmp_path / "config" / "segtail.yaml").write_text(yaml.safe_dump(settings(manifests, "agent")))
+    mounts = [f"--volume={tmp_path / folder}:/etc/segtail/{folder}:ro" for folder in ("tls", "token", "config")]
+
+    with running(tmp_path, *arguments, options=[f"--volume={made.path}:/var/lib/kafka/data:ro", *mounts]) as (container, _):
+        paths = [pod["containers"][0][kind]["httpGet"]["path"] for kind in ("livenessProbe", "readinessProbe")]
+        ask = "; ".join(f"urllib.request.urlopen('http://127.0.0.1:9713{path}')" for path in paths)
+        asking = podman("exec", container, "/opt/segtail/bin/python", "-c", f"import urllib.request; {ask}")
+        until("both probes are answered", lambda: subprocess.run(asking, capture_output=True).returncode == 0)
 
 
 def test_the_job_counts_what_is_on_the_disk(disk: list[str]) -> None:
