@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def counted(state: LogState, row: EventRow, appended_before: int) -> LogState:
         return state
     before, steps = _kept(state), _steps(row)
     after, outcome = rule.advance(before, steps, appended_before)
-    return _ended(_with(state, after, transactional=bool(len(steps))), outcome, share=row.leads != 0)
+    return replace(state, **_open(state, after, transactional=bool(len(steps))), **_ended(state, outcome, share=row.leads != 0))
 
 
 def found(state: LogState, row: EventRow) -> LogState:
@@ -50,30 +51,35 @@ def settled(state: LogState) -> LogState:
     if state.transactions is None:
         return state
     passed = max(state.log_start_offset, state.log_end_offset if _is_alone(state) else state.high_watermark)
-    return _with(state, rule.replicated(_kept(state), passed))
+    before = _kept(state)
+    after = rule.replicated(before, passed)
+    return state if len(after) == len(before) else _with(state, after)
 
 
 def _with(state: LogState, transactions: Transactions, *, transactional: bool = False) -> LogState:
+    return replace(state, **_open(state, transactions, transactional=transactional))
+
+
+def _open(state: LogState, transactions: Transactions, *, transactional: bool) -> dict[str, Any]:
     kept = transactions.tobytes() if len(transactions) else None
-    return replace(state, transactions=kept, transactional=state.transactional or transactional)
+    return {"transactions": kept, "transactional": state.transactional or transactional}
 
 
-def _ended(state: LogState, outcome: Outcome, *, share: bool) -> LogState:
-    after = replace(
-        state,
-        committed_transactions=state.committed_transactions + outcome.committed,
-        aborted_transactions=state.aborted_transactions + outcome.aborted,
-        empty_markers=state.empty_markers + outcome.empty_markers,
-        aborted_bytes=state.aborted_bytes + outcome.aborted_bytes,
-    )
-    if not share:
-        return after
-    buckets = zip(state.share_transaction_buckets, outcome.duration_buckets, strict=True)
-    return replace(
-        after,
-        share_transaction_buckets=tuple(known + more for known, more in buckets),
-        share_transaction_ms=state.share_transaction_ms + outcome.duration_ms,
-    )
+def _ended(state: LogState, outcome: Outcome, *, share: bool) -> dict[str, Any]:
+    """What changes of the counters: values to put into one copy of the state, for each copy costs as much as the rule itself."""
+    if outcome is rule.NOTHING_ENDED:
+        return {}
+    after: dict[str, Any] = {
+        "committed_transactions": state.committed_transactions + outcome.committed,
+        "aborted_transactions": state.aborted_transactions + outcome.aborted,
+        "empty_markers": state.empty_markers + outcome.empty_markers,
+        "aborted_bytes": state.aborted_bytes + outcome.aborted_bytes,
+    }
+    if share:
+        buckets = zip(state.share_transaction_buckets, outcome.duration_buckets, strict=True)
+        after["share_transaction_buckets"] = tuple(known + more for known, more in buckets)
+        after["share_transaction_ms"] = state.share_transaction_ms + outcome.duration_ms
+    return after
 
 
 def _kept(state: LogState) -> Transactions:

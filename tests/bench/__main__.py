@@ -6,7 +6,7 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, inventory, latency, remote, render, scan, scrape, sizes, trigger
+from tests.bench import agent, dump, inventory, latency, remote, render, scan, scrape, sizes, transactions, trigger
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
@@ -19,13 +19,14 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "latency": (latency.run, "from an append to /metrics"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
+    "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 
 
 def main() -> None:
     """Parse what to run, and run it."""
-    names = "".join(f"\n  {name:8} {told}" for name, (_, told) in BENCHES.items())
+    names = "".join(f"\n  {name:12} {told}" for name, (_, told) in BENCHES.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench", description=f"benches:{names}", formatter_class=argparse.RawDescriptionHelpFormatter
     )
