@@ -73,7 +73,7 @@ class Job:
             replicas=settings.replicas.value,
             stale_after_s=settings.stale_after.total_seconds(),
             series_limit=settings.series_limit,
-            judges=judges_of(settings),
+            judges=judges_of(settings, once=not serve),
             export=_export(settings),
         )
         self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=thresholds(settings))

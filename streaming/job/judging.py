@@ -9,8 +9,8 @@ from streaming.metrics.transactions import Bench
 from streaming.settings import Settings
 
 
-def judges_of(settings: Settings) -> Judges:
-    """The judges for a table.
+def judges_of(settings: Settings, *, once: bool = False) -> Judges:
+    """The judges for a table; ``once`` for one that is looked at a single time.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
@@ -19,6 +19,7 @@ def judges_of(settings: Settings) -> Judges:
         hanging_after_ms=_milliseconds(settings.hanging_after),
         late_after_ms=_milliseconds(settings.late_after),
         late_limit=settings.late_limit,
+        once=once,
     )
     limiter = Limiter(
         static_configs(settings.server_properties, {}, None),

@@ -162,6 +162,11 @@ def test_what_nobody_will_end_hangs_once_it_has_been_silent_for_long(entries: li
     assert only(table, HANGING, after=801) == 1
 
 
+def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one() -> None:
+    table = new_table(orders(transaction(7, 40, age=1000)), coordinator(), coordinator_partitions=1, once=True)
+    assert (only(table, HANGING), verdict(table)) == (1, "hanging")
+
+
 def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator_partitions=0)
     assert only(table, HANGING) == 0
