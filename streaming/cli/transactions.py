@@ -26,7 +26,7 @@ _HEADS = (
     "since",
     "open for",
     "silent for",
-    "behind",
+    "holds back",
     "producer",
     "transactional id",
     "state",
