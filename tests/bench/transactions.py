@@ -114,7 +114,13 @@ def _cost_of(log: Sequence[bytes], size: int) -> Iterator[str]:
     fold.take([_appeared(0)])
     ranges = [
         appended(
-            2 + number, number * size, number * size + len(one.batches), buffer.size, seen_at=NOW_MS, transactions=step.tobytes() or None
+            2 + number,
+            number * size,
+            end := number * size + len(one.batches),
+            buffer.size,
+            seen_at=NOW_MS,
+            transactions=step.tobytes() or None,
+            high_watermark=end,
         )
         for number, (one, buffer, step) in enumerate(zip(scans, buffers, steps, strict=True))
     ]
