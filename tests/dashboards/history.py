@@ -220,7 +220,7 @@ def _histogram(page: _Page, name: str, bounds: tuple[float, ...], count: Values,
 
 def _late(page: _Page, cluster: Cluster) -> None:
     subjects = [
-        (*HANGING, 4711, "checkout-7", "none", "hanging", 5400),
+        (*HANGING, 4711, "checkout-7", "Empty", "hanging", 5400),
         ("orders", 4, 4802, "billing-2", "Ongoing", "overdue", 1260),
         ("orders", 1, 4655, "settlement-0", "Ongoing", "two_phase", 740),
         ("inventory", 3, 4990, "stock-sync-1", "PrepareCommit", "completing", 320),
@@ -248,7 +248,7 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_broker_info", 1, broker=broker, agent=f"agent-{broker}", cluster_id="mJp4iNsYQ2Sgkq1PzQvwJg")
         page.add("segtail_broker_metadata_readable", 1, broker=broker)
         page.add("segtail_broker_fenced", np.where(here, 1, 0), broker=broker)
-        page.add("segtail_partitions_unobserved", np.where(here, 9, 0), broker=broker)
+        page.add("segtail_partitions_unobserved", np.where(here, 9, np.nan), broker=broker)
         lag = np.where(here, np.maximum(4000 - (END - times), 0) * np.where(times > END - 3600, 0.3, 1), random.uniform(0.3, 1.1))
         page.add("segtail_tail_lag_seconds", lag, broker=broker)
         page.add("segtail_tail_lag_bytes", lag * 2.1e6, broker=broker)

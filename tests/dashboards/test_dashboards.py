@@ -10,7 +10,8 @@ import pytest
 
 from conf.dashboards.generator.__main__ import DASHBOARDS as GENERATED
 from conf.dashboards.generator.__main__ import render
-from tests.dashboards.contract import known, named
+from streaming.metrics.definitions import METRICS
+from tests.dashboards.contract import known, named, samples
 from tests.dashboards.panels import DASHBOARDS, FOLDER, Panel, all_panels, fill, read
 from tests.tools import require_tool
 
@@ -58,6 +59,14 @@ def test_every_metric_that_a_panel_names_is_defined(panel: Panel) -> None:
     for target in panel.targets:
         assert named(target.expr)
         assert named(target.expr) <= known()
+
+
+@each_panel
+def test_a_selector_names_labels_that_the_metric_has(panel: Panel) -> None:
+    labels = {name: {*metric.labels, "job", "instance", "le"} for metric in METRICS for name in samples(metric)}
+    selectors = [found for target in panel.targets for found in re.findall(r"(segtail_\w+)\{([^}]*)\}", target.expr)]
+    for name, selector in selectors:
+        assert set(re.findall(r"(\w+)(?:=~|!~|!=|=)", selector)) <= labels[name], (name, selector)
 
 
 def test_every_query_is_promql(tmp_path: Path) -> None:

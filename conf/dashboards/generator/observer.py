@@ -8,6 +8,9 @@ from conf.dashboards.generator.parts import NEVER, Column, Query, chart, listing
 # Prometheus' own figures of a scrape carry the labels of the target that segtail_build_info has, too.
 _SCRAPED = "on (job, instance) segtail_build_info"
 
+# Only a broker without an agent has such a series, and no variable can name one: 0 where there is none.
+_NOBODY_UNWATCHED = 'label_replace(0 * count(segtail_agent_up) unless on () segtail_partitions_unobserved, "broker", "any", "", "")'
+
 
 def observer() -> dashboard.Dashboard:
     """Agents, lag, loss, the query, the scrape."""
@@ -180,9 +183,12 @@ def _coverage(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             chart(
                 "Partitions that nobody watches",
-                Query(largest_gauges("segtail_partitions_unobserved", BROKER, by="broker"), "led by broker {{broker}}"),
+                Query(
+                    f"{largest_gauges('segtail_partitions_unobserved', '', by='broker')} or {_NOBODY_UNWATCHED}", "led by broker {{broker}}"
+                ),
                 unit="short",
-                told="Partitions led by a broker without an agent: what is known of them comes from other replicas, if at all.",
+                told="Partitions led by a broker without an agent, whichever brokers are chosen: what is known of them comes from other "
+                "replicas, if at all.",
                 width=6,
             )
         )

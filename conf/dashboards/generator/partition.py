@@ -184,7 +184,8 @@ def _offsets(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Behind the log's end",
                 Query(f"max({_gauge('log_end_offset')} - {_gauge('high_watermark')})", "not replicated yet"),
                 _line("last_stable_offset_lag", "not stable yet"),
-                _line("replica_lag_offsets", "replica furthest behind"),
+                # only a replica that is behind has a lag
+                Query(f"max({_gauge('replica_lag_offsets')}) or 0 * max({_gauge('replicas')})", "replica furthest behind"),
                 unit="short",
                 told="Offsets between the log's end and the high watermark, between that and the last stable offset, and the lag of "
                 "observed followers.",
