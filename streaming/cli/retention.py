@@ -16,6 +16,7 @@ from streaming.cli.times import Moment
 from streaming.disk.contents import look_into
 from streaming.disk.logdirs import LogDir, open_log_dirs
 from streaming.errors import UsageError
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.rest.logs import AtRest, look_at
 from streaming.settings import Settings
 
@@ -72,7 +73,9 @@ def _uses(log_dirs: Sequence[LogDir], found: AtRest, *, whole: bool) -> tuple[li
     uses: list[DirUse] = []
     unreadable = 0
     for log_dir in log_dirs if whole else ():
-        held = [at.inventory for at in (*found.logs, *found.others) if at.partition.log_dir == log_dir]
+        held = [
+            at.inventory for at in (*found.logs, *found.others) if at.partition.log_dir == log_dir and at.partition.topic != METADATA_TOPIC
+        ]
         try:
             contents = look_into(log_dir)
         except OSError:  # told when its partitions were listed

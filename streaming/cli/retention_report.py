@@ -33,8 +33,10 @@ _TWO_CHECKS_SECONDS = 2 * 300  # of log.retention.check.interval.ms by default
 
 @dataclass(frozen=True, slots=True)
 class DirUse:
-    """What takes the space of a log dir: ``held`` are the bytes of all replicas in it, ``deleted`` of segments that are not unlinked "
-    "yet."""
+    """What takes the space of a log dir: ``held`` are the bytes of all replicas in it, ``deleted`` of segments that are not unlinked yet.
+
+    The metadata log is no replica: ``contents`` has it.
+    """
 
     contents: DirContents
     held: int
@@ -114,6 +116,7 @@ def _log_dir(use: DirUse) -> str:
         ("deleted partitions", found.delete),
         ("strays", found.stray),
         ("replicas moving here", found.future),
+        ("metadata log", found.metadata),
     )
     waiting = "".join(f", {name} {size(taken)}" for name, taken in others if taken)
     return f"{found.log_dir.path}: partitions {size(use.held)}{waiting}; {size(found.free)} of {size(found.capacity)} free"

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics import definitions
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric
@@ -45,14 +46,18 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:
-    """Those of log dirs that their logs tell: every replica counts, exported or not."""
+    """Those of log dirs that their logs tell: every replica counts, exported or not.
+
+    The metadata log is none of the replicas that brokers tell of (`LogManager.allLogs`): it counts among what lies there besides.
+    """
     columns, size = observed.columns, observed.standing["size_bytes"]
-    known = np.flatnonzero(size >= 0)
+    held = np.unique(columns["log_dir"][size >= 0])
+    known = np.flatnonzero((size >= 0) & np.array([name != METADATA_TOPIC for name in observed.names], np.bool_))
     dirs, topics, size = columns["log_dir"][known], columns["topic"][known], size[known]
     names = dict(zip(columns["topic"].tolist(), observed.names, strict=True))
     spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
     total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
-    yield _family(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in np.unique(dirs).tolist()])
+    yield _family(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
     pairs, group = np.unique(np.stack([dirs, topics]), axis=1, return_inverse=True)
     sums = np.bincount(group.reshape(-1), size, pairs.shape[1]).astype(np.int64)
     rows = [

@@ -115,3 +115,13 @@ def test_a_log_dir_holds_every_replica_and_a_page_one() -> None:
         ("2", "/data", "orders"): 400,
     }
     assert len(named(table, f"{P}size_bytes")) == 3
+
+
+def test_the_metadata_log_is_none_of_a_log_dirs_replicas() -> None:
+    table = new_table(
+        log("__cluster_metadata", 0, facts=facts((0, 500, 10))), log("orders", 0, facts=facts((0, 400, 10)), log_dir="/other")
+    )
+    sizes = {dict(each)["log_dir"]: value for each, value in named(table, "segtail_log_dir_size_bytes").items()}
+    assert sizes == {"/data": 0, "/other": 400}
+    assert {dict(each)["topic"] for each in named(table, "segtail_log_dir_topic_size_bytes")} == {"orders"}
+    assert {dict(each)["topic"] for each in named(table, f"{P}size_bytes")} == {"__cluster_metadata", "orders"}
