@@ -335,7 +335,10 @@ class Job:
 
 def _child_environment(settings: Settings) -> dict[str, str]:
     """The agent's settings are those of the job, whichever way the job got them."""
-    passed = ("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "log_level", "log_format")
+    passed = (
+        *("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+        *("log_level", "log_format"),
+    )
     own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
     return own | {f"SEGTAIL_{name.upper()}": str(OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute))) for name in passed}
 
