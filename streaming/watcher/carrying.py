@@ -29,7 +29,8 @@ def still_open(tail: Tail) -> bytes | None:
     if known is not None and known.active is not None and not known.entries["open"].any():
         return b""
     past = _past(tail)
-    return None if past is None else encode_ongoing(past.ongoing)
+    # it may stand in a file that is deleted already, with all that told what was open there
+    return None if past is None or past.cold else encode_ongoing(past.ongoing)
 
 
 def _past(tail: Tail) -> Past | None:

@@ -31,6 +31,7 @@ _GOES_ON = (
     "segment",
     "base_offset",
     "next_offset",
+    "log_epoch",
     "end_position",
     "bytes",
     "settled",

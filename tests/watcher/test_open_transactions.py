@@ -37,7 +37,8 @@ class World:
         self.seqs: dict[str, int] = {}
         self.starts: dict[str, str] = {}
         self.epoch = 0
-        self.sequence = 0
+        self.cut = False
+        self.retold = False
         self.reader("first", "earliest")
 
     def close(self) -> None:
@@ -64,6 +65,9 @@ class World:
             self.log.roll()
 
     def delete_segments(self, count: int) -> None:
+        if self.cut:  # what was cut off and written anew, and then deleted before anybody looked, leaves no trace
+            self.glance()
+            self.cut = False
         self.log.delete_records(self.log.segments[min(count, len(self.log.segments) - 1)].base_offset)
         self.log.delete_old_segments(NOW)
         self.log.unlink_deleted(NOW + count * 60_000)
@@ -73,12 +77,14 @@ class World:
         if entries:
             self.log.truncate(entries[(len(entries) - 1) * permille // 1000].base_offset)
             self.epoch += 1
+            self.cut = True
 
     # --- what happens to the agent and its readers
 
     def look(self) -> None:
         self.station.look(self.station.everything())
         self._fold()
+        self.retold = False
 
     def glance(self) -> None:
         """Look, and let nobody read: neighbouring ranges become one."""
@@ -95,17 +101,22 @@ class World:
         self._fold()
         self.station.lose_journal()
         self.seqs.clear()
+        self.retold = True
         for name, shard in self.shards.items():
             self._begin(name, self.starts[name], resumed=bool(shard.states))
 
     def reader(self, name: str, start_from: str) -> None:
         if name not in self.shards:
+            self.glance()  # it may not begin in a file that is held although it is deleted
             self.shards[name] = Shard()
             self.starts[name] = start_from
             self._begin(name, start_from, resumed=False)
+            self.glance()
 
     def trim(self) -> None:
         """A reader is so slow that what it has not had is forgotten."""
+        if self.retold:  # the batches that tell where the log was cut off while no journal was there must arrive
+            self.look()
         self.station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
