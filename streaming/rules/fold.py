@@ -112,7 +112,7 @@ class ShardFold:
             if state is None:
                 state = new_log(row, row.base_offset)
             elif state.departed:
-                state = throughput.appeared(state, replace(row, next_offset=row.base_offset))
+                state = throughput.appeared(state, replace(row, next_offset=row.base_offset, transactions=None))
             self.touched[key] = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
         else:
             log.error("an event of unknown kind is passed over: is the agent of a later version?", extra={"kind": row.kind})

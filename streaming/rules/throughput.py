@@ -26,7 +26,7 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
     # a journal that begins behind what was counted is not taken over yet: by that its first append shows the hole before it
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
     known = replace(_noted(state, row), journal=journal)
-    return log_transactions.found(known, row) if row.next_offset > state.log_end_offset else known
+    return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
 
 
 def appended(state: LogState, row: EventRow) -> LogState:
@@ -122,7 +122,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again
-        return replace(_noted(state, row), log_end_offset=end)
+        return log_transactions.found(replace(_noted(state, row), log_end_offset=end), row)
     after = replace(
         _noted(state, row),
         log_end_offset=end,
@@ -171,6 +171,7 @@ def pictured(state: LogState, row: EventRow) -> LogState:
         inventory.listed(_noted(state, row), row.facts),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
+        active_producers=row.active_producers,
         leader=row.leader,
         leader_epoch=row.leader_epoch,
     )

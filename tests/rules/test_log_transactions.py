@@ -146,6 +146,17 @@ def test_a_journal_that_begins_behind_a_hole_tells_what_is_open_there() -> None:
     assert held(folded(OPENED, nothing)) == []
 
 
+def test_what_is_open_where_the_fold_stands_may_be_told_anew() -> None:
+    assert held(folded(OPENED, row(Kind.APPEARED, 2, next_offset=10, transactions=b""))) == []
+    assert held(folded(OPENED, row(Kind.TRUNCATED, 2, next_offset=10, transactions=b""))) == []
+
+
+def test_a_log_that_comes_back_with_an_append_counts_its_steps_once() -> None:
+    again = appended(3, 0, 10, transactions=steps(step(Step.DATA, 7, 2, 5), step(Step.COMMIT, 7, 6)))
+    state = folded(OPENED, row(Kind.GONE, 2, reason="moved"), again)
+    assert (state.committed_transactions, state.empty_markers) == (1, 0)
+
+
 def test_a_beginning_before_what_was_folded_changes_nothing() -> None:
     again = row(Kind.APPEARED, 1, journal="j2", next_offset=0, transactions=b"")
     assert held(folded(OPENED, again)) == [(7, 2, -1)]
