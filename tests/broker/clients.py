@@ -8,7 +8,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SECONDS = 60
-_LONG_MS = 30_000  # must stay below the message timeout, which for a transaction is 60 s
+_LONG_MS = 30_000  # must stay below the message timeout, which for a transaction is its own
+_PATIENT_MS = 600_000  # what a test leaves open must not be aborted while a busy machine gets on with the rest
 
 
 def create_topic(bootstrap: str, topic: str, partitions: int = 1, *, replicas: int = -1, config: Mapping[str, str] | None = None) -> None:
@@ -34,6 +35,7 @@ def producer(bootstrap: str, codec: str = "none", *, idempotent: bool = False, t
     }
     if transactional_id is not None:
         settings["transactional.id"] = transactional_id
+        settings["transaction.timeout.ms"] = _PATIENT_MS
     return Producer(settings)
 
 

@@ -1,0 +1,358 @@
+"""What is said of transactions, offline and by running jobs, held against brokers' own answers step by step, whatever is killed between."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.rest.open_transactions import Answer, find_open
+from tests.broker.clients import SECONDS, create_topic, send
+from tests.broker.kafka import Kafka
+from tests.broker.oracle import TopicPartition, run_tool
+from tests.broker.transactions import Markers, Told, Topics, Writer, find_hanging, load, markers, opened, told_by
+from tests.broker.wire import OpenProducer, ProducerId
+from tests.processes import Page, Segtail, counted, read_page, segtail, until, values
+
+pytestmark = pytest.mark.spark
+
+TOPICS: Topics = {"pay": 3, "ghost": 3, "plain": 1}
+QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "beat=5s", "state_shards=4")
+TICK_MS = 20
+_GRACE_SECONDS = 180  # nothing hangs that was not silent for a minute, on a busy machine a little later
+
+Hanging = set[tuple[str, int, int, int]]
+
+
+@pytest.fixture(scope="module")
+def kafka_with_ghosts(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker that believes every producer to be in a transaction, as those did that were older than verification."""
+    settings = {
+        "transaction.partition.verification.enable": "false",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+    }
+    kafka = Kafka(tmp_path_factory.mktemp("kafka-with-ghosts"), settings=settings)
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.kill()
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Starts jobs on the log dirs of a cluster."""
+
+    kafka: Kafka
+    directory: Path
+
+    def job(self, name: str, start_from: str, *more: object) -> tuple[object, ...]:
+        dirs = ",".join(map(str, self.kafka.log_dirs))
+        sets = [word for setting in QUICK for word in ("--set", setting)]
+        return ("run", "--log-dirs", dirs, "--from", start_from, "--checkpoint", self.directory / name, *sets, *more)
+
+    def start(self, running: ExitStack, name: str, start_from: str, *more: object) -> Segtail:
+        arguments = self.job(name, start_from, "--listen", "127.0.0.1:0", *more)
+        return running.enter_context(segtail(*arguments, said=self.directory / f"{name}.said"))
+
+
+def told_of(page: Page, topics: Topics) -> dict[TopicPartition, Told]:
+    """What a page says, in a broker's words: all open transactions are late ones, so each has its own line."""
+    ends, stable = (values(page, f"segtail_partition_{name}") for name in ("high_watermark", "last_stable_offset"))
+    lags, counts = (values(page, f"segtail_partition_{name}") for name in ("last_stable_offset_lag", "open_transactions"))
+    found: dict[TopicPartition, set[tuple[int, int, int]]] = {}
+    for series in page:
+        if series.name == "segtail_late_transaction_info":
+            labels = dict(series.labels)
+            key = (labels["topic"], int(labels["partition"]))
+            row = (int(labels["producer_id"]), int(labels["producer_epoch"]), int(labels["first_offset"]))
+            found.setdefault(key, set()).add(row)
+    told = {}
+    for topic, count in topics.items():
+        for key in ((topic, partition) for partition in range(count)):
+            opened = found.get(key, set())
+            if key not in ends or len(opened) != counts.get(key, 0) or lags[key] != ends[key] - stable[key]:
+                return {}  # between two micro-batches, or not begun yet
+            told[key] = (ends[key], stable[key], opened)
+    return told  # type: ignore[return-value]
+
+
+def as_page(told: Mapping[TopicPartition, Told]) -> Mapping[TopicPartition, object]:
+    """A broker's answer in the form of `told_of`: timestamps are no labels."""
+    return {
+        key: (
+            each.high_watermark,
+            each.last_stable_offset,
+            {without_time(one) for one in each.opened},
+        )
+        for key, each in told.items()
+    }
+
+
+def ended_of(page: Page) -> dict[TopicPartition, Markers]:
+    """The markers that a page counts."""
+    committed, aborted, empty = (
+        values(page, f"segtail_partition_{name}_total")
+        for name in ("committed_transactions", "aborted_transactions", "empty_transaction_markers")
+    )
+    every = {key: Markers(committed=int(committed[key]), aborted=int(aborted[key]), empty=int(empty[key])) for key in committed}
+    return {key: each for key, each in every.items() if each != Markers()}
+
+
+def hanging_of(page: Page) -> Hanging:
+    """What a page calls hanging, line by line; the counts must be of the same."""
+    found = set()
+    for series in page:
+        if series.name == "segtail_late_transaction_info":
+            labels = dict(series.labels)
+            if labels["verdict"] == "hanging":
+                found.add((labels["topic"], int(labels["partition"]), int(labels["producer_id"]), int(labels["first_offset"])))
+    counts = values(page, "segtail_partition_hanging_transactions")
+    assert sum(counts.values()) == len(found)
+    return found
+
+
+def offline(kafka: Kafka) -> Answer:
+    doubts: list[str] = []
+    answer = find_open(
+        open_log_dirs(kafka.log_dirs),
+        None,
+        now_ms=time.time_ns() // 1_000_000,
+        hanging_after_ms=0,
+        assume_replicated=False,
+        report=doubts.append,
+    )
+    assert (doubts, answer.doubtful) == ([], False)
+    return answer
+
+
+def assert_offline(kafka: Kafka, told: Mapping[TopicPartition, Told]) -> None:
+    """What lies on disk says the same as the broker, in one look."""
+    answer = offline(kafka)
+    found: dict[TopicPartition, list[OpenProducer]] = {}
+    behind: dict[TopicPartition, int] = {}
+    for one in answer.transactions:
+        key = (one.topic, one.partition)
+        found.setdefault(key, []).append(OpenProducer(one.producer_id, one.producer_epoch, one.first_offset, one.last_ms))
+        behind[key] = max(behind.get(key, 0), one.behind)
+    assert {key: [without_time(one) for one in sorted(each)] for key, each in found.items()} == {
+        key: [without_time(one) for one in each.opened] for key, each in told.items() if each.opened
+    }
+    for key, ours in found.items():  # the clock that files get their times from is a few milliseconds late
+        for mine, theirs in zip(sorted(ours), told[key].opened, strict=True):
+            assert 0 <= theirs.last_timestamp - mine.last_timestamp <= TICK_MS
+    assert behind == {key: told[key].high_watermark - told[key].last_stable_offset for key in found}
+
+
+def without_time(one: OpenProducer) -> tuple[int, int, int]:
+    return one.producer_id, one.producer_epoch, one.first_offset
+
+
+def agree(kafka: Kafka, jobs: Mapping[str, Segtail]) -> None:
+    """The broker, the disk and every running job say the same of every partition; the broker is at rest."""
+    (node,) = kafka.nodes
+    told = told_by(node.port, TOPICS)
+    assert_offline(kafka, told)
+    expected = as_page(told)
+    for name, job in jobs.items():
+        said = until(
+            f"{name} says {expected}",
+            lambda job=job: (page := told_of(job.page(), TOPICS)) == expected and page,  # type: ignore[misc]
+        )
+        assert said == expected
+
+
+def begins_at_end(kafka: Kafka) -> dict[TopicPartition, int]:
+    (node,) = kafka.nodes
+    return {key: each.high_watermark for key, each in told_by(node.port, TOPICS).items()}
+
+
+def begins_in_active_segment(kafka: Kafka) -> dict[TopicPartition, int]:
+    segments = [path for each in kafka.log_dirs for path in each.glob("*-*/*.log")]
+    found: dict[TopicPartition, int] = {}
+    for path in segments:
+        topic, _, partition = path.parent.name.rpartition("-")
+        key = (topic, int(partition))
+        found[key] = max(found.get(key, 0), int(path.stem))
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatever_is_killed(
+    kafka_with_ghosts: Kafka, tmp_path: Path
+) -> None:
+    kafka, runner = kafka_with_ghosts, Runner(kafka_with_ghosts, tmp_path)
+    for topic, count in TOPICS.items():
+        create_topic(kafka.bootstrap, topic, count, config={"internal.segment.bytes": "20000"})
+    with ExitStack() as running:
+        before = runner.start(running, "before", "earliest")
+        until("it serves", lambda: ("plain", 0) in values(before.page(), "segtail_partition_log_end_offset"))
+        agree(kafka, {"before": before})
+
+        # commits and aborts of both versions, one left open in two partitions, one that times out, and two that nobody will end
+        older = opened(kafka, "older", [("pay", 0, 2), ("pay", 1, 1)])  # the first one: librdkafka has the coordinators' topic made
+        ghost = Writer(kafka, "ghost")
+        ghost.hang("ghost", 0, 3, producer=ProducerId(777_777, 0))
+        ghost.write("ghost", 1, 2)
+        ghost.end(commit=True)
+        ghost.hang("ghost", 1, 4)
+        short = Writer(kafka, "short", timeout_ms=1_000)
+        short.write("pay", 1, 2)
+        short.write("ghost", 2, 1)
+        with load(kafka, "pay", 3, "one"):
+            for _ in range(3):
+                looked = offline(kafka)
+                assert looked.partitions
+        kafka.until(lambda: not told_by(kafka.nodes[0].port, {"ghost": 3})["ghost", 2].opened, "the short one is aborted")
+        agree(kafka, {"before": before})
+        assert_markers(kafka, {"before": (before, {})})
+
+        before.kill()
+        before.wait()
+        newer = Writer(kafka, "newer")
+        newer.write("pay", 2, 5)
+        older.commit_transaction(SECONDS)
+        left = opened(kafka, "left", [("pay", 0, 1), ("pay", 2, 2)])
+        with load(kafka, "pay", 3, "two"):
+            pass
+        begins = {"latest": begins_at_end(kafka), "active": begins_in_active_segment(kafka)}
+        jobs = {
+            "before": runner.start(running, "before", "earliest"),
+            "latest": runner.start(running, "latest", "latest"),
+            "active": runner.start(running, "active", "active"),
+        }
+        agree(kafka, jobs)
+
+        killed = jobs["before"].agent
+        assert killed is not None
+        jobs["before"].kill(killed)
+        newer.end(commit=False)
+        newer.write("pay", 0, 1)
+        with load(kafka, "pay", 3, "three"):
+            until("another agent is started", lambda: jobs["before"].agent not in (None, killed))
+        left.abort_transaction(SECONDS)
+        agree(kafka, jobs)
+        assert_markers(kafka, {name: (job, begins.get(name, {})) for name, job in jobs.items()})
+
+        hangs = find_hanging(kafka)
+        assert {each[:2] for each in hangs} == {("ghost", 0), ("ghost", 1)}
+        for name, job in jobs.items():
+            until(f"{name} says that {hangs} hang", lambda job=job: hanging_of(job.page()) == hangs, _GRACE_SECONDS)  # type: ignore[misc]
+        answer = offline(kafka)
+        assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in answer.hanging} == hangs
+
+        earliest = tmp_path / "earliest.prom"
+        with segtail(*runner.job("from-earliest", "earliest", "--once", "--textfile", earliest), said=tmp_path / "earliest.said") as once:
+            assert once.wait() == 0, once.said
+        page = read_page(earliest.read_text())
+        assert counted(page) == counted(jobs["before"].page())
+        assert hanging_of(page) == hangs
+
+        end_what_hangs(kafka)
+        assert find_hanging(kafka) == set()
+        agree(kafka, jobs)
+        for name, job in jobs.items():
+            until(f"nothing hangs by {name}", lambda job=job: not hanging_of(job.page()))  # type: ignore[misc]
+
+
+def assert_markers(kafka: Kafka, jobs: Mapping[str, tuple[Segtail, Mapping[TopicPartition, int]]]) -> None:
+    """Every job counts the markers that lie on disk from where it began."""
+    for name, (job, begins) in jobs.items():
+        expected = markers(kafka.log_dirs, TOPICS, begins)
+        assert sum(each.committed for each in expected.values())
+        assert sum(each.aborted for each in expected.values())
+        until(f"{name} counts {expected}", lambda job=job, expected=expected: of_topics(ended_of(job.page())) == expected)  # type: ignore[misc]
+
+
+def of_topics(found: Mapping[TopicPartition, Markers]) -> dict[TopicPartition, Markers]:
+    return {key: each for key, each in found.items() if key[0] in TOPICS}
+
+
+def end_what_hangs(kafka: Kafka) -> None:
+    """Runs the commands that `segtail transactions` prints, by the tool they name."""
+    dirs = ",".join(map(str, kafka.log_dirs))
+    command = [sys.executable, "-m", "streaming.cli", "transactions", "--log-dirs", dirs, "--hanging-after", "1s", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    commands = [one["abort_command"] for one in json.loads(done.stdout) if one["abort_command"]]
+    assert len(commands) == 2
+    for line in commands:
+        program, *arguments = line.split()
+        assert program == "kafka-transactions.sh"
+        run_tool("transactions", *arguments)
+
+
+@pytest.mark.timeout(900)
+def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and_a_truncation(kafka_jars: None, tmp_path: Path) -> None:
+    kafka = Kafka(tmp_path / "kafka", nodes=3)
+    runner = Runner(kafka, tmp_path)
+    with ExitStack() as running:
+        running.callback(kafka.kill)
+        kafka.start()
+        create_on(kafka, "moved", [1, 2])
+        opened(kafka, "warm", [("moved", 0, 1)]).abort_transaction(SECONDS)  # the coordinators' topic is there
+        job = runner.start(running, "job", "earliest", "--set", "replicas=all")
+        first = opened(kafka, "first", [("moved", 0, 3)])
+        agree_on(kafka, job, leader=1, replicas=(1, 2))
+
+        kafka.kill(2)
+        kafka.until(lambda: in_sync(kafka, "moved") == (1, [1]), "node 1 is alone in sync")
+        send(first, "moved", 0, 1, 2)
+        lost = opened(kafka, "lost", [("moved", 0, 4)])
+        opened(kafka, "done", [("moved", 0, 2)]).commit_transaction(SECONDS)
+        agree_on(kafka, job, leader=1, replicas=(1,))
+
+        kafka.kill(1)
+        kafka.start(2)
+        kafka.until(lambda: in_sync(kafka, "moved") == (2, [2]), "node 2 leads without what it had not heard of")
+        opened(kafka, "later", [("moved", 0, 1)])
+        agree_on(kafka, job, leader=2, replicas=(2,))
+
+        kafka.start(1)
+        kafka.until(lambda: in_sync(kafka, "moved") == (2, [1, 2]), "node 1 is in sync again")
+        agree_on(kafka, job, leader=2, replicas=(1, 2))
+        assert "log truncated" in job.said
+
+        kafka.kill(2)
+        kafka.until(lambda: in_sync(kafka, "moved") == (1, [1]), "node 1 leads again")
+        told = agree_on(kafka, job, leader=1, replicas=(1,))
+        assert len(told["moved", 0].opened) == 2
+        del first, lost
+
+
+def create_on(kafka: Kafka, topic: str, replicas: list[int]) -> None:
+    """A partition on these nodes, of which any may lead, whatever it has missed."""
+    new = NewTopic(topic, num_partitions=1, replica_assignment=[replicas], config={"unclean.leader.election.enable": "true"})
+    AdminClient({"bootstrap.servers": kafka.bootstrap}).create_topics([new])[topic].result(SECONDS)
+
+
+def in_sync(kafka: Kafka, topic: str) -> tuple[int, list[int]]:
+    """Leader and in-sync replicas of the one partition, as any node that is up knows them."""
+    try:
+        told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=5).topics[topic].partitions[0]
+    except KafkaException:
+        return -1, []
+    return told.leader, sorted(told.isrs)
+
+
+def agree_on(kafka: Kafka, job: Segtail, *, leader: int, replicas: tuple[int, ...]) -> dict[TopicPartition, Told]:
+    """The leader, the disks and the job say the same, the job of each of these replicas."""
+    topics: Topics = {"moved": 1}
+    told = told_by(kafka.nodes[leader - 1].port, topics)
+    assert_offline(kafka, told)
+    expected = as_page(told)
+    for replica in replicas:
+        until(f"of {replica} it says {expected}", lambda replica=replica: told_of(of_broker(job.page(), replica), topics) == expected)  # type: ignore[misc]
+    return told
+
+
+def of_broker(page: Page, broker: int) -> Page:
+    return {series: value for series, value in page.items() if ("broker", str(broker)) in series.labels}
