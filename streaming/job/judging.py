@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from streaming.agent.static_configs import assumed_configs, static_configs, topic_patterns
+from streaming.fresh import Fresh
 from streaming.metrics.judges import Judges
 from streaming.metrics.retention import Limiter
 from streaming.metrics.transactions import Bench
@@ -11,6 +12,8 @@ from streaming.settings import Settings
 
 def judges_of(settings: Settings, *, once: bool = False) -> Judges:
     """The judges for a table; ``once`` for one that is looked at a single time.
+
+    A ``server.properties`` that changes is taken up while the job runs.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
@@ -21,8 +24,10 @@ def judges_of(settings: Settings, *, once: bool = False) -> Judges:
         late_limit=settings.late_limit,
         once=once,
     )
+    files = settings.server_properties
+    static = Fresh(lambda: (static_configs(files, {}, None), files))
     limiter = Limiter(
-        static_configs(settings.server_properties, {}, None),
+        static.get,
         assumed_configs(settings.broker_config),
         topic_patterns(settings.topic_config),
     )

@@ -1,7 +1,7 @@
 """What retention and compaction come to for the exported logs, as columns beside what they told themselves."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,29 +42,41 @@ COLUMNS = (
 """What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
 
 
+LimitsOf = Callable[[int, str, str], Limits]
+"""Of broker, topic and the text that its agent hands over."""
+
+
 class Limiter:
     """The limits of every topic on every broker, from what agents hand over and what people give beside it.
 
     Args:
-        static: what ``server.properties`` sets, by node id.
+        static: asks what ``server.properties`` sets, by node id; another mapping where that has changed.
         assumed: what brokers are told to have whose file is not among those.
         patterns: what people give for topics, which counts where no metadata log tells.
     """
 
-    def __init__(self, static: Mapping[int, Configs], assumed: Configs | None = None, patterns: Sequence[TopicPattern] = ()) -> None:
-        self._static = dict(static)
+    def __init__(
+        self, static: Callable[[], Mapping[int, Configs]], assumed: Configs | None = None, patterns: Sequence[TopicPattern] = ()
+    ) -> None:
+        self._static = static
         self._assumed = assumed or Configs()
         self._patterns = tuple(patterns)
-        self.of = lru_cache(1 << 16)(self._of)
+        self._held: tuple[Mapping[int, Configs], LimitsOf] | None = None
 
-    def _of(self, broker: int, topic: str, configs: str) -> Limits:
-        """The limits of a topic on a broker; ``configs`` is its agent's text."""
+    def now(self) -> LimitsOf:
+        """The limits of a topic on a broker by its agent's text, as things stand: for one page, and from any thread."""
+        static, held = self._static(), self._held
+        if held is None or held[0] is not static:
+            held = self._held = static, lru_cache(1 << 16)(partial(self._of, static))
+        return held[1]
+
+    def _of(self, static: Mapping[int, Configs], broker: int, topic: str, configs: str) -> Limits:
         try:
             told = read_configs(configs)
         except FormatError:  # an agent of another version: what it cannot say is assumed
             told = Configs()
         given = pattern_configs(topic, self._patterns) if not configs else Configs()
-        return effective_limits(topic, told.over(given).over(self._static.get(broker, self._assumed)))
+        return effective_limits(topic, told.over(given).over(static.get(broker, self._assumed)))
 
 
 def keep(
@@ -82,11 +94,11 @@ def keep(
     if not told:
         return columns, limits
     brokers = logs["broker"].tolist()
-    found = []
+    limits_of, found = limiter.now(), []
     for item, segments, *offsets in zip(told, _grown(logs, carried, told), *_offsets(logs, standing, told), strict=True):
         facts = carried[item].facts
         assert facts is not None
-        limits[item] = limit = limiter.of(brokers[item], names[item], facts.configs)
+        limits[item] = limit = limits_of(brokers[item], names[item], facts.configs)
         log_start, log_end, high_watermark, last_stable = offsets
         found.append(
             LogFacts(

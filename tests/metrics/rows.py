@@ -100,7 +100,7 @@ def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_0
 
 def new_judges(**judged: Any) -> Judges:
     bench = Bench(hanging_after_ms=900_000, late_after_ms=60_000, late_limit=judged.pop("late_limit", 500), once=judged.pop("once", False))
-    return Judges(bench=bench, limiter=Limiter(judged.pop("static", {})), **judged)
+    return Judges(bench=bench, limiter=Limiter(judged.pop("static", dict)), **judged)
 
 
 def new_observer() -> Observer:

@@ -86,9 +86,10 @@ def test_where_a_limit_comes_from_is_told() -> None:
     assert source(new_table(orders(facts(segments, configs=HOUR)))) == "topic"
     assert source(new_table(orders(facts(segments, configs="{}")))) == "assumed"
     static = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
-    table = new_table(orders(facts(segments, configs="{}")), static=static)
+    table = new_table(orders(facts(segments, configs="{}")), static=lambda: static)
     assert (source(table), only(table, "retention_limit_seconds")) == ("static", 7200)
-    other = new_table(orders(facts(segments, configs="{}")), static={2: static[1]})
+    others = {2: static[1]}
+    other = new_table(orders(facts(segments, configs="{}")), static=lambda: others)
     assert (source(other), only(other, "retention_limit_seconds")) == ("assumed", 604800)
 
 
@@ -125,3 +126,11 @@ def test_the_metadata_log_is_none_of_a_log_dirs_replicas() -> None:
     assert sizes == {"/data": 0, "/other": 400}
     assert {dict(each)["topic"] for each in named(table, "segtail_log_dir_topic_size_bytes")} == {"orders"}
     assert {dict(each)["topic"] for each in named(table, f"{P}size_bytes")} == {"__cluster_metadata", "orders"}
+
+
+def test_a_broker_that_begins_with_another_configuration_has_its_limits_from_then_on() -> None:
+    given = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
+    table = new_table(orders(facts((0, 500, 10), configs="{}")), static=lambda: given)
+    assert only(table, "retention_limit_seconds") == 7200
+    given = {1: broker_configs([("log.retention.hours", "3")], Source.STATIC)}
+    assert only(table, "retention_limit_seconds") == 10800
