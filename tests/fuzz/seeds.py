@@ -24,6 +24,7 @@ from streaming.kafka.properties import parse_meta_properties, parse_properties
 from streaming.kafka.quorum_state import parse_quorum_state
 from streaming.kafka.records import Record, read_records
 from streaming.kafka.scan import Piece, scan
+from streaming.kafka.server_properties import parse_server_properties
 from streaming.kafka.time_index import read_time_entries
 from streaming.kafka.transaction_index import read_aborted_transactions
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
@@ -110,6 +111,7 @@ PARSERS = (
     Parser("topic id", parse_partition_metadata, (b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw",)),
     Parser("log dir", parse_meta_properties, (b"#comment\nversion=1\ncluster.id=AAECAwQFBgcICQoLDA0ODw\nnode.id=3\ndirectory.id=x\n",)),
     Parser("properties", parse_properties, (b"a\\u0041 = b\\\n  c\n!x\nk:v",)),
+    Parser("server.properties", parse_server_properties, (b"node.id=1\nlog.retention.ms = 60000\n", b"broker.id : 7")),
     Parser(
         "quorum state",
         parse_quorum_state,
