@@ -81,7 +81,7 @@ def command(
     except BrokenPipeError:  # whoever read the rows has seen enough
         _discard_output()
         return 0
-    except OutputError:
+    except (OutputError, KeyboardInterrupt):  # nobody may read on, and Python would wait for it with what is left
         _discard_output()
         raise
     finally:
