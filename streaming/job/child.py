@@ -14,12 +14,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streaming.errors import AgentError
+from streaming.settings import OPTIONS, Settings
 
 log = logging.getLogger(__name__)
 
 NAME = "local"
 """Name of a job's own agent. It stays the same on every host, so that a checkpoint may be moved."""
 
+_PASSED = (
+    *("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+    *("log_level", "log_format"),
+)
 _START_SECONDS = 60.0
 _STOP_SECONDS = 1.5
 _BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
@@ -125,3 +130,11 @@ class ChildAgent:
         temporary = self._address_file.with_suffix(".tmp")
         temporary.write_text(address)
         temporary.replace(self._address_file)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The agent's settings are those of the job, whichever way the job got them."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
+    shown = {name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute)) for name in _PASSED}
+    # as people write it: a flag is true or false, not True or False
+    return own | {f"SEGTAIL_{name.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for name, value in shown.items()}

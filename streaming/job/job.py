@@ -22,7 +22,7 @@ from streaming.disk.logdirs import open_log_dirs, refuse_inside
 from streaming.errors import AgentError, CheckpointError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
-from streaming.job.child import NAME, ChildAgent
+from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.judging import judges_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
@@ -36,7 +36,7 @@ from streaming.metrics.thresholds import thresholds
 from streaming.query.failure import reason
 from streaming.query.query import QUERY_NAME, fold_events
 from streaming.rows import Change
-from streaming.settings import OPTIONS, Granularity, LogLevel, Settings
+from streaming.settings import Granularity, LogLevel, Settings
 from streaming.source.agents import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
 from streaming.source.options import parse_options
@@ -151,7 +151,7 @@ class Job:
             log.warning(
                 "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
             )
-        self._child = child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, _child_environment(settings))
+        self._child = child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, environment(settings))
         resources.callback(child.stop)
         child.start()
         self._where = {"address_file": str(checkpoint.address_file)}
@@ -331,16 +331,6 @@ class Job:
             left = deadline - time.monotonic()
             if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
                 return
-
-
-def _child_environment(settings: Settings) -> dict[str, str]:
-    """The agent's settings are those of the job, whichever way the job got them."""
-    passed = (
-        *("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
-        *("log_level", "log_format"),
-    )
-    own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    return own | {f"SEGTAIL_{name.upper()}": str(OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute))) for name in passed}
 
 
 def _export(settings: Settings) -> Export:
