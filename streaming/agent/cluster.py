@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from streaming.agent.messages import BrokerStatus, Led
+from streaming.agent.messages import BrokerStatus, Led, Registered
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 class ClusterView:
     """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it and asks for more than a partition.
 
+    Partitions and brokers are as the image tells that has come furthest: a broker that is down has not heard that it leads no more.
+
     Args:
         configs: the configurations of a broker's topics, besides what the metadata log tells.
     """
@@ -33,22 +35,25 @@ class ClusterView:
             broker: _Follower(broker, [log_dir for log_dir in log_dirs if log_dir.broker == broker], configs(broker))
             for broker in sorted({log_dir.broker for log_dir in log_dirs})
         }
+        self._newest: ClusterImage | None = None
 
     def refresh(self) -> None:
         """Read what was appended to the metadata logs."""
         for follower in self._followers.values():
             follower.refresh()
+        images = [follower.image for follower in self._followers.values() if follower.image is not None]
+        self._newest = max(images, key=lambda image: image.next_offset, default=None)
 
     # --- of a log
 
     def leader(self, key: LogId) -> tuple[int, int]:
-        """(leader, leader epoch) of a partition as this log's broker knows it, (-2, -1) if it does not."""
+        """(leader, leader epoch) of a partition, (-2, -1) if no broker here knows them."""
         state = self.partition(key)
         return LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
 
     def partition(self, key: LogId) -> PartitionState | None:
-        """Replicas and leader of a partition as this log's broker knows them, None if it does not."""
-        image = self._followers[key.broker].image
+        """Replicas and leader of a partition, None if no broker here knows them."""
+        image = self._newest
         topic_id = _topic_id(image, key)
         return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
 
@@ -67,9 +72,9 @@ class ClusterView:
         """Whether a log is compacted, as far as that is known."""
         return key.topic in INTERNAL_TOPICS or limits_of(key.topic, self.configs(key)).compacts
 
-    def version(self, broker: int) -> int:
-        """Another number whenever what a broker knows of partitions or configurations may have changed."""
-        return self._followers[broker].version
+    def version(self) -> int:
+        """Another number whenever what is known of partitions or configurations may have changed."""
+        return sum(follower.version for follower in self._followers.values())
 
     # --- of a broker
 
@@ -83,8 +88,7 @@ class ClusterView:
 
     def lists(self, log_dir: LogDir) -> bool | None:
         """Whether the registration of a log dir's broker lists it; None where nobody can tell (before Kafka 3.7)."""
-        image = self._followers[log_dir.broker].image
-        state = None if image is None else image.broker(log_dir.broker)
+        state = None if self._newest is None else self._newest.broker(log_dir.broker)
         if state is None or not state.log_dirs or log_dir.directory_id is None:
             return None
         return log_dir.directory_id in state.log_dirs
@@ -132,11 +136,11 @@ class _Follower:
 
     def status(self) -> BrokerStatus:
         image = self.image
-        own = None if image is None else image.broker(self._broker)
         return BrokerStatus(
             broker=self._broker,
             readable=image is not None,
-            fenced=None if own is None else own.fenced,
+            metadata_offset=-1 if image is None else image.next_offset,
+            registered=[] if image is None else [Registered(each.broker_id, each.fenced) for each in image.brokers()],
             controller=self._controller(),
             led=self._count_led(),
             transaction_partitions=None if image is None else len(image.partition_numbers(image.topic_id(TRANSACTION_TOPIC) or "")),

@@ -79,20 +79,29 @@ class Led(Message):
     partitions: int
 
 
+@dataclass(frozen=True, slots=True)
+class Registered(Message):
+    """A broker that is registered, and whether the controller has fenced it off."""
+
+    broker: int
+    fenced: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStatus(Message):
     """What a broker's own copy of the metadata log says, if it is ``readable``.
 
-    ``fenced``: None where it is not known. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: by every broker of the
-    cluster that leads any. ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None where that is
-    not known.
+    ``metadata_offset``: how far that copy has come, -1 unknown: a broker that is down has stopped somewhere. ``registered``: all brokers
+    of the cluster. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: by every broker of the cluster that leads any.
+    ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None where that is not known.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led}
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led, "registered": Registered}
 
     broker: int
     readable: bool
-    fenced: bool | None
+    metadata_offset: int
+    registered: list[Registered]
     controller: int
     led: list[Led]
     transaction_partitions: int | None

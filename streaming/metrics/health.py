@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from streaming.agent.messages import BrokerStatus, LogDirStatus
+from streaming.agent.messages import BrokerStatus, LogDirStatus, Registered
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 
@@ -28,19 +28,25 @@ def families(brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], 
     yield _gauge(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
     yield _gauge(definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if each.checkpoint_ms >= 0))
     yield _gauge(definitions.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
-    yield _gauge(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in brokers if each.fenced is not None))
+    yield _gauge(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
     yield _gauge(definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched).items())))
     yield _gauge(definitions.CONTROLLER, (((), controller) for controller in _controller(brokers)))
 
 
 def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
-    """How many partitions are led by each broker that nobody watches, as the broker that knows of most tells."""
-    found: dict[int, int] = {}
-    for status in brokers:
-        for led in status.led:
-            if led.broker not in watched:
-                found[led.broker] = max(led.partitions, found.get(led.broker, 0))
-    return found
+    """How many partitions are led by each broker that nobody watches."""
+    newest = _newest(brokers)
+    return {} if newest is None else {led.broker: led.partitions for led in newest.led if led.broker not in watched}
+
+
+def _newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
+    """The one whose copy of the metadata log has come furthest: a broker that is down does not hear of its own end."""
+    return max(brokers, key=lambda each: each.metadata_offset, default=None)
+
+
+def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
+    newest = _newest(brokers)
+    return [] if newest is None else sorted(newest.registered, key=lambda each: each.broker)
 
 
 def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:

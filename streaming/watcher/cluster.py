@@ -10,13 +10,13 @@ LEADER_UNKNOWN = (-2, -1)
 
 
 class Cluster(Protocol):
-    """What the metadata log of a log's own broker says."""
+    """What metadata logs say: of partitions the one that has come furthest, else that of a log's own broker."""
 
     def refresh(self) -> None:
         """Read what was appended to the metadata logs."""
 
-    def version(self, broker: int) -> int:
-        """Another number whenever what a broker knows of partitions or configurations may have changed."""
+    def version(self) -> int:
+        """Another number whenever what is known of partitions or configurations may have changed."""
 
     def leader(self, log: LogId) -> tuple[int, int]:
         """(leader, leader epoch) of a partition; `LEADER_UNKNOWN` if not known."""

@@ -58,12 +58,11 @@ class Teller:
     def __init__(self, log_dirs: Sequence[LogDir], cluster: Cluster, clock_ms: Callable[[], int]) -> None:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
-        self._brokers = sorted({log_dir.broker for log_dir in log_dirs})
         self._clock_ms = clock_ms
         self._inventory = Inventory(clock_ms=clock_ms)
         self._due: deque[Tail] = deque()  # to be looked at
         self._looked_at: dict[Path, Partition] = {}
-        self._versions: dict[int, int] = {}  # of what each broker's metadata log says, as it was compared last
+        self._version = -1  # of what metadata logs say, as it was compared last
         self._next_check = 0
 
     def round(self, tails: Iterable[Tail], *, beat_follows: bool) -> Telling:
@@ -94,9 +93,7 @@ class Teller:
     def _compare(self, tails: Sequence[Tail], now: int) -> None:
         replaced = self._checkpoints.refresh()
         self._forget(tails)
-        versions = {broker: self._cluster.version(broker) for broker in self._brokers}
-        changed = {broker for broker, version in versions.items() if self._versions.get(broker) != version}
-        self._versions = versions
+        before, self._version = self._version, self._cluster.version()
         for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
             tail.untold = True  # whatever was missed; and of its time indexes one is checked at each look
         for tail in tails:
@@ -107,7 +104,7 @@ class Teller:
                 tail.untold = True
             if replaced and self._is_moved(tail, told):
                 tail.untold = True
-            if tail.place.log.broker in changed and self._is_changed(tail, told):
+            if self._version != before and self._is_changed(tail, told):
                 tail.untold = True
 
     def _forget(self, tails: Iterable[Tail]) -> None:

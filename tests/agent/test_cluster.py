@@ -9,10 +9,11 @@ import pytest
 
 from streaming.agent.cluster import LEADER_UNKNOWN, ClusterView
 from streaming.disk.logdirs import open_log_dirs
+from streaming.kafka.batches import read_batches
 from streaming.rules.limits import Source, read_configs
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.events import LogId
-from tests.builders import log_dir
+from tests.builders import CLUSTER_ID, log_dir
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
@@ -75,12 +76,12 @@ def test_its_version_changes_with_partitions_and_configurations_alone(tmp_path: 
     directory = log_dir(tmp_path)
     segment = metadata_of(directory, "with_snapshots") / SEGMENT
     view = view_of(directory)
-    before = view.version(1)
+    before = view.version()
     view.refresh()
-    assert view.version(1) == before
+    assert view.version() == before
     segment.unlink()
     view.refresh()
-    assert view.version(1) != before
+    assert view.version() != before
 
 
 def test_configurations_of_a_topic_are_told_with_those_of_its_broker_and_of_all(tmp_path: Path) -> None:
@@ -101,13 +102,34 @@ def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
     assert not view.compacts(LogId(1, "pay", 0, ""))
 
 
-def test_each_broker_has_its_own_view(tmp_path: Path) -> None:
+def test_a_broker_that_has_stopped_is_told_what_the_others_know(tmp_path: Path) -> None:
     blind = LogDir(tmp_path / "d1", 2, "AAECAwQFBgcICQoLDA0ODw", UUID(int=2))
     seeing = log_dir(tmp_path)
     metadata_of(seeing, "kafka_3_9")
     view = view_of(seeing, blind)
     assert view.unreadable() == [2]
-    assert (view.leader(LogId(2, "orders", 0, "")), view.has_topic(LogId(2, "orders", 0, ""))) == (LEADER_UNKNOWN, None)
+    with (DATA / "kafka_3_9" / "expected.tsv").open(newline="") as file:
+        row = next(csv.DictReader(file, delimiter="\t"))
+    log = LogId(2, row["topic"], int(row["partition"]), "")
+    assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
+    assert view.has_topic(log) is None  # what it will find when it begins again, its own log tells
+
+
+def test_of_several_brokers_the_one_counts_that_has_come_furthest(tmp_path: Path) -> None:
+    stopped, running = LogDir(tmp_path / "d0", 1, CLUSTER_ID, UUID(int=1)), LogDir(tmp_path / "d1", 2, CLUSTER_ID, UUID(int=2))
+    segment = metadata_of(stopped, "node_down") / SEGMENT
+    metadata_of(running, "node_down")
+    whole = segment.read_bytes()
+    view = view_of(stopped, running)
+    with (DATA / "node_down" / "expected.tsv").open(newline="") as file:
+        row = next(row for row in csv.DictReader(file, delimiter="\t") if int(row["leader_epoch"]) > 0)
+    log = LogId(1, row["topic"], int(row["partition"]), "")
+    assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
+    batches, _ = read_batches(memoryview(whole))
+    segment.write_bytes(whole[: len(whole) - sum(batch.size for batch in batches[-len(batches) // 2 :])])
+    alone = view_of(stopped)
+    assert alone.leader(log) != view.leader(log)
+    assert view_of(stopped, running).leader(log) == view.leader(log)
 
 
 def test_what_cannot_be_understood_is_said_once_and_read_again_when_it_is_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

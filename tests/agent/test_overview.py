@@ -84,11 +84,14 @@ def test_a_broker_tells_what_its_metadata_log_knows(tmp_path: Path) -> None:
     agent = Agent(seeing.path, blind.path, journal=tmp_path / "journal")
     agent.look()
     sees, sees_not = agent.service.status().broker_statuses
-    assert (sees.broker, sees.readable, sees.fenced, sees.controller) == (3, True, True, 2)
+    assert (sees.broker, sees.readable, sees.controller) == (3, True, 2)
+    assert {each.broker for each in sees.registered if each.fenced} == {3}
+    assert sees.metadata_offset > 0
     assert {led.broker for led in sees.led} <= {1, 2}
     assert sum(led.partitions for led in sees.led) > 0
     assert sees.transaction_partitions == 4
-    assert (sees_not.broker, sees_not.readable, sees_not.fenced, sees_not.controller) == (4, False, None, -1)
+    assert (sees_not.broker, sees_not.readable, sees_not.registered, sees_not.controller) == (4, False, [], -1)
+    assert sees_not.metadata_offset == -1
     assert (sees_not.led, sees_not.transaction_partitions) == ([], None)
     agent.close()
 

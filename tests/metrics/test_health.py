@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.agent.messages import BrokerStatus, Led, LogDirStatus
+from streaming.agent.messages import BrokerStatus, Led, LogDirStatus, Registered
 from streaming.metrics.health import coordinator_partitions
 from streaming.metrics.observer import AgentStatus, Observer
 from tests.metrics.reading import named
@@ -18,7 +18,14 @@ def log_dir(path: str = "/d0", broker: int = 1, **values: Any) -> LogDirStatus:
 
 
 def broker(number: int = 1, **values: Any) -> BrokerStatus:
-    given: dict[str, Any] = {"readable": True, "fenced": False, "controller": 3, "led": [], "transaction_partitions": 50}
+    given: dict[str, Any] = {
+        "readable": True,
+        "metadata_offset": 10,
+        "registered": [],
+        "controller": 3,
+        "led": [],
+        "transaction_partitions": 50,
+    }
     return BrokerStatus(broker=number, **{**given, **values})
 
 
@@ -67,8 +74,10 @@ def test_partitions_led_by_brokers_that_nobody_watches_are_counted() -> None:
 
 
 def test_fenced_brokers_and_the_controller_are_told() -> None:
-    made = observer(agent("a1", broker(1, fenced=True)), agent("a2", broker(2, fenced=None, controller=-1)))
-    assert told(made, "segtail_broker_fenced", "broker") == {("1",): 1}
+    others = [Registered(1, False), Registered(2, True), Registered(3, False)]
+    down = broker(2, metadata_offset=8, registered=[Registered(1, False), Registered(2, False)], controller=-1)
+    made = observer(agent("a1", broker(1, registered=others)), agent("a2", down), agent("a3", broker(3, metadata_offset=-1)))
+    assert told(made, "segtail_broker_fenced", "broker") == {("1",): 0, ("2",): 1, ("3",): 0}
     assert told(made, "segtail_cluster_controller_id") == {(): 3}
     assert told(observer(), "segtail_cluster_controller_id") == {}
 

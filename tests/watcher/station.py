@@ -52,7 +52,7 @@ class Leaders:
     def has_topic(self, log: LogId) -> bool | None:
         return self.topics.get(log.topic)
 
-    def version(self, broker: int) -> int:
+    def version(self) -> int:
         return self.changes
 
     def partition(self, log: LogId) -> PartitionState | None:
