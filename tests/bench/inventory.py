@@ -4,13 +4,18 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from streaming.disk.inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
+from streaming.facts import Facts
+from streaming.metrics.carried import NOTHING_CARRIED
 from streaming.rules.compaction import CompactionRule
+from streaming.rules.inventory import listed
 from streaming.rules.limits import effective_limits, topic_configs
+from streaming.rules.log_state import LogState
 from streaming.rules.retention import RetentionRule
 from streaming.rules.segments import LogFacts, Logs
 from tests.bench.bounds import Bounds
@@ -24,7 +29,7 @@ BATCHES = 40
 
 
 def run(bounds: Bounds) -> None:
-    """CPU seconds of a first look, of looks at logs in which nothing happens, and of the rules over all of them."""
+    """CPU seconds of a first look, of looks at logs in which nothing happens, of telling them, and of the rules over all of them."""
     with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
         path = _logs(Path(directory), bounds.mostly_idle)
         (opened,) = open_log_dirs([path])
@@ -42,7 +47,13 @@ def run(bounds: Bounds) -> None:
         again = _timed(rows, "a look at logs in which nothing has happened, at each beat", look)
         assert all(one is other for one, other in zip(again, look(), strict=True))
 
-        facts = _timed(rows, "facts of all logs", lambda: [_facts(one) for one in seen])
+        told = _timed(rows, "facts of all logs as they are told: in the agent", lambda: [_told(one) for one in seen])
+        states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(told))]
+        _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, told, strict=True)])
+        known = [replace(state, facts=one) for state, one in zip(states, told, strict=True)]
+        _timed(rows, "in the fold, where it is known, at each beat", lambda: [listed(*each) for each in zip(known, told, strict=True)])
+        _timed(rows, "in the table", lambda: [NOTHING_CARRIED.told(None, None, one) for one in told])
+        facts = _timed(rows, "facts of all logs for the rules", lambda: [_facts(one) for one in seen])
         logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
         retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))
         _timed(rows, "the rules at a moment, at each scrape", lambda: [rule.at(NOW) for rule in retention])
@@ -54,6 +65,11 @@ def _timed(rows: list[tuple[str, str]], what: str, work: Callable[[], T]) -> T:
     done = work()
     rows.append((what, f"{time.process_time() - begun:.3f}"))
     return done
+
+
+def _told(seen: LogInventory) -> bytes:
+    told = Facts(segments=seen.segments, oldest_timestamp=seen.oldest_record_ms, replicas=(1, 2, 3), isr=(1, 2, 3), configs="{}")
+    return told.encode()
 
 
 def _facts(seen: LogInventory) -> LogFacts:
