@@ -2,7 +2,6 @@
 
 import logging
 import os
-import platform
 import threading
 import time
 from collections.abc import Callable
@@ -11,32 +10,26 @@ from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-import streaming
 from streaming import java
 from streaming.disk.logdirs import open_log_dirs, refuse_inside
 from streaming.errors import AgentError, CheckpointError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
-from streaming.job.judging import judges_of
+from streaming.job.exporting import observer_of, table_of
 from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
 from streaming.job.remote import check_agents, file_options
 from streaming.job.spark import Spark, is_local, within
-from streaming.metrics.export import Export
-from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.server import Exporter
-from streaming.metrics.table import Table
-from streaming.metrics.thresholds import thresholds
 from streaming.query.failure import reason
-from streaming.query.query import QUERY_NAME, fold_events
+from streaming.query.query import fold_events
 from streaming.rows import Change
-from streaming.settings import Granularity, LogLevel, Settings
+from streaming.settings import LogLevel, Settings
 from streaming.source.agents import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
 from streaming.source.options import parse_options
@@ -69,14 +62,8 @@ class Job:
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time, serve: bool = True) -> None:
         self.settings = settings
         self._clock = clock
-        self.table = Table(
-            replicas=settings.replicas.value,
-            stale_after_s=settings.stale_after.total_seconds(),
-            series_limit=settings.series_limit,
-            judges=judges_of(settings, once=not serve),
-            export=_export(settings),
-        )
-        self.observer = Observer(query=QUERY_NAME, versions=_versions(), thresholds=thresholds(settings))
+        self.table = table_of(settings, once=not serve)
+        self.observer = observer_of(settings)
         self.exporter: Exporter | None = None
         self._serve = serve
         self._looked_at = time.monotonic()
@@ -331,16 +318,3 @@ class Job:
             left = deadline - time.monotonic()
             if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
                 return
-
-
-def _export(settings: Settings) -> Export:
-    return Export(
-        partitions=settings.export_granularity is Granularity.PARTITION,
-        topics=settings.export_topics,
-        exclude=settings.export_exclude,
-        groups=frozenset(map(str, settings.export_groups)),
-    )
-
-
-def _versions() -> Versions:
-    return Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())

@@ -1,0 +1,36 @@
+"""What the job exports, as its settings say: the table and the observer of its page."""
+
+import platform
+
+import pyspark
+
+import streaming
+from streaming.job.judging import judges_of
+from streaming.metrics.export import Export
+from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.table import Table
+from streaming.metrics.thresholds import thresholds
+from streaming.query.query import QUERY_NAME
+from streaming.settings import Granularity, Settings
+
+
+def table_of(settings: Settings, *, once: bool = False) -> Table:
+    """The table; ``once`` where it is looked at a single time. Raises UsageError as `judges_of`."""
+    return Table(
+        replicas=settings.replicas.value,
+        stale_after_s=settings.stale_after.total_seconds(),
+        series_limit=settings.series_limit,
+        judges=judges_of(settings, once=once),
+        export=Export(
+            partitions=settings.export_granularity is Granularity.PARTITION,
+            topics=settings.export_topics,
+            exclude=settings.export_exclude,
+            groups=frozenset(map(str, settings.export_groups)),
+        ),
+    )
+
+
+def observer_of(settings: Settings) -> Observer:
+    """The observer's own part."""
+    versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
+    return Observer(query=QUERY_NAME, versions=versions, thresholds=thresholds(settings))
