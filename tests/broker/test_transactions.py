@@ -27,6 +27,7 @@ pytestmark = pytest.mark.spark
 TOPICS: Topics = {"pay": 3, "ghost": 3, "plain": 1}
 QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "beat=5s", "state_shards=4")
 TICK_MS = 20
+SMALL = ("--master", "local[1]", "--spark", "spark.driver.memory=512m")  # several run at once
 _GRACE_SECONDS = 180  # nothing hangs that was not silent for a minute, on a busy machine a little later
 
 Hanging = set[tuple[str, int, int, int]]
@@ -57,7 +58,7 @@ class Runner:
     def job(self, name: str, start_from: str, *more: object) -> tuple[object, ...]:
         dirs = ",".join(map(str, self.kafka.log_dirs))
         sets = [word for setting in QUICK for word in ("--set", setting)]
-        return ("run", "--log-dirs", dirs, "--from", start_from, "--checkpoint", self.directory / name, *sets, *more)
+        return ("run", "--log-dirs", dirs, "--from", start_from, "--checkpoint", self.directory / name, *SMALL, *sets, *more)
 
     def start(self, running: ExitStack, name: str, start_from: str, *more: object) -> Segtail:
         arguments = self.job(name, start_from, "--listen", "127.0.0.1:0", *more)
@@ -180,9 +181,9 @@ def agree(kafka: Kafka, jobs: Mapping[str, Segtail], *, opened: int) -> None:
         assert said == expected
 
 
-def begins_at_end(kafka: Kafka) -> dict[TopicPartition, int]:
+def begins_at_end(kafka: Kafka, *, opened: int) -> dict[TopicPartition, int]:
     (node,) = kafka.nodes
-    return {key: each.high_watermark for key, each in told_by(node.port, TOPICS).items()}
+    return {key: each.high_watermark for key, each in at_rest(node.port, TOPICS, opened).items()}
 
 
 def begins_in_active_segment(kafka: Kafka) -> dict[TopicPartition, int]:
@@ -233,7 +234,7 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         left = opened(kafka, "left", [("pay", 0, 1), ("pay", 2, 2)])
         with load(kafka, "pay", 3, "two"):
             pass
-        begins = {"latest": begins_at_end(kafka), "active": begins_in_active_segment(kafka)}
+        begins = {"latest": begins_at_end(kafka, opened=5), "active": begins_in_active_segment(kafka)}
         jobs = {
             "before": runner.start(running, "before", "earliest"),
             "latest": runner.start(running, "latest", "latest"),
@@ -254,15 +255,15 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
 
         hangs = find_hanging(kafka)
         assert {each[:2] for each in hangs} == {("ghost", 0), ("ghost", 1)}
+        out = tmp_path / "earliest.prom"
+        later = ("--once", "--textfile", out, "--at", int(time.time()) + _GRACE_SECONDS)  # the others have to wait for that
+        once = running.enter_context(segtail(*runner.job("once", "earliest", *later), said=tmp_path / "once.said"))
         for name, job in jobs.items():
             until(f"{name} says that {hangs} hang", lambda job=job: hanging_of(job.page()) == hangs, _GRACE_SECONDS)  # type: ignore[misc]
         answer = offline(kafka)
         assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in answer.hanging} == hangs
-
-        earliest = tmp_path / "earliest.prom"
-        with segtail(*runner.job("from-earliest", "earliest", "--once", "--textfile", earliest), said=tmp_path / "earliest.said") as once:
-            assert once.wait() == 0, once.said
-        page = read_page(earliest.read_text())
+        assert once.wait() == 0, once.said
+        page = read_page(out.read_text())
         assert hanging_of(page) == hangs
         assert told_of(page, TOPICS) == as_page(told_by(kafka.nodes[0].port, TOPICS))
         assert totals_of(page) == totals_of(jobs["before"].page())
