@@ -1,0 +1,107 @@
+"""What an administrator sees of a real broker: the page of a hanging transaction, how it ends, and dashboards without a hole."""
+
+import math
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from streaming.metrics.definitions import METRICS
+from tests.alerts.monitoring import PROGRAMS
+from tests.broker.monitored import HANGING, LEDGER, TRANSACTIONAL_ID, Monitored, monitored
+from tests.broker.oracle import run_tool
+from tests.broker.transactions import told_by
+from tests.dashboards.contract import samples
+from tests.dashboards.panels import Panel, Target, all_panels
+from tests.dashboards.prometheus import Prometheus, answer
+from tests.processes import until
+from tests.tools import require_tool
+
+pytestmark = pytest.mark.spark
+
+STEP = 5
+NOT_HERE = {
+    "segtail_agent_clock_ahead_seconds": "an agent on another machine",
+    "segtail_agent_problem": "an agent that is in trouble",
+    "segtail_partition_local_log_start_offset": "remote storage",
+    "segtail_partition_replica_lag_offsets": "a second replica",
+    "segtail_partitions_unobserved": "a second broker",
+}
+"""Metrics that a single healthy broker has no series of, and what they need."""
+
+MAY_BE_EMPTY = {"retention: Full in": "a file system on which less is free than an hour ago"}
+"""Panels that say by their words that there is nothing to show, and what they need."""
+
+_ANSWER_SECONDS = 30  # a rate takes two scrapes, and a job tells of a micro-batch when it is over
+_PAGE_SECONDS = 180  # nothing hangs that was not silent for a minute
+
+each_panel = pytest.mark.parametrize("panel", all_panels(), ids=str)
+
+
+@pytest.fixture(scope="module")
+def world(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
+    for program in (*PROGRAMS, "promtool"):
+        require_tool(program)
+    with monitored(tmp_path_factory.mktemp("monitored")) as running:
+        yield running
+
+
+@each_panel
+def test_every_query_of_a_panel_has_an_answer(world: Monitored, panel: Panel) -> None:
+    prometheus = Prometheus(f"http://{world.monitoring.addresses.prometheus}")
+    chosen = {"topic": LEDGER, "partition": "0"} if panel.dashboard == "partition" else {}
+
+    def has_answer(target: Target) -> bool:
+        now = time.time()
+        found = answer(prometheus, target, chosen, end=now, seconds=now - world.since, step=STEP)
+        return any(math.isfinite(value) for series in found for _, value in series.points)
+
+    for target in panel.targets:
+        if str(panel) in MAY_BE_EMPTY:
+            has_answer(target)
+        else:
+            until(f"an answer to {target.expr}", partial(has_answer, target), _ANSWER_SECONDS)
+
+
+def test_the_page_has_every_metric_with_the_labels_that_it_is_defined_with(world: Monitored) -> None:
+    labels = {name: set(metric.labels) for metric in METRICS for name in samples(metric)}
+    page = world.job.page()
+    wrong = [series for series in page if {name for name, _ in series.labels} - {"le"} != labels[series.name]]
+    assert wrong == []
+    assert labels.keys() - {series.name for series in page} == NOT_HERE.keys()
+
+
+def test_promtool_finds_nothing_to_say_about_the_page(world: Monitored) -> None:
+    assert world.job.url is not None
+    with urllib.request.urlopen(world.job.url) as served:
+        done = subprocess.run([require_tool("promtool"), "check", "metrics"], input=served.read(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_no_rule_fails(world: Monitored) -> None:
+    rules = world.monitoring.rules
+    until("every rule is evaluated", lambda: all(rule["health"] != "unknown" for rule in rules()))
+    assert [(rule["name"], rule["lastError"]) for rule in rules() if rule["health"] != "ok"] == []
+
+
+def test_the_page_of_a_hanging_transaction_names_it_and_resolves_by_the_command_that_it_gives(world: Monitored) -> None:
+    topic, partition = HANGING
+    kafka = world.kafka
+
+    def sent(status: str) -> list[str]:
+        return [page.annotations["description"] for page in world.paged("TransactionHanging", status) if page.labels["topic"] == topic]
+
+    (said,) = until("the page arrives", lambda: sent("firing"), _PAGE_SECONDS)[:1]
+    lines = [line.strip() for line in said.splitlines()]
+    (subject,) = (number for number, line in enumerate(lines) if line.startswith(f"- partition {partition}:"))
+    assert f"transactional.id {TRANSACTIONAL_ID}, producer id {world.author.id}," in lines[subject]
+    assert told_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
+
+    program, *arguments = lines[subject + 1].replace("<host:port>", kafka.bootstrap).split()
+    assert program == "kafka-transactions.sh"
+    run_tool("transactions", *arguments)
+    assert not told_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
+    until("the page resolves", lambda: sent("resolved"))
