@@ -33,7 +33,8 @@ def main() -> int:
                 print(f"monitor: Prometheus at http://{addresses.prometheus}, Alertmanager at http://{addresses.alertmanager}")
                 if not _listens(target):
                     print(
-                        f"monitor: nothing listens on {target}; start `make demo` beside this, or give its address: make monitor TARGET=..."
+                        f"monitor: nothing listens on {target}; start `segtail run` or `make demo` beside this, "
+                        "or give its address: make monitor TARGET=..."
                     )
                 print("monitor: pages are shown here as they come; Ctrl-C ends it", flush=True)
                 over.wait()

@@ -45,7 +45,7 @@ def test_it_says_where_it_is_and_leaves_nothing_running(tmp_path: Path) -> None:
         addresses = re.findall(r"at http://(\S+?)(?:,|\s)", said.read_text())
         assert len(addresses) == 2, said.read_text()
         assert all(_listens(address) for address in addresses)
-        assert f"nothing listens on {nobody}; start `make demo`" in said.read_text()
+        assert f"nothing listens on {nobody}; start `segtail run` or `make demo`" in said.read_text()
     finally:
         process.send_signal(signal.SIGINT)
         status = process.wait(60)
