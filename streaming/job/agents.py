@@ -10,7 +10,7 @@ from streaming.agent.client import AgentClient
 from streaming.agent.messages import Status
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
-from streaming.metrics.health import coordinator_partitions
+from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.table import Table
 from streaming.source import agents
@@ -87,7 +87,9 @@ class AgentWatch:
         now = self._clock()
         self._known = found
         self._observer.know(found.values())
-        self._table.told_coordinators(coordinator_partitions(status for each in found.values() for status in each.broker_statuses))
+        brokers = [status for each in found.values() for status in each.broker_statuses]
+        self._table.told_coordinators(coordinator_partitions(brokers))
+        self._table.told_fenced(fenced(brokers))
         for status in answered:
             self._observer.published(status.agent, status.total, now)
             self._table.mark_agent(status.agent, now)

@@ -13,7 +13,7 @@ from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
-from streaming.rules.leaders import Replicas, Roles, assign_roles
+from streaming.rules.leaders import NO_LEADER, Replicas, Roles, assign_roles
 from streaming.rules.limits import Limits
 
 TEXT = pa.large_string()
@@ -69,7 +69,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         Replicas(
             partition=there["replicas_of"],
             broker=there["broker"],
-            leader=there["leader"],
+            leader=_leaders(there["leader"], snapshot.judges.fenced),
             leader_epoch=there["leader_epoch"],
             log_epoch=there["log_epoch"],
             end_offset=there["log_end_offset"],
@@ -89,6 +89,12 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     return Observed(
         columns=there, carried=carried, names=names, roles=roles, standing=standing, coordinators=coordinators, log_dirs=snapshot.log_dirs
     )
+
+
+def _leaders(told: Longs, fenced: frozenset[int]) -> Longs:
+    """Without brokers that are fenced, which lead nothing (`ReplicationControlManager.handleBrokerFenced`): where no other broker has a
+    replica, only the one that is down has told who leads, and it does not know of its end."""
+    return np.where(np.isin(told, list(fenced)), NO_LEADER, told)
 
 
 def export(observed: Observed, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:

@@ -44,6 +44,11 @@ def _newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
     return max(brokers, key=lambda each: each.metadata_offset, default=None)
 
 
+def fenced(brokers: Iterable[BrokerStatus]) -> list[int]:
+    """Brokers that the controller has fenced off."""
+    return [each.broker for each in _registered(brokers) if each.fenced]
+
+
 def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
     newest = _newest(brokers)
     return [] if newest is None else sorted(newest.registered, key=lambda each: each.broker)

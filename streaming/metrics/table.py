@@ -131,6 +131,11 @@ class Table:
         with self._lock:
             self._judges = replace(self._judges, coordinator_partitions=partitions)
 
+    def told_fenced(self, brokers: Iterable[int]) -> None:
+        """Say which brokers are fenced off, see `Judges`."""
+        with self._lock:
+            self._judges = replace(self._judges, fenced=frozenset(brokers))
+
     @property
     def ready(self) -> bool:
         """Has every expected agent's full picture been folded?"""

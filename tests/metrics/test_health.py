@@ -3,7 +3,7 @@
 from typing import Any
 
 from streaming.agent.messages import BrokerStatus, Led, LogDirStatus, Registered
-from streaming.metrics.health import coordinator_partitions
+from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
 from tests.metrics.reading import named
 from tests.metrics.rows import new_observer, new_table
@@ -78,6 +78,8 @@ def test_fenced_brokers_and_the_controller_are_told() -> None:
     down = broker(2, metadata_offset=8, registered=[Registered(1, False), Registered(2, False)], controller=-1)
     made = observer(agent("a1", broker(1, registered=others)), agent("a2", down), agent("a3", broker(3, metadata_offset=-1)))
     assert told(made, "segtail_broker_fenced", "broker") == {("1",): 0, ("2",): 1, ("3",): 0}
+    assert fenced([down, broker(1, registered=others)]) == [2]
+    assert fenced([]) == []
     assert told(made, "segtail_cluster_controller_id") == {(): 3}
     assert told(observer(), "segtail_cluster_controller_id") == {}
 

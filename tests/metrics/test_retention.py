@@ -134,3 +134,16 @@ def test_a_broker_that_begins_with_another_configuration_has_its_limits_from_the
     assert only(table, "retention_limit_seconds") == 7200
     given = {1: broker_configs([("log.retention.hours", "3")], Source.STATIC)}
     assert only(table, "retention_limit_seconds") == 10800
+
+
+def test_a_broker_that_is_fenced_leads_nothing_though_its_own_disk_says_so() -> None:
+    table = new_table(
+        log("alone", 0, leader=1, leader_epoch=0),
+        log("shared", 0, leader=1, leader_epoch=0),
+        log("shared", 0, broker=2, agent="a2", leader=2, leader_epoch=1),
+    )
+    table.told_fenced([1])
+    found = named(table, f"{P}leader")
+    assert {(dict(each)["topic"], dict(each)["broker"]): value for each, value in found.items()} == {("alone", "1"): 0, ("shared", "2"): 1}
+    table.told_fenced([])
+    assert set(named(table, f"{P}leader").values()) == {1}
