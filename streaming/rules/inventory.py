@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 def listed(state: LogState, facts: bytes | None) -> LogState:
     """With other facts. Segments are counted by their base offsets, so that the same inventory, or an older one, may come again.
 
+    What the first inventory shows was there before, but of a log that was seen from its beginning, or from its active segment on.
+
     Only a prefix of a log is ever deleted by retention: what vanishes from its middle was compacted.
     """
     if facts is None or facts == state.facts:
@@ -26,13 +28,13 @@ def listed(state: LogState, facts: bytes | None) -> LogState:
     if not bases:
         return replace(state, facts=facts)
     first, newest = bases[0], bases[-1]
-    if state.newest_segment < 0:
-        return replace(state, facts=facts, newest_segment=newest, deleted_below=first)
+    seen = state.newest_segment >= 0
+    rolled = sum(base > state.newest_segment for base in bases) if seen else 0
     return replace(
         state,
         facts=facts,
-        segments_rolled=state.segments_rolled + sum(base > state.newest_segment for base in bases),
-        segments_deleted=state.segments_deleted + sum(state.deleted_below <= base < first for base in known),
+        segments_rolled=state.segments_rolled + rolled,
+        segments_deleted=state.segments_deleted + sum(state.deleted_below <= base < first for base in known),  # nothing is known at first
         newest_segment=max(state.newest_segment, newest),
         deleted_below=max(state.deleted_below, first),
     )

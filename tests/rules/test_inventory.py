@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.facts import Facts
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, Kind
 from streaming.rules.inventory import listed
 from streaming.rules.log_state import LogState
+from tests.events import Shard, row
 
 
 def facts(*bases: int) -> bytes:
@@ -65,3 +66,16 @@ def test_inventories_of_a_growing_log_count_each_segment_once(bases: list[int], 
 def test_facts_of_another_version_change_nothing() -> None:
     state = listed(LogState(agent="a1", broker=1, topic="orders", partition=0, topic_id=""), facts(0))
     assert listed(state, b"\x07" + facts(0, 10)[1:]) == state
+
+
+def test_a_log_that_is_watched_from_its_beginning_has_all_its_rolls_counted() -> None:
+    shard = Shard()
+    shard.fold(row(Kind.APPEARED, 1, next_offset=0, settled=True), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
+    assert shard.log().segments_rolled == 2
+
+
+def test_a_log_with_a_backlog_has_the_rolls_counted_that_come() -> None:
+    shard = Shard()
+    shard.fold(row(Kind.APPEARED, 1, next_offset=0), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
+    shard.fold(row(Kind.FACTS, 3, facts=facts(0, 10, 20, 30)))
+    assert (shard.log().segments_rolled, shard.log().segments_deleted) == (1, 0)
