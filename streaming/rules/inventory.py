@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 def listed(state: LogState, facts: bytes | None) -> LogState:
     """With other facts. Segments are counted by their base offsets, so that the same inventory, or an older one, may come again.
 
-    What the first inventory shows was there before, but of a log that was seen from its beginning, or from its active segment on.
+    Rolls count from the segment on in which reading began, as bytes do.
 
     Only a prefix of a log is ever deleted by retention: what vanishes from its middle was compacted.
     """

@@ -28,8 +28,8 @@ class LogState:
     ``log_end_offset`` is the next offset to fold: what lies before it has been counted. ``journal`` is the one whose ranges it was counted
     from. ``departed`` says that the log has left its broker and only its share of the topic's counters counts. ``stopped_at`` is the
     offset of the last flaw behind which the log was not read on, -1 none; what lies behind it is counted as skipped up to position
-    ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was counted, ``deleted_below`` the one below which deleted
-    segments were; -1 before the first inventory, if not told by where the log begins to be watched.
+    ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was counted, at first that of the segment in which reading
+    began; ``deleted_below`` is the one below which deleted segments were; -1 before the first inventory.
     """
 
     agent: str

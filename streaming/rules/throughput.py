@@ -19,8 +19,8 @@ _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswit
 def appeared(state: LogState | None, row: EventRow) -> LogState:
     """A log is watched from ``row.next_offset`` on; for one that is known that changes nothing but where it lies."""
     if state is None:
-        newest = row.segment if row.settled else -1  # without a backlog: whatever is rolled from now on is seen
-        return log_transactions.found(replace(new_log(row, row.next_offset), journal=row.journal, newest_segment=newest), row)
+        begun = replace(new_log(row, row.next_offset), journal=row.journal, newest_segment=row.segment)
+        return log_transactions.found(begun, row)
     if state.departed:
         back = replace(new_log(row, row.next_offset), journal=row.journal, skipped_bytes=state.skipped_bytes)
         return log_transactions.found(replace(back, **{name: getattr(state, name) for name in _SHARES}), row)

@@ -68,14 +68,10 @@ def test_facts_of_another_version_change_nothing() -> None:
     assert listed(state, b"\x07" + facts(0, 10)[1:]) == state
 
 
-def test_a_log_that_is_watched_from_its_beginning_has_all_its_rolls_counted() -> None:
+@pytest.mark.parametrize(("begun", "rolled"), [(0, 2), (10, 1), (20, 0)])
+def test_rolls_count_from_the_segment_on_in_which_reading_began(begun: int, rolled: int) -> None:
     shard = Shard()
-    shard.fold(row(Kind.APPEARED, 1, next_offset=0, settled=True), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
-    assert shard.log().segments_rolled == 2
-
-
-def test_a_log_with_a_backlog_has_the_rolls_counted_that_come() -> None:
-    shard = Shard()
-    shard.fold(row(Kind.APPEARED, 1, next_offset=0), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
-    shard.fold(row(Kind.FACTS, 3, facts=facts(0, 10, 20, 30)))
-    assert (shard.log().segments_rolled, shard.log().segments_deleted) == (1, 0)
+    shard.fold(row(Kind.APPEARED, 1, segment=begun, next_offset=begun), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
+    assert shard.log().segments_rolled == rolled
+    shard.fold(row(Kind.FACTS, 3, facts=facts(10, 20, 30)))
+    assert (shard.log().segments_rolled, shard.log().segments_deleted) == (rolled + 1, 1)
