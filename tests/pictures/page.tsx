@@ -76,6 +76,9 @@ function lastOf(series: Series): number | null {
 
 function Content({ panel, width, height }: { panel: Panel; width: number; height: number }) {
   const found = panel.type === 'table' ? [] : frames(panel);
+  if (panel.type !== 'table' && panel.type !== 'stat' && found.length === 0) {
+    return <div style={{ padding: 20 }}>No data</div>; // as Grafana's panels say it, which draw nothing else then
+  }
   if (panel.type === 'timeseries') {
     return <TimeSeries frames={found} structureRev={1} timeRange={range} timeZone="utc" width={width} height={height} legend={panel.options.legend} options={panel.options} />;
   }
