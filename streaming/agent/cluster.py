@@ -64,6 +64,10 @@ class ClusterView:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
 
+    def rejected_configs(self) -> int:
+        """Values of configurations that could not be read, so far."""
+        return sum(follower.configs.rejected for follower in self._followers.values())
+
     def configs(self, key: LogId) -> str:
         """What is set for the topic of a log, on all levels that its broker's files tell, as it is handed over (`Configs.text`)."""
         return self._followers[key.broker].configs.text(key.topic)

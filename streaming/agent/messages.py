@@ -111,10 +111,11 @@ class BrokerStatus(Message):
 class Status(Message):
     """What an agent is and how far it has come.
 
-    ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there when
-    the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal; ``now_ms``: its
-    clock; ``directories``: names for its log dirs, the same from whichever agent. ``log_dirs`` and ``broker_statuses`` are as they were
-    some seconds ago.
+    ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there
+    when the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal;
+    ``now_ms``: its clock; ``directories``: names for its log dirs, the same from whichever agent; ``doubts``: by
+    `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
+    seconds ago.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus}
@@ -131,6 +132,7 @@ class Status(Message):
     total: int
     now_ms: int = 0
     directories: list[str] = field(default_factory=list)
+    doubts: dict[str, int] = field(default_factory=dict)
     log_dirs: list[LogDirStatus] = field(default_factory=list)
     broker_statuses: list[BrokerStatus] = field(default_factory=list)
 

@@ -30,7 +30,7 @@ from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
 from streaming.watcher.structure import Structure
-from streaming.watcher.watcher import LOOK_MS, TURN_BYTES, Watcher
+from streaming.watcher.watcher import LOOK_MS, TURN_BYTES, Doubt, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -183,6 +183,9 @@ def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights
     numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
     numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
     numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
+    for doubt in Doubt:
+        text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
+        numbers.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))
     numbers.counter(
         "segtail_agent_security_failures", "Changes of certificates or tokens that could not be used.", lambda: security.failures
     )
@@ -191,6 +194,10 @@ def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights
         "When the agent's certificate ends.",
         lambda: None if certificates is None else certificates.get().pair.ends_at,
     )
+
+
+def _doubts(service: Service, doubt: Doubt) -> int:
+    return service.doubts()[doubt]
 
 
 def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, seconds: float) -> Journal | None:

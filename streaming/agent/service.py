@@ -19,7 +19,7 @@ from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.locate import StartFrom
-from streaming.watcher.watcher import Beginning, Watcher
+from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 
@@ -64,9 +64,14 @@ class Service:
             total=end.total,
             now_ms=time.time_ns() // 1_000_000,
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs],
+            doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.overview.log_dirs,
             broker_statuses=self.overview.brokers,
         )
+
+    def doubts(self) -> dict[Doubt, int]:
+        """How much could not be believed so far, by what it is."""
+        return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs()}
 
     def hello(self, hello: Hello) -> Status:
         """A consumer starts: one that this journal has never heard of gets the logs published from where it wants them.

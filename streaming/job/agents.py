@@ -128,6 +128,7 @@ def _status(status: Status, address: str, shared: frozenset[str], now: float | N
         metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
         problems=tuple(map(str, problems)),
         clock_ahead_seconds=ahead,
+        doubts=tuple(sorted(status.doubts.items())),
         log_dirs=tuple(status.log_dirs),
         broker_statuses=tuple(status.broker_statuses),
     )

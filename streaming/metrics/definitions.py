@@ -340,6 +340,12 @@ COORDINATOR_READABLE = _transactions(
     "Partitions of __transaction_state that could be read from a current replica.",
     labels=(),
 )
+COORDINATOR_NOT_UNDERSTOOD = _transactions(
+    "segtail_coordinator_entries_not_understood",
+    Type.GAUGE,
+    "Entries of __transaction_state of a version that is not known, or damaged: as long as there are any, no verdict is certain.",
+    labels=(),
+)
 ACTIVE_PRODUCERS = _transactions(
     "segtail_partition_active_producers",
     Type.GAUGE,
@@ -572,6 +578,14 @@ AGENT_PROBLEM = _observer(
     "1: what keeps an agent away (refused, silent, unresolved, untrusted, unauthorized, protocol, failed, other_cluster, same_name) or "
     "needs somebody's care (shared_log_dir, clock). Only 1.",
 )
+AGENT_DOUBTS = _observer(
+    "segtail_agent_doubts_total",
+    Type.COUNTER,
+    ("agent", "kind"),
+    "",
+    "What an agent could not believe, so that something else stood in for it: a producer_snapshot (an older one, or the log itself), a "
+    "time_index (its segment was scanned), the value of a configuration (the next level counts).",
+)
 AGENT_CLOCK_AHEAD = _observer(
     "segtail_agent_clock_ahead_seconds",
     Type.GAUGE,
@@ -698,6 +712,7 @@ METRICS = (
     COORDINATOR_TRANSACTIONS,
     COORDINATOR_PARTITIONS,
     COORDINATOR_READABLE,
+    COORDINATOR_NOT_UNDERSTOOD,
     ACTIVE_PRODUCERS,
     SEQUENCE_GAPS,
     SEGMENTS_ROLLED,
@@ -739,6 +754,7 @@ METRICS = (
     BUILD_INFO,
     AGENT_UP,
     AGENT_PROBLEM,
+    AGENT_DOUBTS,
     AGENT_CLOCK_AHEAD,
     CATCHING_UP,
     TAIL_LAG_BYTES,

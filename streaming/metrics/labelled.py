@@ -43,6 +43,7 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
     if view.partitions is not None:
         yield _plain(definitions.COORDINATOR_PARTITIONS, view.partitions)
         yield _plain(definitions.COORDINATOR_READABLE, view.readable)
+        yield _plain(definitions.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:

@@ -46,6 +46,7 @@ class AgentStatus:
     clock_ahead_seconds: float | None = None
     log_dirs: tuple[LogDirStatus, ...] = ()
     broker_statuses: tuple[BrokerStatus, ...] = ()
+    doubts: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,7 @@ class Observer:
         yield _gauges(definitions.BROKER_INFO, info)
         yield _gauges(definitions.METADATA_READABLE, readable)
         yield _gauges(definitions.AGENT_UP, up)
+        yield _doubts(agents)
         yield _gauges(definitions.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
         clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
         yield _gauges(definitions.AGENT_CLOCK_AHEAD, clocks)
@@ -234,6 +236,15 @@ def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) ->
     family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
     for key, value in largest.items():
         family.add_metric(key, value)
+    return family
+
+
+def _doubts(agents: Iterable[AgentStatus]) -> CounterMetricFamily:
+    metric = definitions.AGENT_DOUBTS
+    family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for agent in agents:
+        for kind, count in agent.doubts:
+            family.add_metric([agent.name, kind], count)
     return family
 
 

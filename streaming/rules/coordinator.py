@@ -20,6 +20,7 @@ ONGOING, PREPARE_COMMIT, PREPARE_ABORT = (STATES.index(name) for name in ("Ongoi
 NO_STATE = -1
 
 _TOMBSTONE = ""
+NOT_UNDERSTOOD = "?"
 
 
 def newest(tables: Iterable[pa.Table]) -> pa.Table:
@@ -91,6 +92,11 @@ class Coordinators:
             last_update_ms=updated[item],
             complete=complete and bool((codes >= 0).all()),
         )
+
+    @property
+    def not_understood(self) -> int:
+        """Entries that are not understood."""
+        return int(np.count_nonzero(np.asarray(self.table["state"]) == NOT_UNDERSTOOD))
 
     def find(self, producer_ids: Longs) -> Longs:
         """The item of each producer in these columns, -1 where no coordinator knows it."""

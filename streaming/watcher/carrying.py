@@ -42,6 +42,7 @@ def _past(tail: Tail) -> Past | None:
             "what is open in a log cannot be told now", extra={"log": str(place.log), "path": str(tail.partition.path), "error": str(error)}
         )
         return None
+    tail.doubts += len(past.doubts)
     for doubt in past.doubts:
         log.warning("what is open in a log is told with a doubt", extra={"log": str(place.log), "doubt": doubt})
     return past

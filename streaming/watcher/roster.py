@@ -68,6 +68,7 @@ class Roster:
         self.tails: dict[LogId, Tail] = {}
         self.hot: dict[Tail, int] = {}  # logs in which something happened lately, and for how many more looks they count as such
         self._at: dict[Path, Tail] = {}  # the same by their directories
+        self._doubts_of_left = 0
         self._log_dirs = log_dirs
         self._kept = {place.log: place for place in places}
         self._has_topic = has_topic
@@ -253,8 +254,14 @@ class Roster:
         self._kept.pop(key, None)
         return tail, False, events
 
+    @property
+    def doubts(self) -> int:
+        """Files that did not tell what is open in their log, so far."""
+        return self._doubts_of_left + sum(tail.doubts for tail in list(self.tails.values()))
+
     def _let_go(self, tail: Tail) -> None:
         self.hot.pop(tail, None)
+        self._doubts_of_left += tail.doubts
         if self._at.get(tail.partition.path) is tail:
             del self._at[tail.partition.path]
         tail.close()

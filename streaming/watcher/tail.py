@@ -124,6 +124,7 @@ class Tail:
         self.producers = producers  # at the place
         self.told: Told | None = None
         self.untold = True  # something of that may have changed
+        self.doubts = 0  # files that did not tell what is open, so that others stood in for them
         self.high_watermark = -1  # by the checkpoint of its log dir
         self.appended_ms = -1  # when something was appended last, as it was seen
         self.segments = tuple(segments)

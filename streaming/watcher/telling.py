@@ -65,6 +65,11 @@ class Teller:
         self._version = -1  # of what metadata logs say, as it was compared last
         self._next_check = 0
 
+    @property
+    def wrong_time_indexes(self) -> int:
+        """Time indexes that disagreed with their segment, so far."""
+        return self._inventory.wrong_time_indexes
+
     def round(self, tails: Iterable[Tail], *, beat_follows: bool) -> Telling:
         """Look at those that may have changed, for a short while.
 

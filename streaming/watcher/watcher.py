@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from streaming.disk.logdirs import LogDir
@@ -50,6 +51,14 @@ SLICE_BYTES = 32 << 20
 
 SLICE_LOGS = 512
 """Of how many logs a backlog is read before it is published."""
+
+
+class Doubt(StrEnum):
+    """What could not be believed, so that something else stood in for it."""
+
+    PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, told what was open
+    TIME_INDEX = "time_index"  # its segment was scanned
+    CONFIGURATION = "configuration"  # the next level's value counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,10 @@ class Watcher:
     def appear_again(self) -> None:
         """A reader has missed a part of the journal: say again what is open in every log, in the next turn."""
         self._missed.set()
+
+    def doubts(self) -> dict[Doubt, int]:
+        """How many files beside the segments could not be believed so far, by what they are."""
+        return {Doubt.PRODUCER_SNAPSHOT: self._roster.doubts, Doubt.TIME_INDEX: self._teller.wrong_time_indexes}
 
     def tails(self) -> list[Tail]:
         """The logs under watch at this moment."""

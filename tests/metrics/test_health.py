@@ -89,3 +89,8 @@ def test_the_coordinators_partitions_are_known_if_any_broker_tells() -> None:
     assert coordinator_partitions([broker(transaction_partitions=None)]) is None
     assert coordinator_partitions([broker(transaction_partitions=None), broker(2, transaction_partitions=0)]) == 0
     assert coordinator_partitions([broker(transaction_partitions=0), broker(2, transaction_partitions=50)]) == 50
+
+
+def test_what_an_agent_could_not_believe_is_counted_also_while_it_is_down() -> None:
+    doubting = AgentStatus(name="a1", up=False, doubts=(("configuration", 2), ("time_index", 0)))
+    assert told(observer(doubting), "segtail_agent_doubts_total", "agent", "kind") == {("a1", "configuration"): 2, ("a1", "time_index"): 0}

@@ -190,11 +190,12 @@ def test_nothing_hangs_where_not_every_coordinator_could_be_asked(partitions: in
     assert verdict(table, after=99) == "unknown"
 
 
-def test_what_is_not_understood_of_a_coordinator_may_be_anybody_s() -> None:
-    table = new_table(
-        orders(transaction(7, 40, age=9000)), coordinator({"transactional_id": "new", "state": "?"}), coordinator_partitions=1
-    )
-    assert verdict(table, after=99) == "unknown"
+@pytest.mark.parametrize(("state", "counted", "said"), [("?", 1, "unknown"), ("Empty", 0, "open")])
+def test_what_is_not_understood_of_a_coordinator_may_be_anybody_s(state: str, counted: int, said: str) -> None:
+    entry = {"transactional_id": "new", "state": state, "producer_id": 99}
+    table = new_table(orders(transaction(7, 40, age=9000)), coordinator(entry), coordinator_partitions=1)
+    assert verdict(table, after=99) == said
+    assert named(table, "segtail_coordinator_entries_not_understood", now=NOW) == {frozenset(): counted}
 
 
 # --- the list

@@ -17,6 +17,7 @@ from streaming.watcher.blobs import decode_steps, encode_entries
 from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import Event
 from streaming.watcher.transactions import SEEN_WITHIN_MS
+from streaming.watcher.watcher import Doubt
 from tests.builders import NOW, abort, batch, commit, partition
 from tests.watcher.station import Station
 
@@ -294,6 +295,19 @@ def test_a_transaction_whose_data_is_deleted_is_told_by_the_snapshot(disk: LogDi
     appeared = begun(disk, tmp_path, "earliest")
     assert appeared.next_offset == 2
     assert carried(appeared) == [(P, 0, StartSource.SNAPSHOT, NOW), (Q, 1, StartSource.SNAPSHOT, NOW + 1)]
+
+
+def test_a_snapshot_that_cannot_be_believed_is_counted_and_the_log_itself_tells(disk: LogDir, tmp_path: Path) -> None:
+    log = two_segments(disk)
+    for snapshot in log.directory.glob("*.snapshot"):
+        snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"\x7f")
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    station.look()
+    doubts = station.watcher.doubts()
+    assert doubts[Doubt.PRODUCER_SNAPSHOT] >= 1
+    assert doubts[Doubt.TIME_INDEX] == 0
+    station.close()
 
 
 def test_behind_a_hole_it_is_told_what_is_open(station: Station, disk: LogDir) -> None:
