@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -42,7 +43,8 @@ def write(chart: Path) -> None:
     (chart / "values.schema.json").write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
     text = (CHART / "Chart.yaml").read_text()
     (chart / "Chart.yaml").write_text(re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text))
-    if helm_docs := shutil.which("helm-docs"):
+    beside = Path(sys.executable).parent  # where `make tools` puts it
+    if helm_docs := shutil.which("helm-docs", path=f"{beside}{os.pathsep}{os.environ['PATH']}"):
         template, output = CHART / "README.md.gotmpl", chart / "README.md"
         values = ["--chart-search-root", str(CHART), "--template-files", str(template), "--dry-run", "--log-level", "error"]
         output.write_text(subprocess.run([helm_docs, *values], check=True, capture_output=True, text=True).stdout.strip() + "\n")

@@ -1,6 +1,7 @@
 """Runs `segtail` as a user would, kills parts of it, and sees what is left: shared by the tests that start it as a process."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -173,10 +174,17 @@ def read_page(text: str) -> Page:
     return found
 
 
+_CLOCKS = re.compile(
+    "last_append_timestamp|retention_(lag|overdue|reclaimable|blocked)|max_timestamp_ahead|oldest_open_transaction_start"
+    "|transaction_duration_seconds_(bucket|sum)|active_producers"
+)
+"""What follows from the clock on the wall: ages, when something was seen, whose time is over."""
+
+
 def counted(page: Page) -> Page:
     """What must not depend on when and how often the job was started: everything of logs and topics but the clock's."""
     kept = ("segtail_partition_", "segtail_topic_", "segtail_skipped_")
-    return {series: value for series, value in page.items() if series.name.startswith(kept) and "last_append_timestamp" not in series.name}
+    return {series: value for series, value in page.items() if series.name.startswith(kept) and not _CLOCKS.search(series.name)}
 
 
 def values(page: Page, name: str) -> dict[tuple[str, int], float]:

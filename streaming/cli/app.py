@@ -69,6 +69,6 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)

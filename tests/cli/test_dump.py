@@ -27,6 +27,11 @@ def segtail_dump(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
 
 
+def heed_interrupts() -> None:
+    """A shell lets what it starts in the background ignore them, and what that starts inherits it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "streaming.cli", "dump", *map(str, arguments)]
 
@@ -114,7 +119,9 @@ def test_what_cannot_be_asked_is_told(arguments: tuple[str, ...], message: str) 
 
 
 def test_ctrl_c_ends_it_at_once(large: Path) -> None:
-    with subprocess.Popen(command(large, "--records"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command(large, "--records"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts
+    ) as process:
         assert process.stdout is not None
         process.stdout.read(100)  # it is at work, and waits for somebody to read on
         process.send_signal(signal.SIGINT)
