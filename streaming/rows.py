@@ -185,11 +185,17 @@ BATCHES = pa.schema(
 """One row a record batch, scanned when it is read: for people who explore. What magic 0 and 1 do not have is -1."""
 
 
+TOMBSTONE = ""
+"""In the place of a state: the transactional id has expired."""
+
+NOT_UNDERSTOOD = "?"
+"""In the place of a state: an entry of a later version, or a damaged one; whose producer it is, and what it is doing, is not known."""
+
 COORDINATOR = pa.schema(
     [
         ("transactional_id", _TEXT),
         ("offset", _LONG),  # of the record in its `__transaction_state` partition
-        ("state", _TEXT),  # as `segtail_coordinator_transactions` spells it; "" for a tombstone; "?" for a record not understood
+        ("state", _TEXT),  # as `segtail_coordinator_transactions` spells it; or TOMBSTONE, or NOT_UNDERSTOOD
         ("producer_id", _LONG),
         ("producer_epoch", _INT),
         ("timeout_ms", _INT),

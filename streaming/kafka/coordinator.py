@@ -11,15 +11,10 @@ from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES
 from streaming.kafka.records import Record
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.walk import Bytes
-
-TOMBSTONE = ""
-"""State of a transactional id that has expired."""
+from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE
 
 # Of a record: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
 _BEFORE_KEY = 6
-
-NOT_UNDERSTOOD = "?"
-"""State of an entry of a later version, or a damaged one: whose producer it is, and what it is doing, is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

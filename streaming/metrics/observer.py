@@ -96,11 +96,6 @@ class Observer:
         self._topic_series_dropped = dropped.labels("topic_series")
         self._set_thresholds(thresholds)
 
-    def polled(self, status: AgentStatus) -> None:
-        """An agent was asked, and answered or not."""
-        with self._lock:
-            self._agents[status.name] = status
-
     def know(self, statuses: Iterable[AgentStatus]) -> None:
         """All agents were asked: there are these and no others."""
         with self._lock:

@@ -12,12 +12,11 @@ from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, Standing, of_all
 from streaming.rules.coordinator import STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.leaders import Flags
+from streaming.rules.transactions import OPEN
 from streaming.rules.verdicts import Judged, OpenTransactions, Verdict, hanging, judge, select_late, verdicts
 
 COLUMNS = ("open_transactions", "oldest_open_start_ms", "oldest_open_last_append_ms", "hanging_transactions")
 """What `Bench.weigh` works out."""
-
-_OPEN = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +75,13 @@ def coordinator_view(
         if speaks[item]:
             broker = int(logs["broker"][item])
             known = counts.get(broker, (0,) * len(STATES))
-            counts[broker] = tuple(a + b for a, b in zip(known, count_states(newest([tables[item]])), strict=True))
+            counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
     complete = all_read(partitions, len(read), 0)
     return CoordinatorView(coordinators=Coordinators.of(table, complete=complete), partitions=partitions, readable=len(read), counts=counts)
 
 
 def _table(carried: Carried) -> pa.Table:
+    """The entries of one log, of each transactional id the newest: the fold keeps no others."""
     return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
 
 
@@ -106,7 +106,7 @@ class Bench:
     def weigh(self, carried: Sequence[Carried], places: Sequence[str], view: CoordinatorView, now_ms: int) -> Weighed:
         """Judge what is open on some logs; ``places`` are their names, "topic-partition"."""
         owners, found = of_all([each.transactions for each in carried])
-        still = found["committed"] == _OPEN
+        still = found["committed"] == OPEN
         owners, found = owners[still], found[still]
         transactions = OpenTransactions(
             partition=[places[owner] for owner in owners.tolist()],

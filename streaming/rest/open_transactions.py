@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from streaming.disk.logdirs import LogDir
 from streaming.errors import FormatError
-from streaming.kafka.coordinator import NOT_UNDERSTOOD, CoordinatorEntry, coordinator_entries
+from streaming.kafka.coordinator import CoordinatorEntry, coordinator_entries
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.kafka.walk import Bytes
 from streaming.rest.metadata import Report
 from streaming.rest.replicas import Disk, Replica, high_watermarks_of, listed_segments, look
-from streaming.rows import COORDINATOR, TRANSACTIONS
+from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TRANSACTIONS
 from streaming.rules.coordinator import NO_STATE, STATES, Coordinators, all_read, newest
 from streaming.rules.transactions import Transactions
 from streaming.rules.verdicts import STUCK_MS, OpenTransactions, Verdict, abort_command, hanging, judge, verdicts

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.rows import COORDINATOR
+from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -18,9 +18,6 @@ STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit",
 
 ONGOING, PREPARE_COMMIT, PREPARE_ABORT = (STATES.index(name) for name in ("Ongoing", "PrepareCommit", "PrepareAbort"))
 NO_STATE = -1
-
-_TOMBSTONE = ""
-NOT_UNDERSTOOD = "?"
 
 
 def newest(tables: Iterable[pa.Table]) -> pa.Table:
@@ -35,7 +32,7 @@ def newest(tables: Iterable[pa.Table]) -> pa.Table:
     order = np.lexsort((table["offset"].to_numpy(), ids))
     lasts = order[np.append(ids[order][1:] != ids[order][:-1], True)]
     last = table.take(np.sort(lasts))
-    return last.filter(pc.not_equal(last["state"], _TOMBSTONE))
+    return last.filter(pc.not_equal(last["state"], TOMBSTONE))
 
 
 def count_states(table: pa.Table) -> tuple[int, ...]:

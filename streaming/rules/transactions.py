@@ -22,7 +22,9 @@ Steps = NDArray[np.void]
 
 NO_TRANSACTIONS: Transactions = np.empty(0, TRANSACTIONS)
 
-_OPEN = -1
+OPEN = -1
+"""``committed`` of a transaction that no marker has closed yet."""
+
 _BOUNDS_MS = np.array(TRANSACTION_SECONDS_BOUNDS) * 1000
 
 
@@ -105,7 +107,7 @@ def _concerned(transactions: Transactions, producer_ids: NDArray[np.int64]) -> N
     """Where the open ones of these producers stand."""
     owners = transactions["producer_id"]
     near = (owners >= producer_ids.min()) & (owners <= producer_ids.max())
-    places = np.flatnonzero(near & (transactions["committed"] == _OPEN))
+    places = np.flatnonzero(near & (transactions["committed"] == OPEN))
     return places[np.isin(owners[places], producer_ids)] if len(places) else places
 
 
@@ -114,7 +116,7 @@ def _as_transactions(steps: Steps, appended_before: int) -> Transactions:
     rows = np.empty(len(steps), TRANSACTIONS)
     for name in ("source", "producer_epoch", "producer_id", "first_offset", "next_offset", "bytes", "start_ms", "last_ms"):
         rows[name] = steps[name]
-    rows["committed"], rows["marker_offset"] = _OPEN, -1
+    rows["committed"], rows["marker_offset"] = OPEN, -1
     rows["bytes_at"] = np.where(steps["step"] == Step.ONGOING, -1, appended_before + steps["bytes_before"])
     return rows
 
@@ -130,14 +132,14 @@ def _runs(
     found["next_offset"] = rows["next_offset"][lasts_of_data]
     found["bytes"] = np.add.reduceat(np.where(marker, 0, rows["bytes"]), firsts)
     found["last_ms"] = np.maximum.reduceat(np.where(marker, -1, rows["last_ms"]), firsts)
-    found["committed"] = np.where(closed, kinds[lasts] == Step.COMMIT, _OPEN)
+    found["committed"] = np.where(closed, kinds[lasts] == Step.COMMIT, OPEN)
     found["marker_offset"] = np.where(closed, rows["first_offset"][lasts], -1)
     return found
 
 
 def _outcome(after: Transactions, ended_ms: NDArray[np.int64], empty_markers: int) -> Outcome:
     """What ended among the runs; ``ended_ms`` is when each was closed."""
-    closed = after["committed"] != _OPEN
+    closed = after["committed"] != OPEN
     if not closed.any():
         return Outcome(empty_markers=empty_markers) if empty_markers else NOTHING_ENDED
     aborted = after["committed"] == 0
@@ -164,7 +166,7 @@ def truncated(transactions: Transactions, offset: int, cut_bytes: int) -> Transa
         return transactions
     kept = transactions.compress(transactions["first_offset"] < offset)
     reopened = kept["marker_offset"] >= offset
-    kept["committed"][reopened], kept["marker_offset"][reopened] = _OPEN, -1
+    kept["committed"][reopened], kept["marker_offset"][reopened] = OPEN, -1
     shortened = kept["next_offset"] > offset
     if shortened.any():  # how much of its data went is not known: by the mean size of an offset
         part = (offset - kept["first_offset"]) / (kept["next_offset"] - kept["first_offset"])
@@ -180,7 +182,7 @@ def resumed(transactions: Transactions, ongoing: Steps) -> Transactions:
     What is known already keeps its times and sizes; what is open here and not told was closed in the hole by a marker that nobody saw. What
     was closed before the hole stays as it is.
     """
-    is_open = transactions["committed"] == _OPEN
+    is_open = transactions["committed"] == OPEN
     known, told = transactions.compress(is_open), _as_transactions(ongoing, 0)
     kept = np.concatenate([transactions.compress(~is_open), known.compress(_among(known, told)), told.compress(~_among(told, known))])
     return kept.take(np.argsort(kept["first_offset"], kind="stable"))
@@ -197,22 +199,17 @@ def _identities(transactions: Transactions) -> Iterator[tuple[int, int]]:
 
 
 def replicated(transactions: Transactions, high_watermark: int) -> Transactions:
-    """Let go of what is closed by a marker below the high watermark (`ProducerStateManager.removeUnreplicatedTransactions`)."""
-    closed = transactions["committed"] != _OPEN
+    """Let go of what is closed by a marker below the high watermark (`ProducerStateManager.removeUnreplicatedTransactions`).
+
+    So does a log start behind the marker (`ProducerStateManager.onLogStartOffsetIncremented`): what is open stays open though its first
+    batches are deleted, and the last stable offset stops at the start.
+    """
+    closed = transactions["committed"] != OPEN
     if not closed.any():
         return transactions
     return transactions.compress(~closed | (transactions["marker_offset"] >= high_watermark))
 
 
-def started_at(transactions: Transactions, log_start: int) -> Transactions:
-    """The log begins at ``log_start`` now (`ProducerStateManager.onLogStartOffsetIncremented`).
-
-    What is closed below it is gone; what is open stays open though its first batches are deleted, and the last stable offset stops at the
-    start.
-    """
-    return replicated(transactions, log_start)
-
-
 def open_ones(transactions: Transactions) -> Transactions:
     """Those with data and no marker yet, in the order of their first offsets."""
-    return transactions.compress(transactions["committed"] == _OPEN)
+    return transactions.compress(transactions["committed"] == OPEN)

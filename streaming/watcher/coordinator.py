@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streaming.kafka.coordinator import NOT_UNDERSTOOD, CoordinatorEntry, coordinator_entries
+from streaming.kafka.coordinator import CoordinatorEntry, coordinator_entries
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.kafka.scan import Scanned
 from streaming.kafka.walk import Bytes
+from streaming.rows import NOT_UNDERSTOOD
 from streaming.watcher.blobs import encode_entries
 from streaming.watcher.tail import Tail
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.coordinator import NOT_UNDERSTOOD, TOMBSTONE, CoordinatorEntries, CoordinatorEntry, coordinator_entries
+from streaming.kafka.coordinator import CoordinatorEntries, CoordinatorEntry, coordinator_entries
 from streaming.kafka.headers import read_headers
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
-from streaming.rows import COORDINATOR
+from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
 from streaming.simulator.batches import Batch, Record
 from streaming.simulator.compression import Codec
 from streaming.simulator.coordinators import State, TransactionState, transaction_record

@@ -43,29 +43,29 @@ def test_restarts_and_batches_are_counted() -> None:
 
 def test_the_last_poll_of_an_agent_stands() -> None:
     observer = new_observer()
-    observer.polled(agent(brokers=(1, 2)))
-    observer.polled(agent(brokers=(1, 2), up=False))
+    observer.know([agent(brokers=(1, 2))])
+    observer.know([agent(brokers=(1, 2), up=False)])
     assert values(observer, "segtail_agent_up", "broker") == {"1": 0, "2": 0}
     assert [each.up for each in observer.agents] == [False]
 
 
 def test_an_agent_that_was_never_reached_is_seen_to_be_down() -> None:
     observer = new_observer()
-    observer.polled(AgentStatus(name="a9", up=False))
+    observer.know([AgentStatus(name="a9", up=False)])
     assert values(observer, "segtail_agent_up", "agent") == {"a9": 0}
     assert values(observer, "segtail_broker_info", "agent") == {}
 
 
 def test_a_broker_has_its_cluster_its_agent_and_whether_its_metadata_could_be_read() -> None:
     observer = new_observer()
-    observer.polled(agent(brokers=(1, 2), metadata_brokers=frozenset({2})))
+    observer.know([agent(brokers=(1, 2), metadata_brokers=frozenset({2}))])
     assert values(observer, "segtail_broker_info", "cluster_id") == {"c": 1}
     assert values(observer, "segtail_broker_metadata_readable", "broker") == {"1": 0, "2": 1}
 
 
 def test_a_broker_is_behind_by_what_its_agent_published_and_nobody_folded() -> None:
     observer = new_observer()
-    observer.polled(agent())
+    observer.know([agent()])
     observer.published("a1", 1000, at=50.0)
     observer.processed("a1", 300)
     assert values(observer, "segtail_tail_lag_bytes", "broker", now=53.0) == {"1": 700}
@@ -74,7 +74,7 @@ def test_a_broker_is_behind_by_what_its_agent_published_and_nobody_folded() -> N
 
 def test_lag_is_not_told_before_it_is_known_what_the_metrics_hold() -> None:
     observer = new_observer()
-    observer.polled(agent())
+    observer.know([agent()])
     observer.published("a1", 1000, at=50.0)
     assert values(observer, "segtail_tail_lag_bytes", "broker", now=60.0) == {}
     assert values(observer, "segtail_broker_catching_up", "broker", now=60.0) == {"1": 0}
@@ -85,7 +85,7 @@ def test_lag_is_not_told_before_it_is_known_what_the_metrics_hold() -> None:
 @pytest.mark.parametrize(("own_word", "now", "expected"), [(False, 54.0, 0), (False, 56.0, 1), (True, 50.0, 1)])
 def test_a_broker_catches_up_while_its_agent_says_so_or_the_metrics_are_behind(own_word: bool, now: float, expected: float) -> None:
     observer = new_observer()
-    observer.polled(agent(catching_up=own_word))
+    observer.know([agent(catching_up=own_word)])
     observer.processed("a1", 0)
     observer.published("a1", 1000, at=50.0)
     assert values(observer, "segtail_broker_catching_up", "broker", now=now) == {"1": expected}
@@ -93,7 +93,7 @@ def test_a_broker_catches_up_while_its_agent_says_so_or_the_metrics_are_behind(o
 
 def test_what_keeps_agents_away_and_how_their_clocks_differ_is_told() -> None:
     observer = new_observer()
-    observer.polled(agent("a0"))
+    observer.know([agent("a0")])
     observer.know(
         [
             agent("a1", clock_ahead_seconds=-12.5, problems=("clock", "shared_log_dir")),
@@ -109,8 +109,7 @@ def test_what_keeps_agents_away_and_how_their_clocks_differ_is_told() -> None:
 
 def test_two_agents_of_one_broker_make_no_series_twice() -> None:
     observer = new_observer()
-    observer.polled(agent("a1", metadata_brokers=frozenset({1})))
-    observer.polled(agent("a2"))
+    observer.know([agent("a1", metadata_brokers=frozenset({1})), agent("a2")])
     observer.processed("a2", 0)
     observer.published("a2", 9, at=0.0)
     assert values(observer, "segtail_tail_lag_bytes", "broker") == {"1": 9}
@@ -120,7 +119,7 @@ def test_two_agents_of_one_broker_make_no_series_twice() -> None:
 
 def test_a_broker_that_has_skipped_nothing_says_so_from_the_first_poll_on() -> None:
     observer = new_observer()
-    observer.polled(agent(brokers=(7,)))
+    observer.know([agent(brokers=(7,))])
     found = named(new_table(log(broker=8, skipped_bytes=[0, 3, 0, 0, 0])), "segtail_skipped_bytes_total", observer)
     by_place = {(dict(labels)["broker"], dict(labels)["reason"]): value for labels, value in found.items()}
     reasons = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")

@@ -59,18 +59,16 @@ def golden_observer() -> Observer:
             Threshold(name="journal_max_bytes", unit="bytes", value=2**30),
         ],
     )
-    observer.polled(
-        AgentStatus(
-            name="a1",
-            up=True,
-            brokers=(1,),
-            cluster_id="AAECAwQFBgcICQoLDA0ODw",
-            metadata_brokers=frozenset({1}),
-            doubts=(("time_index", 1),),
-        )
+    first = AgentStatus(
+        name="a1",
+        up=True,
+        brokers=(1,),
+        cluster_id="AAECAwQFBgcICQoLDA0ODw",
+        metadata_brokers=frozenset({1}),
+        doubts=(("time_index", 1),),
     )
-    observer.polled(AgentStatus(name="a2", up=True, brokers=(2,), cluster_id="AAECAwQFBgcICQoLDA0ODw", catching_up=True))
-    observer.polled(AgentStatus(name="a3", up=False))
+    second = AgentStatus(name="a2", up=True, brokers=(2,), cluster_id="AAECAwQFBgcICQoLDA0ODw", catching_up=True)
+    observer.know([first, second, AgentStatus(name="a3", up=False)])
     observer.published("a1", 5000, NOW - 2.5)
     observer.processed("a1", 4000)
     observer.looked(1_700_000_099.5)

@@ -19,7 +19,6 @@ from streaming.rules.transactions import (
     open_ones,
     replicated,
     resumed,
-    started_at,
     truncated,
 )
 
@@ -198,7 +197,6 @@ def test_a_closed_one_stays_until_the_high_watermark_has_passed_its_marker() -> 
     transactions, _ = after(steps((DATA, 7, 0), (DATA, 8, 1), (COMMIT, 7, 2)))
     assert column(replicated(transactions, 2), "producer_id") == [7, 8]
     assert column(replicated(transactions, 3), "producer_id") == [8]
-    assert column(started_at(transactions, 3), "producer_id") == [8]
 
 
 @dataclass
