@@ -38,7 +38,10 @@ class Consumers:
         """Take in a new consumer. It has its place behind everything: its own beginning is published for it next."""
         seq = self._journal.reach(0, None).seq  # nothing may be merged across this place
         with self._journal.database.transaction() as run:
-            run.execute("INSERT OR IGNORE INTO consumers VALUES (?, ?, ?, ?)", (consumer, seq, seq, self._clock_ms()))
+            run.execute(
+                "INSERT OR IGNORE INTO consumers (id, streamed, committed, seen_ms) VALUES (?, ?, ?, ?)",
+                (consumer, seq, seq, self._clock_ms()),
+            )
 
     def streamed(self, consumer: str) -> int | None:
         """How far it has been sent everything, None for one that is not known."""

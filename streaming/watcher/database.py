@@ -14,7 +14,7 @@ from streaming.errors import JournalBusyError, JournalError
 
 log = logging.getLogger(__name__)
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
@@ -36,6 +36,9 @@ CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE totals (published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL);
 """
+
+_UPGRADES: dict[int, tuple[str, ...]] = {3: ()}
+"""What makes a journal of each earlier version that is still read one of the next version, statement by statement."""
 
 
 class Database:
@@ -96,14 +99,31 @@ class Database:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             return self._make(cluster_id)
-        if version != _VERSION:
+        if version != _VERSION and version not in _UPGRADES:
             raise JournalError(
-                f"the journal {self._path} is of version {version}, this segtail reads {_VERSION}: delete it to start a new one"
+                f"the journal {self._path} is of version {version}, this segtail reads {min(_UPGRADES)} to {_VERSION}: "
+                "use the segtail that wrote it, or delete it to start a new one"
             )
         found, owner = self._connection.execute("SELECT id, cluster_id FROM journal").fetchone()
         if owner != cluster_id:
             raise JournalError(f"the journal {self._path} belongs to cluster {owner}, the log dirs to {cluster_id}: name another directory")
+        if version != _VERSION:
+            self._upgrade(version)
         return str(found)
+
+    def _upgrade(self, version: int) -> None:
+        """Bring a journal of an earlier version to this one, all or nothing."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for step in range(version, _VERSION):
+                for statement in _UPGRADES[step]:
+                    self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version={_VERSION}")
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        log.info("journal upgraded", extra={"path": str(self._path), "from_version": version, "to_version": _VERSION})
 
     def _make(self, cluster_id: str) -> str:
         journal_id = str(uuid.uuid4())

@@ -21,7 +21,8 @@ from streaming.watcher.stored import COLUMNS, counted_bytes, event_of, insert
 
 _PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
 _values = attrgetter(*_PLACE)
-_PUT_PLACE = f"INSERT OR REPLACE INTO places VALUES ({','.join('?' * (4 + len(_PLACE)))})"
+_PLACE_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_PLACE))
+_PUT_PLACE = f"INSERT OR REPLACE INTO places ({_PLACE_COLUMNS}) VALUES ({','.join('?' * (4 + len(_PLACE)))})"
 _GOES_ON = (
     "broker",
     "log_dir",
@@ -72,7 +73,7 @@ class Journal:
     def places(self) -> list[Place]:
         """Where reading stands for every log, as of the last event."""
         with self.database.reading() as run:
-            rows = run.execute("SELECT * FROM places").fetchall()
+            rows = run.execute(f"SELECT {_PLACE_COLUMNS} FROM places").fetchall()
         return [Place(log=LogId(*row[:4]), **dict(zip(_PLACE, row[4:], strict=True))) for row in rows]
 
     def producers(self, log: LogId, limit: int) -> Producers | None:
