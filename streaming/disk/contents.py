@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.disk.logdirs import LogDir
 from streaming.kafka.names import METADATA_TOPIC, DirState, parse_partition_dir
 
@@ -38,6 +39,11 @@ def look_into(log_dir: LogDir) -> DirContents:
     Raises:
         OSError: it cannot be read at this moment.
     """
+    with Calling(log_dir.path):
+        return _look_into(log_dir)
+
+
+def _look_into(log_dir: LogDir) -> DirContents:
     taken = dict.fromkeys(DirState, 0)
     metadata = 0
     with os.scandir(log_dir.path) as entries:

@@ -8,6 +8,7 @@ from struct import Struct
 
 import numpy as np
 
+from streaming.disk.calls import Calling
 from streaming.kafka.index import ENTRY_BYTES, read_offset_entries
 from streaming.kafka.walk import Positions
 
@@ -18,7 +19,7 @@ _ENTRY = Struct(">ii")
 def positions_between(path: Path, start: int, end: int) -> Positions:
     """Positions in ``[start, end)`` of the ``.log`` where an entry begins; none where there is no index."""
     found, last = [np.empty(0, np.int64)], 0
-    with _opened(path) as fd:
+    with Calling(path), _opened(path) as fd:
         entry = 0 if fd is None else _count_before(fd, lambda _, position: position < start)
         while fd is not None:
             data = os.pread(fd, _CHUNK_ENTRIES * ENTRY_BYTES, entry * ENTRY_BYTES)
@@ -34,7 +35,7 @@ def positions_between(path: Path, start: int, end: int) -> Positions:
 
 def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
     """The last entry (relative offset, position) whose offset is below ``offset``, a relative one too (None: the last entry of all)."""
-    with _opened(path) as fd:
+    with Calling(path), _opened(path) as fd:
         count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
         return _entry(fd, count - 1) if fd is not None and count else None
 

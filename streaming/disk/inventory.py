@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.disk.active import ActiveRead, read_on
+from streaming.disk.calls import Calling
 from streaming.disk.closed import ClosedSegments
 from streaming.disk.contents import bytes_taken
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
@@ -143,7 +144,8 @@ class _Checkpoint:
     def offset(self, partition: Partition) -> int:
         """The offset of a partition, -1 where there is none."""
         try:
-            stat = self._path.stat()
+            with Calling(self._path):
+                stat = self._path.stat()
             stamp = (stat.st_ino, stat.st_mtime_ns)
         except OSError:
             stamp = (0, 0)
@@ -204,7 +206,8 @@ class _Log:
         A segment that is cut off and written anew within a tick of the clock may have the same size and time. A new leader epoch, which is
         what cuts segments off, shows in the directory.
         """
-        stat = last.path.stat()
+        with Calling(last.path):
+            stat = last.path.stat()
         now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
         if now.identity != last.identity:
             raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
@@ -252,7 +255,7 @@ class _Log:
 def _leftovers(directory: Path) -> tuple[int, int]:
     """Bytes that deleted files of a directory still take, and those of everything that is neither that nor a live segment."""
     deleted = others = 0
-    with os.scandir(directory) as entries:
+    with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
             try:
                 if entry.name.endswith(".deleted"):

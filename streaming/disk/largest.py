@@ -2,8 +2,10 @@
 
 import logging
 import os
+from pathlib import Path
 from struct import Struct
 
+from streaming.disk.calls import Calling
 from streaming.disk.oldest import MOST_BATCHES, read_entry_head
 from streaming.disk.scanning import scan_on
 from streaming.disk.segments import OpenSegment, Segment
@@ -26,6 +28,11 @@ def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
     Kafka writes the entry when it closes the segment, and goes by it from then on (`LogSegment.onBecomeInactiveSegment`).
     """
     path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))
+    with Calling(path):
+        return _last_of(path, segment, next_base)
+
+
+def _last_of(path: Path, segment: Segment, next_base: int) -> tuple[int, int] | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # absent, or renamed with its segment

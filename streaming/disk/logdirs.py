@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.errors import FormatError, LogDirError
 from streaming.kafka import names
 from streaming.kafka.checkpoints import CheckpointEntry, parse_offset_checkpoint, parse_partition_metadata
@@ -66,7 +67,8 @@ def _open(path: Path) -> LogDir:
         if not path.is_dir():
             raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: name a broker's log.dirs")
         os.listdir(path)
-        identity = parse_meta_properties(meta.read_bytes())
+        with Calling(meta):
+            identity = parse_meta_properties(meta.read_bytes())
     except FileNotFoundError as error:
         raise LogDirError(f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; name a broker's log.dirs") from error
     except PermissionError as error:
@@ -97,7 +99,7 @@ def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
         OSError: the log dir cannot be read at this moment.
     """
     found = []
-    with os.scandir(log_dir.path) as entries:
+    with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
         for entry in entries:
             name = names.parse_partition_dir(entry.name)
             if name is None or not entry.is_dir():
@@ -111,8 +113,10 @@ def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
 
 def read_topic_id(directory: Path) -> str | None:
     """The topic id of a partition directory, "" where there is none, or None where the directory is not fit to be read now."""
+    path = directory / names.PARTITION_METADATA
     try:
-        return parse_partition_metadata((directory / names.PARTITION_METADATA).read_bytes())
+        with Calling(path):
+            return parse_partition_metadata(path.read_bytes())
     except FileNotFoundError:
         # without it a directory is either older than topic ids, or half made: a broker writes it before the first data
         return ""
@@ -128,7 +132,8 @@ def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry,
     path = log_dir.path / name
     for last_try in (False, True):
         try:
-            return parse_offset_checkpoint(path.read_bytes())
+            with Calling(path):
+                return parse_offset_checkpoint(path.read_bytes())
         except FileNotFoundError:
             return ()
         except (FormatError, OSError) as error:  # replaced while we read it: the second look sees one version whole

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.disk.files import QUORUM_STATE
 from streaming.disk.logdirs import LogDir
 from streaming.disk.segments import OpenSegment, list_segments
@@ -74,7 +75,8 @@ class MetadataLog:
 
     def _begin(self) -> ClusterImage:
         directory = self._directory()
-        snapshots = [name for name in (parse_metadata_snapshot(path.name) for path in directory.iterdir()) if name is not None]
+        with Calling(directory):
+            snapshots = [name for name in (parse_metadata_snapshot(path.name) for path in directory.iterdir()) if name is not None]
         image = self._load(directory, max(snapshots)) if snapshots else ClusterImage()
         segments = list_segments(directory)
         if not segments:
@@ -86,7 +88,8 @@ class MetadataLog:
 
     @staticmethod
     def _load(directory: Path, snapshot: MetadataSnapshot) -> ClusterImage:
-        data = (directory / snapshot.name).read_bytes()
+        with Calling(directory / snapshot.name):
+            data = (directory / snapshot.name).read_bytes()
         return ClusterImage.from_snapshot(memoryview(data), snapshot.end_offset)
 
     def _roll(self) -> bool:
@@ -121,6 +124,7 @@ def _places(log_dirs: Iterable[LogDir]) -> list[Path]:
 
 def _find(places: Iterable[Path]) -> Path:
     for place in places:
-        if place.is_dir():
-            return place
+        with Calling(place):
+            if place.is_dir():
+                return place
     raise FileNotFoundError(f"no {METADATA_TOPIC}-0 in {', '.join(str(place.parent) for place in places)}: name its log dir too")

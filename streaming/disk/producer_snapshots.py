@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.names import FileKind, FileStage
@@ -30,7 +31,7 @@ class ProducerSnapshot:
 def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
     """All of them, the oldest first. Raises OSError."""
     found = []
-    with os.scandir(directory) as entries:
+    with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
             name = names.parse_segment_file(entry.name)
             if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
@@ -45,7 +46,7 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
         FormatError: it is damaged, or a broker is still writing it.
         OSError: it cannot be read, or is gone.
     """
-    with file.path.open("rb") as opened:
+    with Calling(file.path), file.path.open("rb") as opened:
         states = read_producer_snapshot(opened.read())
         modified_ms = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
     if states is None:

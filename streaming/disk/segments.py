@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.disk.index import last_entry_below, positions_between
 from streaming.errors import FormatError
 from streaming.kafka import names
@@ -59,7 +60,7 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
         OSError: the directory is gone or cannot be read.
     """
     found: dict[int, Segment] = {}
-    with os.scandir(directory) as entries:
+    with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
             if not entry.name.endswith(_LOG_NAMES):  # three files of four: cheaper than to take their names apart
                 continue
@@ -95,7 +96,8 @@ SETTLED_MS = 2_000
 
 def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
     """The stamp of a directory, to be taken before it is listed; None where it cannot tell yet. Raises OSError."""
-    stat = directory.stat()
+    with Calling(directory):
+        stat = directory.stat()
     return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
 
 
@@ -103,7 +105,8 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
     """The entries of ``leader-epoch-checkpoint``, none where there is no such file or it cannot be read."""
     path = directory / names.LEADER_EPOCH_CHECKPOINT
     try:
-        return parse_leader_epochs(path.read_bytes())
+        with Calling(path):
+            return parse_leader_epochs(path.read_bytes())
     except FileNotFoundError:
         return ()
     except (FormatError, OSError) as error:
@@ -139,8 +142,9 @@ class OpenSegment:
         """Open for reading. Raises OSError."""
         self.path = segment_path
         self.base_offset = base_offset
-        self._fd = os.open(segment_path, os.O_RDONLY | os.O_CLOEXEC)
-        stat = os.fstat(self._fd)
+        with Calling(segment_path):
+            self._fd = os.open(segment_path, os.O_RDONLY | os.O_CLOEXEC)
+            stat = os.fstat(self._fd)
         self.identity = Identity(stat.st_dev, stat.st_ino)
 
     def close(self) -> None:
@@ -149,19 +153,23 @@ class OpenSegment:
 
     def size(self) -> int:
         """The file's size in bytes, a preallocated tail included. The cheapest look there is: one lseek."""
-        return os.lseek(self._fd, 0, os.SEEK_END)
+        with Calling(self.path):
+            return os.lseek(self._fd, 0, os.SEEK_END)
 
     def modified_ms(self) -> int:
         """The file's modification time, Unix milliseconds."""
-        return os.fstat(self._fd).st_mtime_ns // 1_000_000
+        with Calling(self.path):
+            return os.fstat(self._fd).st_mtime_ns // 1_000_000
 
     def unlinked(self) -> bool:
         """Whether no name leads to the file any more."""
-        return os.fstat(self._fd).st_nlink == 0
+        with Calling(self.path):
+            return os.fstat(self._fd).st_nlink == 0
 
     def read(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes from ``position``; fewer at the end of the file."""
-        return os.pread(self._fd, size, position)
+        with Calling(self.path):
+            return os.pread(self._fd, size, position)
 
     def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
         """Fill ``buffer`` from ``position`` on; returns how many bytes there were.
@@ -172,9 +180,10 @@ class OpenSegment:
             spare_cache: give pages back that only this read brought into the page cache (for a backlog, which no one else is reading).
         """
         ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
-        read = os.preadv(self._fd, [buffer.data], position)
-        if ours and read:  # a length of 0 would mean the whole file
-            os.posix_fadvise(self._fd, position, read, os.POSIX_FADV_DONTNEED)
+        with Calling(self.path):
+            read = os.preadv(self._fd, [buffer.data], position)
+            if ours and read:  # a length of 0 would mean the whole file
+                os.posix_fadvise(self._fd, position, read, os.POSIX_FADV_DONTNEED)
         return read
 
     def _cached(self, position: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from streaming.disk.calls import Calling
 from streaming.disk.files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
@@ -50,7 +51,8 @@ class _File:
 
     def refresh(self) -> bool:
         try:
-            stat = self._path.stat()
+            with Calling(self._path):
+                stat = self._path.stat()
         except OSError:  # not written yet, or a log dir that cannot be read: what was known stays
             return False
         identity = (stat.st_ino, stat.st_mtime_ns)

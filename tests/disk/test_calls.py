@@ -1,0 +1,81 @@
+"""Which file a thread is at, as another thread sees it."""
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.calls import Calling, Calls, calls_of_this_thread
+from streaming.disk.logdirs import open_log_dirs, read_topic_id
+from streaming.disk.segments import OpenSegment, list_segments
+from streaming.errors import LogDirError
+from tests.builders import batch, log_dir, partition
+
+
+def test_a_block_within_a_block_is_at_the_inner_path_until_it_ends() -> None:
+    calls = calls_of_this_thread()
+    before = calls.count
+    with Calling("/a"):
+        with Calling("/a/b"):
+            assert calls.path == "/a/b"
+        assert calls.path == "/a"
+    assert calls.path is None
+    assert calls.count == before + 4
+
+
+def test_what_fails_is_left_too() -> None:
+    with pytest.raises(FileNotFoundError), Calling("/a"):
+        raise FileNotFoundError
+    assert calls_of_this_thread().path is None
+
+
+@pytest.mark.parametrize("what", ["open", "list", "look for the log dir"])
+def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_path: Path, what: str) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "t").append(batch(1))
+    seen: list[Calls] = []
+    at = {
+        "open": disk.path / "t-0" / f"{0:020}.log",
+        "list": disk.path / "t-0" / "partition.metadata",
+        "look for the log dir": disk.path / "meta.properties",
+    }[what]
+    at.unlink()
+    os.mkfifo(at)  # to open one for reading waits for a writer
+
+    def call() -> None:
+        seen.append(calls_of_this_thread())
+        if what == "open":
+            OpenSegment(at, 0).close()
+        elif what == "list":
+            read_topic_id(at.parent)
+        else:
+            with contextlib.suppress(LogDirError):  # what comes through the pipe is no meta.properties
+                open_log_dirs([disk.path])
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    deadline = threading.Event()
+    for _ in range(1000):
+        if seen and seen[0].path is not None and Path(seen[0].path) == at:
+            break
+        deadline.wait(0.01)
+    assert seen[0].path is not None
+    assert Path(seen[0].path) == at
+    at.write_bytes(b"")
+    thread.join(10)
+    assert not thread.is_alive()
+    assert seen[0].path is None
+
+
+def test_the_calls_of_a_segment_leave_no_path_behind(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "t").append(batch(1))
+    before = calls_of_this_thread().count
+    (segment,) = list_segments(disk.path / "t-0")
+    file = OpenSegment(segment.path, 0)
+    file.size(), file.read(0, 10), file.modified_ms(), file.unlinked(), file.indexed(None)
+    file.close()
+    assert calls_of_this_thread().path is None
+    assert calls_of_this_thread().count >= before + 12
