@@ -107,6 +107,7 @@ def serve(options: AgentOptions) -> None:
             producers_limit=options.producers_limit,
             told_as=partial(redacted, cluster_id=log_dirs[0].cluster_id) if options.redact_ids else str,
             attached=consumers.any(),
+            should_stop=partial(_goes_on_until, pulse, stop),
         )
         resources.callback(watcher.close)
         structure = Structure(log_dirs, wake.set)
@@ -143,7 +144,6 @@ def _watch(
 ) -> None:
     next_trim = 0
     pace = Pace(options.read_rate, TURN_BYTES)
-    published = watcher.journal.end().total
     while not stop.is_set():
         began = time.monotonic()
         budget = pace.budget(began)
@@ -154,14 +154,20 @@ def _watch(
         if now_ms() >= next_trim:
             consumers.trim(options.bounds)
             next_trim = now_ms() + TRIM_EVERY_MS
+        ended = time.monotonic()
+        if watcher.backlog_bytes:
+            pace.read(watcher.backlog_bytes, began, ended)
         if more:
-            ended, before, published = time.monotonic(), published, watcher.journal.end().total
-            if budget:
-                pace.read(published - before, began, ended)
             stop.wait(min(pace.rest(ended), LOOK_MS / 1000))
         else:
             wake.wait(LOOK_MS / 1000)
             wake.clear()
+
+
+def _goes_on_until(pulse: Pulse, stop: threading.Event) -> bool:
+    """The watcher is at work in the midst of a turn; whether it is to stop."""
+    pulse.beat()
+    return stop.is_set()
 
 
 def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:

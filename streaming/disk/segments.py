@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.disk.index import last_entry_below, positions_between
+from streaming.disk.reads import note_read
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.checkpoints import EpochEntry, parse_leader_epochs
@@ -169,7 +170,9 @@ class OpenSegment:
     def read(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes from ``position``; fewer at the end of the file."""
         with Calling(self.path):
-            return os.pread(self._fd, size, position)
+            found = os.pread(self._fd, size, position)
+        note_read(len(found))
+        return found
 
     def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
         """Fill ``buffer`` from ``position`` on; returns how many bytes there were.
@@ -184,6 +187,7 @@ class OpenSegment:
             read = os.preadv(self._fd, [buffer.data], position)
             if ours and read:  # a length of 0 would mean the whole file
                 os.posix_fadvise(self._fd, position, read, os.POSIX_FADV_DONTNEED)
+        note_read(read)
         return read
 
     def _cached(self, position: int) -> bool:

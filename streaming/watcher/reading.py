@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streaming.disk.reads import bytes_read
 from streaming.kafka.detail import pack
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
@@ -27,6 +28,9 @@ log = logging.getLogger(__name__)
 
 ZERO_TAIL_LOOK_BYTES = 64 << 10
 """How much of a preallocated file is read at once at least: its size does not say how much there is."""
+
+LEAST_WINDOW_BYTES = 1 << 20
+"""A window of a log that has more than that to read is no smaller, however little may be read."""
 
 
 @dataclass(slots=True)
@@ -92,16 +96,21 @@ class Reading:
         tail.looked_ms = self._clock_ms()
         return False
 
-    def read(self, tails: Iterable[Tail]) -> Read:
-        """Read one piece of each log."""
-        done = Read([], [])
+    def read(self, tails: Iterable[Tail], budget: int | None = None) -> Read:
+        """Read one piece of each log.
+
+        Args:
+            budget: bytes of all of them together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
+        """
+        done, ends = Read([], []), None if budget is None else bytes_read() + budget
         small: list[tuple[Tail, Piece]] = []
         filled = 0
         for tail in tails:
             try:
                 room = self._room(tail)
                 if room > SEEDED_BYTES:
-                    self._read_window(tail, self.buffer[filled:], done)
+                    window_bytes = len(self.buffer) if ends is None else max(LEAST_WINDOW_BYTES, ends - bytes_read())
+                    self._read_window(tail, self.buffer[filled : filled + window_bytes], done)
                     continue
                 if filled + room > len(self.buffer) - SEEDED_BYTES:  # the rest of the buffer is for the big ones between
                     self._absorb_all(small, done)

@@ -224,6 +224,7 @@ class Roster:
             events.extend(retry(tail, segments, self._buffer))
         else:
             tail.relist(segments, self._clock_ms())
+        tail.new = fresh and wanted is None
         tail.stamp = stamp
         tail.log_start = log_start_offset(partition.path, segments)
         moved = (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh

@@ -134,6 +134,7 @@ class Tail:
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.resumed = True  # the place was found in the files that are there
         self.live = False  # what is read now is growing under our eyes, no backlog
+        self.new = False  # it appeared under our eyes and was not looked into yet
         self.looked_ms = -1  # when it was last seen that there is nothing behind the place
         self.calm = False  # nothing but another size of the open file can mean that there is something to do
         self.trouble = ""  # why it could not be read at the last try

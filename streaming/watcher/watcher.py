@@ -6,19 +6,19 @@ Events of the file system are hints, ``stat`` is the truth: a lost hint costs la
 import logging
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from streaming.disk.logdirs import LogDir
+from streaming.disk.reads import bytes_read
 from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Journal
-from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.producers import KnownProducers
+from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.tail import Tail
@@ -49,8 +49,15 @@ TURN_BYTES = 128 << 20
 SLICE_BYTES = 32 << 20
 """How much of a backlog is read before it is published."""
 
-SLICE_LOGS = 512
-"""Of how many logs a backlog is read before it is published."""
+LIVE_BYTES = 64 << 20
+"""A log that was caught up with and has more than that to read by now is in backlog again."""
+
+NEW_BYTES = 1 << 20
+"""A log that is met for the first time is no backlog if it has no more than that."""
+
+
+PIECE_BYTES = 4 << 10
+"""What a piece of a log counts for at least, or logs in which there is nothing to read would cost nothing."""
 
 
 class Doubt(StrEnum):
@@ -72,6 +79,11 @@ def _nobody() -> None:
     """No consumer to enrol."""
 
 
+def _never() -> bool:
+    """Nobody asks the watcher to stop."""
+    return False
+
+
 class Watcher:
     """One thread calls `turn` again and again; `begin`, `greet` and what only looks may be called from others."""
 
@@ -86,6 +98,7 @@ class Watcher:
         producers_limit: int,
         told_as: Callable[[str], str] = str,
         attached: bool,
+        should_stop: Callable[[], bool] = _never,
     ) -> None:
         """Take up what the journal keeps.
 
@@ -94,6 +107,8 @@ class Watcher:
             told_as: what stands for a transactional id in what is published.
             attached: somebody reads the journal already. Until then nothing is published: a first reader says from where on it wants the
                 logs.
+            should_stop: asked between pieces of work that take a second at most, so being asked is a sign of life; whether a turn is to end
+                early, with what it has published.
         """
         self.log_dirs = log_dirs
         self.journal = journal
@@ -111,8 +126,11 @@ class Watcher:
             clock_ms,
             self._reading.buffer,
         )
-        self._backlog: deque[Tail] = deque()
-        self._queued: set[LogId] = set()
+        self._should_stop = should_stop
+        self._live = Queue(self._is_watched)  # logs that grow or come under our eyes: read at once
+        self._backlog = Queue(self._is_watched)
+        self.backlog_bytes = 0
+        """Bytes of logs that the last turn read besides what was new."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
         self._asked_lock = threading.Lock()
         self._asked = 1  # how many beats were asked for; the start asks for the first
@@ -167,7 +185,8 @@ class Watcher:
         """Look around once, read what has grown, publish it. Returns whether there is more to do at once.
 
         Args:
-            budget: how many bytes of a backlog may be read, `TURN_BYTES` if not given; what is new is read in any case.
+            budget: how many bytes of a backlog may be read, `TURN_BYTES` if not given; a turn reads no more than one piece of a log beyond
+                it. What is new is read in any case.
 
         Raises:
             JournalError: the journal cannot be written: nothing may be read on, or it would be lost.
@@ -240,48 +259,45 @@ class Watcher:
     # --- what has grown
 
     def _read(self, budget: int) -> bool:
-        """Read what has grown, then some of the backlog. Returns whether there is more of that."""
-        fresh = []
+        """Read what has grown, then some of the backlog. Returns whether there is more to read."""
         for tail in self._due():
-            if tail.place.log not in self._queued and self._grown(tail):
-                if tail.live:
-                    fresh.append(tail)
-                else:
-                    self._enqueue([tail])
-        self._read_some(fresh)
-        read = 0
-        while self._backlog and read < budget:
-            size, tails = self._slice()
-            self._read_some(tails)
-            read += size
-        return bool(self._backlog)
+            if tail not in self._live and tail not in self._backlog and self._grown(tail):
+                self._enqueue(tail)
+        self._read_from(self._live, TURN_BYTES)
+        self.backlog_bytes = self._read_from(self._backlog, budget)
+        return bool(self._live or self._backlog)
 
-    def _read_some(self, tails: list[Tail]) -> None:
+    def _read_from(self, queue: Queue, budget: int) -> int:
+        """Read what is queued, as much as the budget allows, and publish it slice by slice. Returns how many bytes that were."""
+        began, read, pieces = bytes_read(), 0, 0
+        while queue and read < budget and not self._should_stop():
+            slice_bytes = min(SLICE_BYTES, budget - read)
+            tails = queue.take(slice_bytes)
+            self._read_some(tails, slice_bytes)
+            pieces += len(tails)
+            read = max(bytes_read() - began, pieces * PIECE_BYTES)
+        return read
+
+    def _read_some(self, tails: list[Tail], budget: int) -> None:
         if tails:
-            done = self._reading.read(tails)
+            done = self._reading.read(tails, budget)
             for tail in tails:
                 if tail.place is not tail.kept:
                     self._roster.hot[tail] = HOT_LOOKS
             self._publish(done.events, tails)
-            self._enqueue(done.more)
+            for tail in done.more:
+                self._enqueue(tail)
             self._stirred = self._stirred or done.lost
 
-    def _enqueue(self, tails: Iterable[Tail]) -> None:
-        for tail in tails:
-            self._backlog.append(tail)
-            self._queued.add(tail.place.log)
+    def _enqueue(self, tail: Tail) -> None:
+        unread = unread_bytes(tail)
+        tail.live = tail.live and unread <= LIVE_BYTES
+        at_once = tail.live or (tail.new and unread <= NEW_BYTES)
+        tail.new = False
+        (self._live if at_once else self._backlog).put([tail])
 
-    def _slice(self) -> tuple[int, list[Tail]]:
-        """The next logs of the backlog, each once, and about how many bytes they have to read."""
-        size = 0
-        tails: list[Tail] = []
-        while self._backlog and size < SLICE_BYTES and len(tails) < SLICE_LOGS:
-            tail = self._backlog.popleft()
-            self._queued.discard(tail.place.log)
-            if self._roster.tails.get(tail.place.log) is tail:
-                tails.append(tail)
-                size += min(WINDOW_BYTES, max(0, tail.size - tail.place.position))
-        return size, tails
+    def _is_watched(self, tail: Tail) -> bool:
+        return self._roster.tails.get(tail.place.log) is tail
 
     def _due(self) -> list[Tail]:
         """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""

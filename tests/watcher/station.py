@@ -161,6 +161,8 @@ class Station:
         self.directory = journal
         self.events: list[Event] = []
         self.folds: dict[str, Fold] = {}
+        self.asked = 0  # how often the watcher asked whether to stop
+        self.stop_at = -1  # at which of these it is told so
         self._starts: dict[str, str] = {}
         self._read: dict[str, int] = {}
         self._open()
@@ -177,7 +179,12 @@ class Station:
             beat_ms=BEAT_MS,
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
+            should_stop=self._should_stop,
         )
+
+    def _should_stop(self) -> bool:
+        self.asked += 1
+        return self.asked == self.stop_at
 
     def close(self) -> None:
         self.watcher.close()
@@ -218,8 +225,8 @@ class Station:
 
         self.watcher.begin(Beginning(start_from, resumed), enrol)  # type: ignore[arg-type]
 
-    def turn(self, hints: set[Path] | None = None) -> bool:
-        more = self.watcher.turn(hints or set())
+    def turn(self, hints: set[Path] | None = None, *, budget: int | None = None) -> bool:
+        more = self.watcher.turn(hints or set(), budget)
         self._fold()
         return more
 

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from streaming.agent.pace import Pace
 from streaming.rows import Kind
+from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
+from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from streaming.watcher.roster import HOT_LOOKS
 from streaming.watcher.watcher import COLD_LOOKS, LOOK_MS
 from tests.builders import batch, partition
@@ -187,6 +190,142 @@ def test_a_log_that_leaves_in_the_middle_of_its_backlog(station: Station, disk: 
     station.look()
     assert station.watcher.tails() == []
     assert station.folds["first"].logs == {}
+
+
+def of_segments(disk: LogDir, topic: str, count: int, megabytes: int, *, topic_id: int = 1) -> PartitionLog:
+    """A log of so many segments, of so many batches of a megabyte each."""
+    log = partition(disk, topic, segment_bytes=1 << 30, topic_id=topic_id)
+    for number in range(count):
+        if number:
+            log.roll()
+        log.append(*[batch(1, value_bytes=MEGABYTE)] * megabytes)
+    return log
+
+
+def published(station: Station) -> int:
+    return station.journal.end().total
+
+
+def test_a_backlog_of_many_segments_keeps_to_the_budget_of_a_turn(station: Station, disk: LogDir) -> None:
+    of_segments(disk, "t", 16, 2)
+    budget, before = 4 * MEGABYTE, 0
+    while station.turn(budget=budget):
+        assert 0 < published(station) - before <= budget + LEAST_WINDOW_BYTES
+        assert station.watcher.backlog_bytes <= budget + LEAST_WINDOW_BYTES + 64 * 1024
+        before = published(station)
+    assert station.fold_of("t").records == 32
+
+
+def test_a_budget_of_one_byte_reads_one_piece_a_turn(station: Station, disk: LogDir) -> None:
+    of_segments(disk, "big", 3, 3)
+    for number in range(20):
+        log = partition(disk, "small", number, topic_id=2)
+        for _ in range(3):
+            log.append(batch(2))
+            log.roll()
+    turns = 0
+    while station.turn(budget=1):
+        turns += 1
+        assert station.watcher.backlog_bytes <= LEAST_WINDOW_BYTES + 64 * 1024
+    assert station.fold_of("big").records == 9
+    assert turns >= 9 + 20 * 3
+
+
+def test_a_rate_is_kept_over_many_segments(station: Station, disk: LogDir) -> None:
+    of_segments(disk, "t", 31, 1)
+    rate, now = 2 * MEGABYTE, 0.0
+    pace = Pace(rate, watcher.TURN_BYTES)
+    more = True
+    while more:
+        budget = pace.budget(now)
+        more = station.turn(budget=budget)
+        if station.watcher.backlog_bytes:
+            pace.read(station.watcher.backlog_bytes, now, now + 0.001)
+        now += 0.001 + pace.rest(now + 0.001)
+    assert station.fold_of("t").records == 31
+    assert published(station) / rate <= now <= 2 * published(station) / rate
+
+
+def test_what_is_appended_behind_a_backlog_of_many_segments_is_published_in_the_next_turn(station: Station, disk: LogDir) -> None:
+    live = partition(disk, "live")
+    live.append(batch(2))
+    station.look()
+    of_segments(disk, "big", 8, 3, topic_id=2)
+    station.clock.now += SURVEY_MS
+    station.turn(budget=MEGABYTE)
+    for records in range(3, 8):
+        live.append(batch(1))
+        assert station.turn(budget=MEGABYTE)
+        assert station.fold_of("live").records == records
+    assert station.fold_of("big").records < 12
+
+
+def test_a_log_that_rolls_is_read_on_at_once_however_much_others_have_to_read(station: Station, disk: LogDir) -> None:
+    live = partition(disk, "live")
+    live.append(batch(2))
+    station.look()
+    for number in range(3):
+        of_segments(disk, f"big-{number}", 2, 4, topic_id=2 + number)
+    station.clock.now += SURVEY_MS
+    station.turn(budget=MEGABYTE)
+    live.append(batch(1))
+    live.roll()
+    live.append(batch(1))
+    live.roll()
+    live.append(batch(1))
+    assert station.turn({live.directory}, budget=MEGABYTE)
+    assert station.fold_of("live").records == 5
+    assert station.turn(budget=0)
+    live.append(batch(1))
+    assert station.turn(budget=0), "also while the backlog rests"
+    assert station.fold_of("live").records == 6
+
+
+def test_a_live_log_that_fell_far_behind_is_a_backlog_like_the_others(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "LIVE_BYTES", 4 * MEGABYTE)
+    live = partition(disk, "live", segment_bytes=1 << 30)
+    live.append(batch(2))
+    station.look()
+    live.append(*[batch(1, value_bytes=MEGABYTE)] * 8)
+    assert station.turn(budget=MEGABYTE)
+    assert station.fold_of("live").records < 4
+    station.look()
+    assert station.fold_of("live").records == 10
+
+
+def test_pictures_and_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
+    live = partition(disk, "live")
+    live.append(batch(2))
+    station.look()
+    of_segments(disk, "big", 16, 1, topic_id=2)
+    station.clock.now += SURVEY_MS
+    told, turns = len(beats(station)), 0
+    facts = sum(event.kind is Kind.FACTS for event in station.events)
+    while station.turn(budget=MEGABYTE):
+        station.clock.now += BEAT_MS
+        turns += 1
+        if turns == 4:
+            live.roll()
+    assert turns >= 16
+    assert len(beats(station)) - told >= turns
+    assert sum(event.kind is Kind.FACTS and event.topic == "live" for event in station.events) > facts
+
+
+def test_the_watcher_asks_between_the_slices_of_a_backlog_whether_to_stop(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "SLICE_BYTES", MEGABYTE)
+    of_segments(disk, "t", 8, 2)
+    station.stop_at = 5
+    assert station.turn()
+    assert station.asked == 5
+    records = station.fold_of("t").records
+    assert 0 < records < 16
+    station.restart()
+    station.look()
+    assert station.fold_of("t").records == 16
 
 
 def test_many_logs_and_places_are_kept_only_when_they_change(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
