@@ -87,7 +87,7 @@ class Service:
         elif self.consumers.hello(hello.consumer):
             self.watcher.greet()
         elif not self.arrivals.begins(hello.consumer):
-            begun = self.watcher.begin(beginning, lambda: self.consumers.enrol(hello.consumer))
+            begun = self.watcher.begin(beginning, hello.consumer)
             self.arrivals.note_beginning(hello.consumer, begun)
         self.wake.set()
         return self.status()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.watcher.journal import Journal
+from streaming.watcher.registering import Registration
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +36,8 @@ class Consumers:
             return run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer)).rowcount > 0
 
     def enrol(self, consumer: str) -> None:
-        """Take in a new consumer. It has its place behind everything: its own beginning is published for it next."""
-        seq = self._journal.reach(0, None).seq  # nothing may be merged across this place
-        with self._journal.database.transaction() as run:
-            run.execute(
-                "INSERT OR IGNORE INTO consumers (id, streamed, committed, seen_ms) VALUES (?, ?, ?, ?)",
-                (consumer, seq, seq, self._clock_ms()),
-            )
+        """Take in a new consumer behind everything. Who wants a beginning of its own is registered with it (`Journal.publish`)."""
+        self._journal.publish([], registers=Registration(consumer))
 
     def streamed(self, consumer: str) -> int | None:
         """How far it has been sent everything, None for one that is not known."""

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from streaming.kafka.producers import Producers
 from streaming.rows import Kind
-from streaming.watcher import producers
+from streaming.watcher import producers, registering
 from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
 from streaming.watcher.database import Database
 from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.producers import Pages
+from streaming.watcher.registering import Registration
 from streaming.watcher.stored import COLUMNS, counted_bytes, event_of, insert
 
 _PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
@@ -82,17 +83,29 @@ class Journal:
             return producers.read(run, log, limit)
 
     def publish(
-        self, events: Sequence[Event], places: Iterable[Place] = (), gone: Sequence[LogId] = (), pages: Iterable[Pages] = ()
+        self,
+        events: Sequence[Event],
+        places: Iterable[Place] = (),
+        gone: Sequence[LogId] = (),
+        pages: Iterable[Pages] = (),
+        registers: Registration | None = None,
     ) -> None:
-        """Write events, the places they lead to, and what they change of the logs' producers, durably.
+        """Write events, the places they lead to, and what they change of the logs' producers, durably: all of it or nothing.
 
         An append that continues the last event of its log is merged into it, and a full picture takes the place of the one before, as long
         as no answer to any reader has included that one.
+
+        Args:
+            registers: a consumer whose beginning these events are. It stands right before them: nothing is merged across that place.
         """
         last: dict[_Line, tuple[int, Event]] = {}
         with self.database.reading():  # the lock is held until what is remembered agrees with the file
+            if registers is not None:
+                self._tell(lambda *_: True)
             with self.database.transaction() as run:
                 at_ms, grown = self._clock_ms(), 0
+                if registers is not None:
+                    registering.write(run, registers, self.end().seq, at_ms)
                 for event in events:
                     line = (event.log, event.kind is Kind.FACTS)
                     seq, before = last.get(line) or self._last.get(line) or (0, event)

@@ -15,11 +15,12 @@ from streaming.disk.logdirs import LogDir
 from streaming.disk.reads import bytes_read
 from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
-from streaming.watcher.events import Event, LogId
+from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.journal import Journal
-from streaming.watcher.producers import KnownProducers
+from streaming.watcher.producers import KnownProducers, Pages
 from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading
+from streaming.watcher.registering import Registration
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
@@ -71,12 +72,20 @@ class Doubt(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     beginning: Beginning
-    enrol: Callable[[], None]
+    registers: Registration | None
     published: threading.Event
 
 
-def _nobody() -> None:
-    """No consumer to enrol."""
+@dataclass(frozen=True, slots=True)
+class _Publication:
+    """What goes into the journal in one transaction, and who is told when it stands there."""
+
+    events: Sequence[Event]
+    places: Sequence[tuple[Tail, Place]]
+    gone: Sequence[LogId]
+    pages: Sequence[Pages]
+    registers: Registration | None
+    published: threading.Event | None
 
 
 def _never() -> bool:
@@ -127,6 +136,7 @@ class Watcher:
             self._reading.buffer,
         )
         self._should_stop = should_stop
+        self._owed: _Publication | None = None  # what the journal could not be given yet
         self._live = Queue(self._is_watched)  # logs that grow or come under our eyes: read at once
         self._backlog = Queue(self._is_watched)
         self.backlog_bytes = 0
@@ -148,17 +158,18 @@ class Watcher:
         """Whether the first scan since the last beginning or greeting is complete, and a beat has told it."""
         return self._answered == self._asked
 
-    def begin(self, beginning: Beginning, enrol: Callable[[], None] = _nobody) -> threading.Event:
+    def begin(self, beginning: Beginning, consumer: str = "") -> threading.Event:
         """Publish again from where a new consumer wants to begin; done in the next turn.
 
         Args:
-            enrol: called right before that: only what is published from then on is this consumer's, and nothing older can come between.
+            consumer: its id, "" for one that has none. It is registered with its beginning, all at once: an agent that dies before has
+                never heard of it.
 
         Returns:
             An event that is set once the beginning of every log is published.
         """
         published = threading.Event()
-        self._waiting.put(_Waiting(beginning, enrol, published))
+        self._waiting.put(_Waiting(beginning, Registration(consumer) if consumer else None, published))
         self.greet()
         return published
 
@@ -192,10 +203,11 @@ class Watcher:
             JournalError: the journal cannot be written: nothing may be read on, or it would be lost.
         """
         now, asked = self._clock_ms(), self._asked
+        self._write_owed()
         self._cluster.refresh()
-        waiting = self._take_waiting()
-        if waiting or self._attached:
-            self._look_around(waiting, hints, now)
+        began = self._begin_waiting()
+        if self._attached:
+            self._look_around(hints, now, surveyed=began)
         more = self._read(TURN_BYTES if budget is None else budget)
         if self._attached:
             more = self._tell_facts() or more
@@ -209,31 +221,49 @@ class Watcher:
         for tail in self.tails():
             tail.close()
 
-    def _take_waiting(self) -> list[_Waiting]:
-        found = []
-        while not self._waiting.empty():
-            found.append(self._waiting.get())
-        return found
-
-    def _publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogId] = ()) -> None:
+    def _publish(
+        self,
+        events: Sequence[Event],
+        tails: Iterable[Tail],
+        gone: Sequence[LogId] = (),
+        registers: Registration | None = None,
+        published: threading.Event | None = None,
+    ) -> None:
+        self._write_owed()
         tails = list(tails)
-        changed = [tail for tail in tails if tail.place is not tail.kept]
+        changed = [(tail, tail.place) for tail in tails if tail.place is not tail.kept]
         pages = [pages for tail in tails if (pages := tail.producers.unwritten(tail.place.log)) is not None]
-        if events or changed or gone or pages:
-            self.journal.publish(events, [tail.place for tail in changed], gone, pages)
-            for tail in changed:
-                tail.kept = tail.place
+        if events or changed or gone or pages or registers is not None:
+            self._owed = _Publication(events, changed, gone, pages, registers, published)
+            self._write_owed()
+        elif published is not None:
+            published.set()
+
+    def _write_owed(self) -> None:
+        """Write what could not be written so far: places have moved on in memory, and nothing may come before what led there."""
+        if self._owed is not None:
+            owed = self._owed
+            self.journal.publish(owed.events, [place for _, place in owed.places], owed.gone, owed.pages, owed.registers)
+            self._owed = None
+            for tail, place in owed.places:
+                tail.kept = place
+            if owed.published is not None:
+                owed.published.set()
 
     # --- which logs there are
 
-    def _look_around(self, waiting: list[_Waiting], hints: set[Path], now: int) -> None:
-        for each in waiting:
-            # one after the other: a log appears for each reader where this one begins
-            each.enrol()
+    def _begin_waiting(self) -> bool:
+        """Publish the beginnings that were asked for, one after the other: a log appears for each reader where this one begins."""
+        began = False
+        while not self._waiting.empty():
+            each, began = self._waiting.get(), True
             self._attached = True
-            self._tell(self._roster.survey(each.beginning))
-            each.published.set()
-        if waiting:
+            found = self._roster.survey(each.beginning)
+            self._publish(found.events, self.tails(), found.gone, each.registers, each.published)
+        return began
+
+    def _look_around(self, hints: set[Path], now: int, *, surveyed: bool) -> None:
+        if surveyed:
             self._next_survey = now + SURVEY_MS
         elif _is_due(now, self._next_survey, SURVEY_MS):
             self._next_survey = now + SURVEY_MS

@@ -218,12 +218,7 @@ class Station:
         """A new reader says hello; the next look publishes its beginning."""
         self.folds.setdefault(name, Fold())
         self._starts.setdefault(name, start_from)
-
-        def enrol() -> None:
-            self.consumers.enrol(name)
-            self._read[name] = self.journal.end().seq
-
-        self.watcher.begin(Beginning(start_from, resumed), enrol)  # type: ignore[arg-type]
+        self.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]
 
     def turn(self, hints: set[Path] | None = None, *, budget: int | None = None) -> bool:
         more = self.watcher.turn(hints or set(), budget)
@@ -253,7 +248,9 @@ class Station:
     def _fold(self) -> None:
         present = {tail.place.log for tail in self.watcher.tails()}
         for number, (name, fold) in enumerate(self.folds.items()):
-            if name in self._read:
+            begun = self.consumers.streamed(name)
+            if begun is not None:
+                self._read.setdefault(name, begun)
                 upto = self.journal.reach(self._read[name], None).seq
                 for _, event in self.journal.read(self._read[name], upto):
                     fold.take(event, present)

@@ -1,10 +1,14 @@
 """Where a new reader begins, and what that means for those that are there already."""
 
+import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from streaming.errors import JournalError
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -174,19 +178,68 @@ def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogD
     bare.close()
 
 
-def test_the_reader_is_enrolled_right_before_its_beginning_is_published(bare: Station, disk: LogDir) -> None:
+def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDir) -> None:
     three_segments(disk)
     bare.begin("earliest")
     bare.look()
-    enrolled: list[int] = []
-    published = bare.watcher.begin(Beginning("earliest", resumed=False), lambda: enrolled.append(bare.journal.end().seq))
+    published = bare.watcher.begin(Beginning("earliest", resumed=False), "second")
     assert not published.is_set()
     assert not bare.watcher.caught_up
+    assert bare.consumers.streamed("second") is None
     before = bare.journal.end().seq
     bare.look()
     assert published.is_set()
-    assert enrolled == [before]
+    assert bare.consumers.streamed("second") == bare.consumers.committed("second") == before
+    assert bare.journal.read(before, before + 1)[0][1].kind is Kind.APPEARED
     assert bare.watcher.caught_up
+    bare.close()
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, station: Station, which: int) -> None:
+    """The journal's disk is full at one of the transactions from now on."""
+    transaction, count = station.journal.database.transaction, 0
+
+    @contextmanager
+    def counted() -> Iterator[sqlite3.Connection]:
+        nonlocal count
+        count += 1
+        with transaction() as run:
+            yield run
+            if count == which + 1:
+                raise JournalError("disk full")
+
+    monkeypatch.setattr(station.journal.database, "transaction", counted)
+
+
+BEGINNINGS = [("second", "earliest", False), ("second", "latest", False), ("second", "active", False), ("second", "earliest", True)]
+
+
+@pytest.mark.parametrize(("name", "start_from", "resumed"), [("first", "earliest", False), ("first", "latest", False), *BEGINNINGS])
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("which", range(5))
+def test_a_beginning_is_whole_whatever_write_of_it_fails(
+    bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch, name: str, start_from: str, resumed: bool, goes_on: bool, which: int
+) -> None:
+    """The process dies there, and the reader says hello to the next one; or the same one tries again."""
+    log = three_segments(disk)
+    if name == "second":
+        bare.begin("latest")
+        bare.look()
+        log.append(batch(4))
+        bare.look()
+    bare.begin(start_from, name, resumed=resumed)
+    with monkeypatch.context() as broken, suppress(JournalError):
+        refuse(broken, bare, which)
+        bare.look()
+    if not goes_on:
+        bare.restart(killed=True)
+    bare.look()
+    log.append(batch(6))
+    bare.look()
+    before = {"earliest": 9, "active": 3, "latest": 0}[start_from] + (4 if name == "second" and start_from != "latest" else 0)
+    assert bare.fold_of("t", name=name).records == before + 6
+    if name == "second":
+        assert bare.fold_of("t").records == 10
     bare.close()
 
 

@@ -120,18 +120,14 @@ class World:
         self.station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
-        station = self.station
-
-        def enrol() -> None:
-            station.consumers.enrol(name)
-            self.seqs[name] = station.journal.end().seq
-
-        station.watcher.begin(Beginning(start_from, resumed), enrol)  # type: ignore[arg-type]
+        self.station.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]
 
     def _fold(self) -> None:
         journal = self.station.journal
         for name, shard in self.shards.items():
-            if name in self.seqs:
+            begun = self.station.consumers.streamed(name)
+            if begun is not None:
+                self.seqs.setdefault(name, begun)
                 upto = journal.reach(self.seqs[name], None).seq
                 rows = [self._row(seq, event) for seq, event in journal.read(self.seqs[name], upto) if event.kind is not Kind.BEAT]
                 shard.fold(*rows)
