@@ -50,8 +50,9 @@ check: setup ## Format, lint, types, import contracts, and the tests without a J
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker and not image"
 
-fuzz: setup ## Feed every parser damaged bytes, for some minutes
+fuzz: setup ## Feed every parser damaged bytes; MINUTES=60 adds a run of that length
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz
+	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
 format: setup ## Format the code and mend what can be mended without thought
 	$(BIN)/ruff check --fix-only
