@@ -66,3 +66,10 @@ class AgentError(SegtailError):
     def __init__(self, what: str, reason: str = "failed") -> None:
         super().__init__(what)
         self.reason = reason
+
+
+class VersionError(AgentError):
+    """Job and agent are of versions that do not understand each other. Asking again changes nothing; ``reason`` is "protocol"."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, "protocol")

@@ -11,11 +11,14 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.flight as flight
 
+import streaming
+from streaming.agent.columns import as_events
 from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
 from streaming.agent.tokens import header_of, read_tokens
 from streaming.agent.trouble import Reason, explain
+from streaming.agent.versions import agent_problem
 from streaming.certificates import Pair, read_ca, read_pair
-from streaming.errors import AgentError, UsageError
+from streaming.errors import AgentError, UsageError, VersionError
 from streaming.fresh import Fresh
 from streaming.targets import Scheme, Target, is_loopback
 
@@ -34,6 +37,9 @@ _WRONG = (flight.FlightError, pa.ArrowException, OSError)
 """What Arrow raises when a call fails."""
 
 _Answer = TypeVar("_Answer", bound=Message)
+
+_NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
+"""A range of no journal: the answer has the columns of all answers, and no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +99,13 @@ class AgentClient:
         self._lock = threading.Lock()
         self._connection: flight.FlightClient | None = None
         self._shown: Credentials | None = None  # those of the connection
+        self._version = "of unknown version"
 
     def status(self) -> Status:
         """What the agent is and how far it has come."""
-        return self._ask("status", b"{}", Status)
+        status = self._ask("status", b"{}", Status)
+        self._version = status.version
+        return status
 
     def hello(self, hello: Hello) -> Status:
         """Tell it that a consumer starts."""
@@ -110,18 +119,45 @@ class AgentClient:
         """Tell it what will not be asked for again."""
         self._call("committed", message.encode(), ANSWER_SECONDS)
 
+    def check(self, status: Status) -> None:
+        """Find out whether this version of segtail can read what the agent sends.
+
+        Raises:
+            VersionError: it cannot; the message says what to upgrade.
+            AgentError: it does not answer.
+        """
+        problem = agent_problem(status.protocol, status.version, streaming.__version__)
+        if problem:
+            raise VersionError(f"agent at {self.address}: {problem}")
+        self._rows(_NO_ROWS)
+
     def read(self, asked: Range) -> pa.Table:
-        """All rows of a range (`streaming.rows.EVENTS`), and tell the agent that they arrived."""
-        try:
-            table = self._open().do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
-        except _WRONG as error:
-            raise self._failed(error) from error
+        """All rows of a range (`streaming.rows.EVENTS`), and tell the agent that they arrived.
+
+        Raises:
+            VersionError: they are of a version that cannot be read. The agent is not told that they arrived.
+            AgentError: it does not answer.
+        """
+        table = self._rows(asked)
         try:
             self._call("received", asked.encode(), ANSWER_SECONDS)
         except AgentError as error:
             # the rows are here and have to be handed on: the agent may have heard of it. If it has not, it sends them again
             log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
+
+    def _rows(self, asked: Range) -> pa.Table:
+        try:
+            rows = self._open().do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
+        except _WRONG as error:
+            raise self._failed(error) from error
+        try:
+            return as_events(rows)
+        except ValueError as error:
+            raise VersionError(
+                f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
+                f"{streaming.__version__}: upgrade the older one"
+            ) from error
 
     def logs(self) -> list[Log]:
         """All segments that it can scan."""

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
+from streaming.agent.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
 
 
@@ -13,6 +14,9 @@ class Message:
 
     HOLDS: ClassVar[dict[str, type["Message"]]] = {}
     """What the lists in it hold, where that is not plain numbers."""
+
+    UNTOLD: ClassVar[dict[str, Any]] = {}
+    """What fields mean that an earlier version does not send, where that is not the field's default."""
 
     def encode(self) -> bytes:
         """As JSON."""
@@ -32,18 +36,27 @@ class Message:
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Self:
-        values = {name: value for name, value in fields.items() if name in cls.__slots__}
+        values = cls.UNTOLD | {name: value for name, value in fields.items() if name in cls.__slots__}
         lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
         return cls(**values | lists)
 
 
+_UNNAMED: dict[str, Any] = {"protocol": UNNAMED}
+
+
 @dataclass(frozen=True, slots=True)
 class Hello(Message):
-    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before."""
+    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before.
+
+    ``protocol``: what its job speaks, see `streaming.agent.versions`; also where it is in other messages.
+    """
+
+    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
     consumer: str
     start_from: str
     resumed: bool
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +132,7 @@ class Status(Message):
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus}
+    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
     agent: str
     version: str
@@ -135,6 +149,7 @@ class Status(Message):
     doubts: dict[str, int] = field(default_factory=dict)
     log_dirs: list[LogDirStatus] = field(default_factory=list)
     broker_statuses: list[BrokerStatus] = field(default_factory=list)
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +160,15 @@ class PlanRequest(Message):
     ``budget``: bytes of logs, None for all there is; ``wait_ms``: how long to wait where there is nothing new.
     """
 
+    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+
     consumer: str
     run: str
     journal: str
     after: int
     budget: int | None
     wait_ms: int
+    protocol: int = PROTOCOL
 
 
 NOT_BEGUN = -1
@@ -181,12 +199,15 @@ class Range(Message):
     ``run`` names one run of the consumer's query. What an earlier run received may never have been committed, so it does not count.
     """
 
+    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+
     consumer: str
     run: str
     journal: str
     after: int
     after_total: int
     upto: int
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequ
 from streaming.agent.overview import Overview
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
-from streaming.errors import AgentError
+from streaming.agent.versions import job_problem
+from streaming.errors import AgentError, VersionError
 from streaming.rows import EVENTS, Kind
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
@@ -78,7 +79,9 @@ class Service:
 
         Raises:
             AgentError: there is no such start.
+            VersionError: its job is of a version that cannot read what this agent sends; as `plan` and `read`.
         """
+        _serve_only(hello.protocol)
         if hello.start_from not in _STARTS:
             raise AgentError(f"no such start: {hello.start_from!r}; there are {', '.join(_STARTS)}")
         beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
@@ -101,6 +104,7 @@ class Service:
 
     def plan(self, request: PlanRequest) -> Plan:
         """How far ``request.budget`` bytes reach. A consumer without an id plans from what it asks for."""
+        _serve_only(request.protocol)
         same = request.journal == self.journal.id
         if same and request.after > self.journal.end().seq:
             self.journal.renew()
@@ -132,6 +136,7 @@ class Service:
 
     def read(self, asked: Range) -> pa.Table:
         """The rows of a range; none if the journal it speaks of is no more."""
+        _serve_only(asked.protocol)
         if asked.journal != self.journal.id:
             return EVENTS.empty_table()
         committed = self.consumers.committed(asked.consumer)
@@ -186,3 +191,10 @@ class Service:
         if before is not None and upto > before:
             self.consumers.note_streamed(message.consumer, before, upto)
             self.consumers.note_committed(message.consumer, upto)
+
+
+def _serve_only(protocol: int) -> None:
+    """Every call is asked, not the first one alone: a job may go on over an upgrade of its agent without another hello."""
+    problem = job_problem(protocol, streaming.__version__)
+    if problem:
+        raise VersionError(problem)

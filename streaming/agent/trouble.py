@@ -13,7 +13,7 @@ class Reason(StrEnum):
     UNRESOLVED = "unresolved"  # the name has no address
     UNTRUSTED = "untrusted"  # its certificate is not one to talk to
     UNAUTHORIZED = "unauthorized"  # it does not accept the job's token
-    PROTOCOL = "protocol"  # what listens there is no agent, or one with TLS and one without
+    PROTOCOL = "protocol"  # what listens there is no agent, one has TLS and one has not, or they are of versions that do not fit
     FAILED = "failed"  # it answered that it cannot
     OTHER_CLUSTER = "other_cluster"  # it watches another cluster than the job
     SAME_NAME = "same_name"  # two agents have one name

@@ -60,13 +60,20 @@ class AgentWatch:
         before = time.time()
         answers = agents.ask_all(addresses, AgentClient.status, files)
         between = (before + time.time()) / 2
-        refused = agents.unwelcome(answers, {}, self._journals, self.cluster_id)
-        welcome = {address: status for address, status in answers.items() if address not in refused}
+        misfits = agents.misfits(answers, files)
+        fitting = {address: status for address, status in answers.items() if address not in misfits}
+        refused = agents.unwelcome(fitting, {}, self._journals, self.cluster_id)
+        welcome = {address: status for address, status in fitting.items() if address not in refused}
         shared = _shared(welcome)
         clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
         found = {status.agent: _status(status, address, shared, clock) for address, status in welcome.items()}
         self._journals |= {status.agent: status.journal for status in welcome.values()}
-        self._names |= {address: status.agent for address, status in welcome.items()}
+        self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
+        for address, error in misfits.items():
+            agents.line(address, files).refuse(error)
+            status = answers[address]
+            unread = replace(_status(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
+            found.setdefault(status.agent, unread)
         for address, trouble in (agents.troubles(addresses, files) | refused).items():
             name = address if address in refused else self._names.get(address, address)
             if name not in found:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from streaming.agent.client import NO_FILES, AgentClient, ClientFiles
 from streaming.agent.messages import Range, Status
 from streaming.agent.trouble import Reason
-from streaming.errors import AgentError
+from streaming.errors import AgentError, VersionError
 from streaming.source.options import SourceOptions
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,12 @@ class Line:
         self.client = AgentClient(address, files)
         self.trouble: AgentError | None = None
         """Why it is not waited for."""
-        self._said = ""
+        self._said = self._refused = ""
         self._pause = 0.0
         self._again_at = 0.0
         self._aside: Future[Status] | None = None
+        self._checked: tuple[tuple[str, str, int], AgentError | None] | None = None  # what was checked, and what came out
+        self._check_again_at = 0.0
 
     def willing(self) -> bool:
         """Whether it answered the last time; if it did not, ask it on the side when it is time to."""
@@ -78,19 +80,37 @@ class Line:
         self._pause = 0.0
         return answer
 
+    def misfit(self, status: Status) -> AgentError | None:
+        """Why an agent that answered so cannot be understood, None if it can: found out once for each version that is seen there."""
+        seen = (status.version, status.journal, status.protocol)
+        if self._checked is None or self._checked[0] != seen or (self._checked[1] is not None and time.monotonic() >= self._check_again_at):
+            try:
+                self.client.check(status)
+                self._checked, self._refused = (seen, None), ""
+            except AgentError as error:
+                self._checked = (seen, error)
+                self._check_again_at = time.monotonic() + (REFUSED_SECONDS if isinstance(error, VersionError) else 0.0)
+        return self._checked[1]
+
     def refuse(self, error: AgentError) -> None:
         """It answers, but may not take part."""
-        self._put_off(error)
+        self.trouble = error
         self._again_at = time.monotonic() + REFUSED_SECONDS
+        self._refused = self._tell(error, self._refused)
+        self.client.close()
 
     def _put_off(self, error: AgentError) -> None:
         self.trouble = error
         self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
         self._again_at = time.monotonic() + self._pause
-        if str(error) != self._said:  # each reason is told once
-            log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
-            self._said = str(error)
+        self._said = self._tell(error, self._said)
         self.client.close()
+
+    def _tell(self, error: AgentError, told: str) -> str:
+        """Log why it does not take part, each reason once: ``told`` was the last one. Returns what is the last one now."""
+        if str(error) != told:
+            log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
+        return str(error)
 
 
 @cache
@@ -123,6 +143,13 @@ def troubles(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[st
     """Why those that do not answer do not."""
     found = {address: line(address, files).trouble for address in addresses}
     return {address: trouble for address, trouble in found.items() if trouble is not None}
+
+
+def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """Which of the agents that answered are of a version that this one does not understand, and why, by address."""
+    lines = [line(address, files) for address in answers]
+    errors = _pool("ask", _AT_ONCE).map(lambda each: each.misfit(answers[each.client.address]), lines) if lines else ()
+    return {each.client.address: error for each, error in zip(lines, errors, strict=True) if error is not None}
 
 
 def unwelcome(
@@ -185,6 +212,9 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
             try:
                 if to.status().agent == agent:
                     return to.read(asked)
+            except VersionError as error:  # whoever plans finds out too, and plans no more for it
+                log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
+                return None
             except AgentError as error:
                 if str(error) != said:
                     log.warning("read failed", extra={"agent": agent, "address": address, "reason": error.reason, "error": str(error)})

@@ -106,6 +106,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         for address, plan in plans.items():
             self._rests.note(address, missed=plan.missed)
+        self._look_again([address for address, plan in plans.items() if plan.missed])
         # greeted again: one that went away, or that speaks for another journal now, which may not know this consumer
         self._greeted = {
             address: status
@@ -113,6 +114,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if address not in awake or (address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN)
         }
         return offsets.advance(start, plans.values())
+
+    def _look_again(self, addresses: Collection[str]) -> None:
+        """What was planned for these did not arrive: one may have been replaced by one whose version does not fit, after it was greeted."""
+        answers = agents.ask_all(addresses, AgentClient.status, self._options.files)
+        self._forget(set(addresses) - set(self._but(answers, agents.misfits(answers, self._options.files))))
 
     def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
         wait_ms = self._options.wait_ms if self._targets is None else 0
@@ -129,10 +135,15 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files
         strangers = agents.ask_all([each for each in addresses if each not in self._greeted], AgentClient.status, files)
         journals = {agent: at.journal for agent, at in known.items()}
-        for address, error in agents.unwelcome(strangers, self._greeted, journals, self._options.cluster_id).items():
-            agents.line(address, files).refuse(error)
-            del strangers[address]
+        strangers = self._but(strangers, agents.misfits(strangers, files))
+        strangers = self._but(strangers, agents.unwelcome(strangers, self._greeted, journals, self._options.cluster_id))
         self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(strangers[client.address].agent, known)), files)
+
+    def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
+        """The answers without those that may not take part, which are left alone for a while."""
+        for address, error in refused.items():
+            agents.line(address, self._options.files).refuse(error)
+        return {address: status for address, status in answers.items() if address not in refused}
 
     def _forget(self, addresses: Collection[str]) -> None:
         self._greeted = {address: status for address, status in self._greeted.items() if address not in addresses}

@@ -1,8 +1,11 @@
-"""An event as a row of the journal's table, and back."""
+"""An event as a row of the journal's table, and back.
+
+What nothing is looked up by stands in one JSON list, in the order of `_BODY`. A row that an earlier version wrote is shorter: what is
+missing at its end has the default of `Event`.
+"""
 
 import json
 import sqlite3
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -18,10 +21,18 @@ _KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "ne
 COLUMNS = f"seq, {', '.join(_KEYED)}, body"
 """What `event_of` takes, in its order."""
 
-_BODY = tuple(field.name for field in fields(Event) if field.name not in _KEYED)
+_BODY = (
+    *("log_dir", "segment", "start_position", "end_position", "log_epoch", "leads", "settled", "seen_at", "max_timestamp"),
+    *("bytes", "batches", "records", "old_format_batches", "codec_bytes", "batch_bytes_buckets", "batch_records_buckets"),
+    *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason"),
+)
+"""Names are added at the end, and stay whatever becomes of the field: journals of earlier versions are read by this order."""
+
 _TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
 _values = attrgetter(*_BODY)
 _blobs = attrgetter(*_BLOBS)
+_WRITTEN = ("seq", "at_ms", "bytes", "total", "size", *_KEYED[: -len(_BLOBS)], "body", *_BLOBS)
+_INSERT = f"INSERT INTO events ({', '.join(_WRITTEN)}) VALUES ({','.join('?' * len(_WRITTEN))})"
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 _OVERHEAD_BYTES = 200  # what SQLite needs for an event besides its body, about
 
@@ -42,16 +53,13 @@ def insert(run: sqlite3.Connection, event: Event, at_ms: int, *, seq: int | None
     blobs = _blobs(event)
     size = _OVERHEAD_BYTES + len(body) + sum(len(blob) for blob in blobs if blob is not None)
     keys = (event.kind, event.broker, event.topic, event.partition, event.topic_id, event.base_offset, event.next_offset)
-    cursor = run.execute(
-        "INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        (seq, at_ms, counted_bytes(event), total, size, *keys, body, *blobs),
-    )
+    cursor = run.execute(_INSERT, (seq, at_ms, counted_bytes(event), total, size, *keys, body, *blobs))
     assert cursor.lastrowid is not None
     return cursor.lastrowid, size
 
 
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event in a row of `COLUMNS`."""
-    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[-1]), strict=True)}
+    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[-1]), strict=False)}
     keys = zip(_KEYED, row[1:-1], strict=True)
     return Event(**{**dict(keys), "kind": Kind(row[1]), **body})

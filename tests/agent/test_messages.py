@@ -18,6 +18,7 @@ from streaming.agent.messages import (
     Range,
     Status,
 )
+from streaming.agent.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
 
 KINDS = [Hello, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
@@ -29,9 +30,12 @@ def test_a_message_is_read_as_it_was_written(message: Message) -> None:
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
-    assert Hello.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true, "mood": "fine"}') == Hello(
-        "job", "latest", resumed=True
-    )
+    told = b'{"consumer": "job", "start_from": "latest", "resumed": true, "protocol": 7, "mood": "fine"}'
+    assert Hello.decode(told) == Hello("job", "latest", resumed=True, protocol=7)
+
+
+def test_a_side_that_names_no_protocol_is_of_the_version_before_there_was_one() -> None:
+    assert Hello.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true}').protocol == UNNAMED < PROTOCOL
 
 
 @pytest.mark.parametrize("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])

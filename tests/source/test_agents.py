@@ -63,9 +63,13 @@ class Stream:
         """A micro-batch, if there is anything to do."""
         following = self.reader.latestOffset(self.end, ALL)
         if following != self.end:
-            self.shard.fold(*read(self.reader, self.end, following))
-            self.reader.commit(following)
-            self.end = following
+            self.take(following)
+
+    def take(self, following: dict[str, Any]) -> None:
+        """The micro-batch that was planned."""
+        self.shard.fold(*read(self.reader, self.end, following))
+        self.reader.commit(following)
+        self.end = following
 
     def until(self, look: Callable[[dict[str, int]], bool]) -> None:
         while not look(self.records):
@@ -73,7 +77,10 @@ class Stream:
 
     @property
     def records(self) -> dict[str, int]:
-        return {state.key.topic: state.appended_records for state in self.shard.states.values()}
+        found: dict[str, int] = {}
+        for state in self.shard.states.values():
+            found[state.topic] = found.get(state.topic, 0) + state.appended_records
+        return found
 
     @property
     def skipped(self) -> int:

@@ -1,0 +1,52 @@
+"""What agents and jobs of the version before this one have left behind (tests/data/upgrade), and growth for the logs in it."""
+
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+
+from streaming.agent.messages import Plan, Status
+from streaming.simulator.batches import Batch, encode
+
+DATA = Path(__file__).parents[1] / "data" / "upgrade" / "protocol_1"
+
+
+def unpack(name: str, directory: Path) -> Path:
+    """What an archive holds, in ``directory``."""
+    with tarfile.open(DATA / f"{name}.tar.gz") as archive:
+        archive.extractall(directory, filter="data")
+    return directory
+
+
+def answer(name: str) -> pa.Table:
+    """The rows of a read, as they came from its agent."""
+    with pa.ipc.open_stream(DATA / f"{name}.arrow") as stream:
+        return stream.read_all()
+
+
+def status() -> Status:
+    """What that agent said of itself when it had answered both."""
+    return Status.decode((DATA / "status.json").read_bytes())
+
+
+def plan() -> Plan:
+    """The plan that the second answer is of."""
+    return Plan.decode((DATA / "plan.json").read_bytes())
+
+
+def append(segment: Path, base_offset: int, *batches: Batch) -> int:
+    """Batches at the end of a segment, as its broker would append them; returns the next offset."""
+    with segment.open("ab") as file:
+        for each in batches:
+            file.write(encode(each, base_offset))
+            base_offset += max(1, len(each.records))
+    return base_offset
+
+
+def sizes(log_dir: Path) -> dict[tuple[str, int], int]:
+    """How many bytes the segments of each partition have."""
+    found: dict[tuple[str, int], int] = {}
+    for segment in sorted(log_dir.glob("*/*.log")):
+        topic, _, number = segment.parent.name.rpartition("-")
+        found[topic, int(number)] = found.get((topic, int(number)), 0) + segment.stat().st_size
+    return found

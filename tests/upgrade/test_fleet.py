@@ -1,0 +1,129 @@
+"""Agents of several versions behind one job: what can be read is counted, what cannot is put aside with a reason, and the others go on."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from streaming.agent.versions import PROTOCOL
+from streaming.errors import AgentError
+from streaming.job.agents import AgentWatch
+from streaming.simulator.log import PartitionLog
+from streaming.source import agents
+from streaming.source.options import parse_options
+from tests.agents import Agent
+from tests.builders import CLUSTER_ID, batch, log_dir, partition
+from tests.job.test_agents import poll_until
+from tests.metrics.reading import named
+from tests.metrics.rows import new_observer, new_table
+from tests.source.test_agents import Stream
+from tests.upgrade.recorded import RecordedAgent, recorded
+
+OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
+"""Records by topic that the version before has told of."""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents in trouble are asked again as soon as there is time; a read that waits for one would not end."""
+    monkeypatch.setattr(agents, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "PATIENCE_SECONDS", 1e9)
+
+
+class Fleet:
+    """One of the version before this one and one of this version, which watches the log."""
+
+    def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
+        disk = log_dir(tmp_path, broker=2)
+        self.log: PartitionLog = partition(disk, "bills", topic_id=9)
+        self.log.append(batch(3))
+        self.old: RecordedAgent = stack.enter_context(recorded())
+        new = Agent(disk.path, journal=tmp_path / "journal", name="a2")
+        stack.callback(new.close)
+        self.addresses = (self.old.address, stack.enter_context(new.served()))
+        self.observer, self.table = new_observer(), new_table()
+        options = parse_options({"agents": ",".join(self.addresses)})
+        self.watch = AgentWatch(options, self.observer, self.table, lambda: 0.0, names=[], cluster_id=CLUSTER_ID)
+        stack.callback(self.watch.close)
+
+    def told(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
+        found = named(self.table, name, self.observer)
+        return {tuple(dict(each)[label] for label in labels): value for each, value in found.items()}
+
+    @property
+    def up(self) -> dict[tuple[str, ...], float]:
+        return self.told("segtail_agent_up", "agent", "broker")
+
+    @property
+    def problems(self) -> set[tuple[str, ...]]:
+        return set(self.told("segtail_agent_problem", "agent", "reason"))
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with ExitStack() as stack:
+        yield Fleet(tmp_path, stack)
+
+
+def test_one_of_the_version_before_takes_part(fleet: Fleet) -> None:
+    stream = Stream(*fleet.addresses)
+    stream.until(lambda records: records == OLD | {"bills": 3})
+    assert sorted(stream.end) == ["a1", "a2"]
+    poll_until(fleet.watch, lambda: fleet.up == {("a1", "1"): 1, ("a2", "2"): 1})
+    assert fleet.problems == set()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "missing", "says"),
+    [(None, "bytes", "column bytes is missing"), (PROTOCOL + 1, None, f"speaks protocol {PROTOCOL + 1}")],
+    ids=["rows that cannot be used", "a later protocol"],
+)
+def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, protocol: int | None, missing: str | None, says: str
+) -> None:
+    if protocol is not None:
+        fleet.old.says["protocol"] = protocol
+    if missing is not None:
+        fleet.old.rows = fleet.old.rows.drop_columns([missing])
+    stream = Stream(*fleet.addresses)
+    stream.until(lambda records: records == {"bills": 3})
+    fleet.log.append(batch(4))
+    stream.until(lambda records: records == {"bills": 7})
+    assert list(stream.end) == ["a2"]
+    for _ in range(3):  # it keeps its name, and is told once
+        poll_until(fleet.watch, lambda: fleet.up == {("a1", "1"): 0, ("a2", "2"): 1} and fleet.problems == {("a1", "protocol")})
+    told = [record for record in caplog.records if says in str(getattr(record, "error", ""))]
+    assert len(told) == 1
+    assert (told[0].levelno, "upgrade" in told[0].error) == (logging.WARNING, True)  # type: ignore[attr-defined]
+
+
+def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(fleet: Fleet) -> None:
+    """Its plan is made by then: the read goes without its rows at once, and from then on it is planned no more."""
+    stream = Stream(*fleet.addresses)
+    while "a1" not in (following := stream.reader.latestOffset(stream.end, ReadAllAvailable())):
+        pass
+    sound, fleet.old.rows = fleet.old.rows, fleet.old.rows.drop_columns(["kind"])
+    fleet.old.says["version"] = "9.9.9"
+    stream.take(following)
+    fleet.log.append(batch(4))
+    stream.until(lambda records: records.get("bills") == 7)
+    while fleet.old.address in stream.reader._greeted:
+        stream.step()
+    poll_until(fleet.watch, lambda: fleet.problems == {("a1", "protocol")})
+    assert fleet.old.received == []
+
+    fleet.old.rows, fleet.old.says["version"] = sound, "0.1.0"
+    stream.until(lambda records: records == OLD | {"bills": 7})
+    poll_until(fleet.watch, lambda: fleet.problems == set())
+
+
+def test_everything_there_is_cannot_be_had_from_one_that_cannot_be_read(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "PATIENCE_SECONDS", 0.0)
+    fleet.old.says["protocol"] = PROTOCOL + 1
+    with pytest.raises(AgentError, match=f"speaks protocol {PROTOCOL + 1}"):
+        Stream(*fleet.addresses).reader.prepareForTriggerAvailableNow()
