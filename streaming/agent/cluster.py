@@ -2,10 +2,11 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from streaming.agent.messages import BrokerStatus, Led, Registered
 from streaming.agent.topic_configs import TopicConfigs
+from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
 from streaming.errors import FormatError
@@ -28,17 +29,15 @@ class ClusterView:
         configs: the configurations of a broker's topics, besides what the metadata log tells.
     """
 
-    def __init__(
-        self, log_dirs: tuple[LogDir, ...], configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)
-    ) -> None:
-        self._followers = {
-            broker: _Follower(broker, [log_dir for log_dir in log_dirs if log_dir.broker == broker], configs(broker))
-            for broker in sorted({log_dir.broker for log_dir in log_dirs})
-        }
+    def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
+        self._log_dirs = log_dirs
+        self._followers = _Followers(lambda broker: _Follower(broker, log_dirs.of(broker), configs(broker)))
+        self._followers.meet(log_dirs.brokers)
         self._newest: ClusterImage | None = None
 
     def refresh(self) -> None:
         """Read what was appended to the metadata logs."""
+        self._followers.meet(self._log_dirs.brokers)
         for follower in self._followers.values():
             follower.refresh()
         images = [follower.image for follower in self._followers.values() if follower.image is not None]
@@ -84,11 +83,11 @@ class ClusterView:
 
     def unreadable(self) -> list[int]:
         """Brokers whose metadata log is not there or cannot be read."""
-        return [broker for broker, follower in self._followers.items() if follower.image is None]
+        return [broker for broker, follower in list(self._followers.items()) if follower.image is None]
 
     def statuses(self) -> list[BrokerStatus]:
         """What each broker's copy says of the cluster."""
-        return [follower.status() for follower in self._followers.values()]
+        return [follower.status() for follower in list(self._followers.values())]
 
     def lists(self, log_dir: LogDir) -> bool | None:
         """Whether the registration of a log dir's broker lists it; None where nobody can tell (before Kafka 3.7)."""
@@ -106,10 +105,28 @@ def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
     return image.topic_id(key.topic)
 
 
+class _Followers(dict[int, "_Follower"]):
+    """By broker. The log dirs of one may all be unavailable at first, although places in its logs are known."""
+
+    def __init__(self, make: Callable[[int], "_Follower"]) -> None:
+        super().__init__()
+        self._make = make
+
+    def meet(self, brokers: Iterable[int]) -> None:
+        """See to it that each of them is followed."""
+        for broker in brokers:
+            if broker not in self:
+                self[broker] = self._make(broker)
+
+    def __missing__(self, broker: int) -> "_Follower":
+        follower = self[broker] = self._make(broker)
+        return follower
+
+
 class _Follower:
     """Follows the metadata log of one broker, which lies in one of its log dirs."""
 
-    def __init__(self, broker: int, log_dirs: list[LogDir], configs: TopicConfigs) -> None:
+    def __init__(self, broker: int, log_dirs: Iterable[LogDir], configs: TopicConfigs) -> None:
         self.image: ClusterImage | None = None
         self.configs = configs
         self.version = 0

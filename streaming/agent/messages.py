@@ -63,10 +63,11 @@ class Hello(Message):
 class LogDirStatus(Message):
     """A log dir as a whole; sizes in bytes, -1 where they are not known.
 
-    ``up``: it can be read. ``registered``: the registration of its broker lists its directory.id, None where nobody can tell.
-    ``checkpoint_ms``: when ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``free``, ``capacity``: of its file
-    system. The others are what lies there besides segments of live logs: segments renamed to ``.deleted``, directories that end in
-    ``-delete``, ``-stray`` and ``-future``, indexes and other small files of live logs, and the metadata log.
+    ``broker``: -1 where it was never readable and nothing tells whose it is. ``up``: it can be read; ``problem``: why not.
+    ``registered``: the registration of its broker lists its directory.id, None where nobody can tell. ``checkpoint_ms``: when
+    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``free``, ``capacity``: of its file system. The others are
+    what lies there besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
+    ``-future``, indexes and other small files of live logs, and the metadata log.
     """
 
     broker: int
@@ -82,6 +83,7 @@ class LogDirStatus(Message):
     future: int
     index: int
     metadata: int
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import BrokerStatus, LogDirStatus
+from streaming.disk.availability import LogDirs
 from streaming.disk.contents import look_into
 from streaming.disk.logdirs import LogDir
 from streaming.watcher.tail import Tail
@@ -19,12 +20,10 @@ LOOK_EVERY_MS = 5_000
 class Overview:
     """Refreshed by the thread that turns the watcher; what it says may be read by others."""
 
-    def __init__(
-        self, log_dirs: Iterable[LogDir], cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
-        self._dirs = tuple(log_dirs)
+        self._dirs = log_dirs
         self._cluster = cluster
         self._tails = tails
         self._clock_ms = clock_ms
@@ -37,6 +36,8 @@ class Overview:
         if now < self._next_look <= now + LOOK_EVERY_MS:  # else the clock was set back
             return
         self._next_look = now + LOOK_EVERY_MS
+        self._dirs.check()
+        self._dirs.log_changes()
         deleted, index = Counter[Path](), Counter[Path]()
         for tail in self._tails():
             if tail.told is not None:
@@ -47,14 +48,16 @@ class Overview:
 
     def _look(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
+        unavailable = self._dirs.unavailable.get(log_dir.path)
+        if unavailable is not None:
+            return _down(log_dir, registered, unavailable)
         try:
             found = look_into(log_dir)
         except OSError as error:
             if log_dir.path not in self._down:
                 self._down.add(log_dir.path)
                 log.error("log dir cannot be looked into", extra={"log_dir": str(log_dir.path), "error": str(error)})
-            unknown = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1)
-            return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, **unknown)
+            return _down(log_dir, registered, str(error))
         self._down.discard(log_dir.path)
         return LogDirStatus(
             broker=log_dir.broker,
@@ -71,3 +74,8 @@ class Overview:
             index=index,
             metadata=found.metadata,
         )
+
+
+def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:
+    sizes = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1)
+    return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, problem=problem, **sizes)

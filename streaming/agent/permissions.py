@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import LogDir
 from streaming.kafka import names
 
@@ -70,7 +71,7 @@ def _readable(path: Path) -> bool:
 class Rights:
     """Tells what has become unreadable, each file once as long as it is. For one thread; ``count`` for any."""
 
-    def __init__(self, log_dirs: tuple[LogDir, ...]) -> None:
+    def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs
         self._told: set[Path] = set()
         self.count = 0
@@ -79,7 +80,8 @@ class Rights:
     def look(self) -> None:
         """Look at everything, and tell what is new."""
         try:
-            found = survey(self._log_dirs)
+            barred = self._log_dirs.barred
+            found = survey(log_dir for log_dir in self._log_dirs if log_dir.path not in barred)
         except OSError as error:  # a log dir that failed as a whole is told by those who read it
             log.debug("the rights could not be looked at", extra={"error": str(error)})
             return

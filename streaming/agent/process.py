@@ -83,6 +83,7 @@ def serve(options: AgentOptions) -> None:
     began = time.monotonic()
     security = open_security(options.files, options.listen)
     log_dirs = open_log_dirs(options.log_dirs)
+    log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
     stop, wake = threading.Event(), threading.Event()
@@ -93,7 +94,7 @@ def serve(options: AgentOptions) -> None:
             health = HealthServer(options.metrics_listen, options.web_config, numbers, pulse)
             resources.callback(health.close)
             log.info("agent tells of itself", extra={"url": health.url})
-        journal = _open_journal(options.journal, log_dirs[0].cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
+        journal = _open_journal(options.journal, log_dirs.cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
         if journal is None:
             return
         resources.callback(journal.close)
@@ -105,7 +106,7 @@ def serve(options: AgentOptions) -> None:
             now_ms,
             beat_ms=options.beat_ms,
             producers_limit=options.producers_limit,
-            told_as=partial(redacted, cluster_id=log_dirs[0].cluster_id) if options.redact_ids else str,
+            told_as=partial(redacted, cluster_id=log_dirs.cluster_id) if options.redact_ids else str,
             attached=consumers.any(),
             should_stop=partial(_goes_on_until, pulse, stop),
         )
@@ -182,7 +183,7 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
 def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights) -> None:
     """What the agent's own page says, besides what its parts count."""
     journal, watcher, certificates = service.journal, service.watcher, security.certificates
-    numbers.tell(streaming.__version__, service.name, sorted({each.broker for each in watcher.log_dirs}))
+    numbers.tell(streaming.__version__, service.name, watcher.log_dirs.brokers)
     numbers.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(watcher.tails()))
     numbers.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: watcher.caught_up)
     numbers.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)

@@ -56,7 +56,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
             "hello": lambda body: service.hello(Hello.decode(body)).encode(),
             "plan": lambda body: service.plan(PlanRequest.decode(body)).encode(),
             "received": lambda body: _told(service.received, Range.decode(body)),
-            "logs": lambda _: Logs(list_logs(service.watcher.log_dirs)).encode(),
+            "logs": lambda _: Logs(list_logs(service.watcher.log_dirs.available)).encode(),
             "committed": lambda body: _told(service.committed, Committed.decode(body)),
         }
 
@@ -93,7 +93,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
                 with self._room:
                     table = self._service.read(Range.decode(body))
             elif kind == b"batches":
-                batches = scan_segment(self._service.watcher.log_dirs, Log.decode(body))
+                batches = scan_segment(self._service.watcher.log_dirs.available, Log.decode(body))
                 self._count("batches", "ok")
                 return flight.GeneratorStream(BATCHES, batches)
             else:

@@ -56,15 +56,15 @@ class Service:
             agent=self.name,
             version=streaming.__version__,
             journal=self.journal.id,
-            cluster_id=dirs[0].cluster_id,
-            brokers=sorted({log_dir.broker for log_dir in dirs}),
+            cluster_id=dirs.cluster_id,
+            brokers=dirs.brokers,
             unreadable_metadata=self.cluster.unreadable(),
             logs=len(self.watcher.tails()),
             caught_up=caught_up,
             seq=end.seq,
             total=end.total,
             now_ms=time.time_ns() // 1_000_000,
-            directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs],
+            directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.overview.log_dirs,
             broker_statuses=self.overview.brokers,
@@ -171,7 +171,7 @@ class Service:
             if known is None or known.seq <= after:
                 return []
             loss = known
-        broker = self.watcher.log_dirs[0].broker
+        broker = self.watcher.log_dirs.brokers[0]
         told = Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.size)
         self.watcher.appear_again()  # behind what is read now: what ended in the loss must not seem open for ever
         self.wake.set()

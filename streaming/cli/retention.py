@@ -40,9 +40,10 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     """
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
-    configs = _configs(settings, {log_dir.broker for log_dir in log_dirs})
-    found = look_at(log_dirs, topic)
-    if topic is not None and not found.logs and not found.unreadable:
+    log_dirs.log_changes()
+    configs = _configs(settings, log_dirs.brokers)
+    found = look_at(log_dirs.available, topic)
+    if topic is not None and not (found.logs or found.unreadable or log_dirs.unavailable):
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     for broker, of_broker in configs.items():
         of_broker.refresh(found.metadata.images[broker])
@@ -50,11 +51,11 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     if form == "json":
         click.echo(_json(ordered))
     else:
-        uses, unreadable = _uses(log_dirs, found, whole=topic is None)
+        uses, unreadable = _uses(log_dirs.available, found, whole=topic is None)
         for line in report(ordered, uses, now_ms):
             click.echo(line)
-        return UNREADABLE if found.unreadable or unreadable else 0
-    return UNREADABLE if found.unreadable else 0
+        return UNREADABLE if found.unreadable or unreadable or log_dirs.unavailable else 0
+    return UNREADABLE if found.unreadable or log_dirs.unavailable else 0
 
 
 def _configs(settings: Settings, brokers: Iterable[int]) -> dict[int, TopicConfigs]:

@@ -56,21 +56,24 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
     from streaming.rest.open_transactions import find_open
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
+    log_dirs = open_log_dirs(settings.log_dirs)
+    for reason in log_dirs.unavailable.values():
+        click.echo(f"segtail: {reason}: what lies there is not known", err=True)
     answer = find_open(
-        open_log_dirs(settings.log_dirs),
+        log_dirs.available,
         topic,
         now_ms=now_ms,
         hanging_after_ms=settings.hanging_after // timedelta(milliseconds=1),
         assume_replicated=settings.assume_replicated,
         report=lambda doubt: click.echo(f"segtail: {doubt}", err=True),
     )
-    if topic is not None and not answer.partitions and not answer.doubtful:
+    if topic is not None and not (answer.partitions or answer.doubtful or log_dirs.unavailable):
         raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
     if form == "json":
         click.echo(json.dumps([_fields(one) for one in answer.transactions], indent=2))
     else:
         click.echo("\n".join(_lines(answer, now_ms)))
-    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful else NOTHING_HANGS
+    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful or log_dirs.unavailable else NOTHING_HANGS
 
 
 def _fields(one: "OpenTransaction") -> dict[str, int | str | None]:

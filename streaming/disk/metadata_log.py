@@ -16,10 +16,14 @@ _READ_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClien
 
 
 class MetadataLog:
-    """The metadata log of one broker, in whichever of its log dirs it lies."""
+    """The metadata log of one broker, in whichever of its log dirs it lies.
+
+    Args:
+        log_dirs: gone through anew at each look: one that is unavailable by then is not read.
+    """
 
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
-        self._places = _places(log_dirs)
+        self._log_dirs = log_dirs
         self._file: OpenSegment | None = None
         self._position = 0
         self._size = -1  # of the file when it was read to its end
@@ -39,6 +43,8 @@ class MetadataLog:
             OSError: it cannot be read (its snapshots have mode 0400: only the broker's own user reads them).
             FormatError: it is not understood. Call `restart` before the next try, and begin a new image.
         """
+        if self._file is not None and self._file.path.parent not in _places(self._log_dirs):
+            raise FileNotFoundError(f"{self._file.path.parent.parent} is unavailable")
         while True:
             if image is None or self._file is None or self._cut_off(self._file):
                 self.restart()
@@ -71,7 +77,7 @@ class MetadataLog:
         return self._file
 
     def _directory(self) -> Path:
-        return _find(self._places)
+        return _find(_places(self._log_dirs))
 
     def _begin(self) -> ClusterImage:
         directory = self._directory()

@@ -87,7 +87,7 @@ class Job:
     def _start(self) -> None:
         """What may be refused comes first, and Spark, which takes seconds, last."""
         settings, resources = self.settings, self._resources
-        log_dirs = open_log_dirs(settings.log_dirs) if not settings.agents else ()
+        log_dirs = open_log_dirs(settings.log_dirs) if not settings.agents else None
         if settings.agents:
             check_agents(settings)
         if self._serve:
@@ -102,9 +102,9 @@ class Job:
                 web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)
-        refuse_inside(settings.checkpoint, log_dirs, "--checkpoint")
+        refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
         java_home = java.find(os.environ, settings.checkpoint / "java")
-        checkpoint = self._start_own(log_dirs[0].cluster_id) if log_dirs else self._find_others()
+        checkpoint = self._start_own(log_dirs.cluster_id) if log_dirs else self._find_others()
         self._poll()
         if not is_local(settings.master) and not settings.spark_checkpoint:
             log.warning(

@@ -66,7 +66,7 @@ def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
 
 
 def _of(status: LogDirStatus) -> tuple[str, str]:
-    return str(status.broker), status.log_dir
+    return "" if status.broker < 0 else str(status.broker), status.log_dir
 
 
 def _gauge(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> GaugeMetricFamily:

@@ -38,7 +38,7 @@ def read_metadata(log_dirs: Sequence[LogDir], report: Report) -> Metadata:
     newest: ClusterImage | None = None
     told_ms = -1
     for broker in sorted({log_dir.broker for log_dir in log_dirs}):
-        metadata_log = MetadataLog(log_dir for log_dir in log_dirs if log_dir.broker == broker)
+        metadata_log = MetadataLog([log_dir for log_dir in log_dirs if log_dir.broker == broker])
         try:
             images[broker] = image = metadata_log.advance(None)
             if newest is None or image.next_offset > newest.next_offset:

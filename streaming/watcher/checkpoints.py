@@ -1,8 +1,8 @@
 """The offset checkpoints at the root of the log dirs, read again when a broker has replaced one."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
+from streaming.disk.availability import LogDirs
 from streaming.disk.calls import Calling
 from streaming.disk.files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
@@ -16,13 +16,15 @@ _Offsets = dict[tuple[str, int], int]
 class Checkpoints:
     """What they say. Offsets are -1 where a log has no entry. Only the watcher's thread calls `refresh`."""
 
-    def __init__(self, log_dirs: Iterable[LogDir]) -> None:
+    def __init__(self, log_dirs: LogDirs) -> None:
+        self._log_dirs = log_dirs
         self._files = [_File(log_dir, name) for log_dir in log_dirs for name in _NAMES]
         self._by_name = {(file.log_dir.path, file.name): file for file in self._files}
 
     def refresh(self) -> bool:
-        """Read those that were replaced. Returns whether any was."""
-        replaced = [file.refresh() for file in self._files]
+        """Read those that were replaced. Returns whether any was. What a log dir said that is unavailable now stays."""
+        unavailable = self._log_dirs.unavailable
+        replaced = [file.refresh() for file in self._files if file.log_dir.path not in unavailable]
         return any(replaced)
 
     def high_watermark(self, partition: Partition) -> int:

@@ -71,7 +71,7 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read, to check or to move on to. Raises OSError."""
-        if tail.place.stopped or not tail.resumed:
+        if tail.place.stopped or not tail.resumed or tail.away:
             return False
         try:
             file = tail.open()

@@ -1,10 +1,12 @@
 """Which logs there are: takes them up, follows them when they move between log dirs, lets them go."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streaming.disk.availability import LogDirs
+from streaming.disk.identity import UNKNOWN_BROKER
 from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
 from streaming.disk.segments import Identity, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
@@ -51,6 +53,7 @@ class Roster:
     """The logs under watch. Only the watcher's thread changes it.
 
     Args:
+        log_dirs: into one that is unavailable no call is made, and nothing in it is gone. Whatever makes one unavailable, it is told there.
         places: where an earlier process left each log.
         has_topic: whether a topic still exists by the metadata log, None if nobody knows.
         producers: those of a log as an earlier process left them.
@@ -58,7 +61,7 @@ class Roster:
 
     def __init__(
         self,
-        log_dirs: Sequence[LogDir],
+        log_dirs: LogDirs,
         places: Iterable[Place],
         has_topic: Callable[[LogId], bool | None],
         producers: Callable[[LogId], KnownProducers],
@@ -75,7 +78,7 @@ class Roster:
         self._producers = producers
         self._clock_ms = clock_ms
         self._buffer = buffer
-        self._unreadable: dict[Path, str] = {}
+        self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
 
     # --- looking around
 
@@ -108,6 +111,8 @@ class Roster:
         stirred = bool(hints & roots)
         for hint in hints - roots:
             tail, name = self._at.get(hint), parse_partition_dir(hint.name)
+            if tail is not None and tail.away:
+                continue
             if tail is not None:
                 stirred = not self._look_again(tail) or stirred
             elif name is not None and name.state is DirState.LIVE:  # in those being deleted or moved things happen all the time
@@ -132,7 +137,8 @@ class Roster:
         """Let go of unlinked files that were held for long enough; what was not read of them is skipped."""
         now, events = self._clock_ms(), []
         for tail in self.tails.values():
-            if tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS and tail.file is not None and tail.file.unlinked():
+            held = not tail.away and tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS
+            if held and tail.file is not None and tail.file.unlinked():
                 try:
                     events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))
                 except OSError as error:  # its directory is gone too: the next survey drops it
@@ -142,30 +148,53 @@ class Roster:
 
     def appear_again(self) -> list[Event]:
         """Say of every log where it is read, and what is open there: some reader has missed what led there."""
-        return [_appeared(tail, still_open(tail)) for tail in self.tails.values() if tail.resumed]
+        return [_appeared(tail, None if tail.away else still_open(tail)) for tail in self.tails.values() if tail.resumed]
 
     # --- which are there
 
     def _list(self) -> dict[LogId, Partition]:
         found: dict[LogId, Partition] = {}
-        before, self._unreadable = self._unreadable, {}
-        for log_dir in self._log_dirs:
-            try:
-                partitions = list_partitions(log_dir)
-            except OSError as error:
-                self._unreadable[log_dir.path] = str(error)
-                if before.get(log_dir.path) != str(error):
-                    log.error("log dir cannot be read", extra={"log_dir": str(log_dir.path), "error": str(error)})
-                continue
-            if log_dir.path in before:
-                log.warning("log dir can be read again", extra={"log_dir": str(log_dir.path)})
-            for partition in partitions:
-                if partition.state is DirState.LIVE:
-                    key, watched = log_id(partition), self.tails.get(log_id(partition))
-                    # while a move between log dirs ends, both may be there: stay with the one that is watched
-                    if key not in found or (watched is not None and watched.partition.path == partition.path):
-                        found[key] = partition
+        for partition in self._listed():
+            if partition.state is DirState.LIVE:
+                key, watched = log_id(partition), self.tails.get(log_id(partition))
+                # while a move between log dirs ends, both may be there: stay with the one that is watched
+                if key not in found or (watched is not None and watched.partition.path == partition.path):
+                    found[key] = partition
         return found
+
+    def _listed(self) -> list[Partition]:
+        """What lies in the log dirs that are available before and after."""
+        self._log_dirs.check()
+        listed: dict[LogDir, Sequence[Partition]] = {}
+        unlisted: dict[Path, str] = {}
+        for log_dir in self._log_dirs.available:
+            try:
+                listed[log_dir] = list_partitions(log_dir)
+            except OSError as error:
+                unlisted[log_dir.path] = str(error)
+        self._log_dirs.check()  # one that was unmounted meanwhile seemed empty
+        self._log_dirs.log_changes()
+        available = set(self._log_dirs.available)
+        for log_dir in listed.keys() - available:
+            unlisted[log_dir.path] = "it was exchanged while it was listed"
+        for path, why in unlisted.items():
+            if path not in self._log_dirs.unavailable and self._unlisted.get(path) != why:
+                log.error("log dir cannot be listed", extra={"log_dir": str(path), "error": why})
+        self._unlisted = unlisted
+        self.part()
+        return [partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions]
+
+    def part(self) -> None:
+        """Leave alone the logs in log dirs that are unavailable, and take up again those in log dirs that are back."""
+        unavailable, barred = self._log_dirs.unavailable, self._log_dirs.barred
+        for tail in self.tails.values():
+            path = tail.partition.log_dir.path
+            if tail.away == (path in unavailable):
+                continue
+            tail.away = not tail.away
+            if tail.away and path not in barred:
+                tail.close()  # an open file holds up an unmount
+            tail.doubt()
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
         return [key for key in (*self.tails, *self._kept) if key not in found and self._hidden_in(key) is None]
@@ -173,9 +202,12 @@ class Roster:
     def _hidden_in(self, key: LogId) -> LogDir | None:
         """Where a log that was not found may lie all the same: where nothing can be read now."""
         tail = self.tails.get(key)
-        for log_dir in self._log_dirs if tail is None else (tail.partition.log_dir,):
-            unreadable = log_dir.path in self._unreadable or read_topic_id(log_dir.path / str(key)) is None
-            if log_dir.broker == key.broker and unreadable:
+        for log_dir in self._log_dirs if tail is None or not tail.resumed else (tail.partition.log_dir,):
+            if log_dir.broker in (key.broker, UNKNOWN_BROKER) and (
+                log_dir.path in self._log_dirs.unavailable
+                or log_dir.path in self._unlisted
+                or read_topic_id(log_dir.path / str(key)) is None
+            ):
                 return log_dir
         return None
 
@@ -185,7 +217,8 @@ class Roster:
             log_dir = self._hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
-                self.tails[key] = _as_left(partition, self._kept.pop(key), self._producers(key))
+                self.tails[key] = tail = _as_left(partition, self._kept.pop(key), self._producers(key))
+                tail.away = log_dir.path in self._log_dirs.unavailable
 
     def _drop(self, gone: LogId) -> Event:
         tail = self.tails.pop(gone, None)

@@ -133,6 +133,7 @@ class Tail:
         self.log_start = segments[0].base_offset
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.resumed = True  # the place was found in the files that are there
+        self.away = False  # its log dir is unavailable: no call into it may be made
         self.live = False  # what is read now is growing under our eyes, no backlog
         self.new = False  # it appeared under our eyes and was not looked into yet
         self.looked_ms = -1  # when it was last seen that there is nothing behind the place

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from streaming.disk.active import ActiveRead
+from streaming.disk.availability import LogDirs
 from streaming.disk.inventory import Inventory, LogInventory
-from streaming.disk.logdirs import LogDir, Partition
+from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, Listing
 from streaming.facts import Facts
 from streaming.kafka.metadata_partitions import PartitionState
@@ -55,7 +56,7 @@ class Telling:
 class Teller:
     """Looks at the logs under watch. Only the watcher's thread calls it."""
 
-    def __init__(self, log_dirs: Sequence[LogDir], cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
         self._clock_ms = clock_ms

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from streaming.disk.logdirs import LogDir
+from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
@@ -98,7 +98,7 @@ class Watcher:
 
     def __init__(
         self,
-        log_dirs: tuple[LogDir, ...],
+        log_dirs: LogDirs,
         journal: Journal,
         cluster: Cluster,
         clock_ms: Callable[[], int],
@@ -145,6 +145,7 @@ class Watcher:
         self._asked_lock = threading.Lock()
         self._asked = 1  # how many beats were asked for; the start asks for the first
         self._answered = 0
+        self._log_dirs_version = log_dirs.version  # of which log dirs are available, as the roster knows it
         self._stirred = False  # directories have come or gone since the log dirs were listed
         self._missed = threading.Event()  # some reader has missed what was forgotten
         self._looks = 0
@@ -205,6 +206,10 @@ class Watcher:
         now, asked = self._clock_ms(), self._asked
         self._write_owed()
         self._cluster.refresh()
+        if self._log_dirs_version != self.log_dirs.version:
+            self._log_dirs_version = self.log_dirs.version
+            self._roster.part()
+            self._stirred, self._next_glance = True, now
         began = self._begin_waiting()
         if self._attached:
             self._look_around(hints, now, surveyed=began)
@@ -327,7 +332,7 @@ class Watcher:
         (self._live if at_once else self._backlog).put([tail])
 
     def _is_watched(self, tail: Tail) -> bool:
-        return self._roster.tails.get(tail.place.log) is tail
+        return self._roster.tails.get(tail.place.log) is tail and not tail.away
 
     def _due(self) -> list[Tail]:
         """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""
@@ -360,7 +365,7 @@ class Watcher:
 
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
-        telling = self._teller.round(self._roster.tails.values(), beat_follows=not self.caught_up)
+        telling = self._teller.round([tail for tail in self.tails() if not tail.away], beat_follows=not self.caught_up)
         if telling.events:
             self._publish(telling.events, ())
         return telling.more

@@ -59,7 +59,7 @@ def test_a_log_dir_that_cannot_be_read_is_down_and_says_so_once(agent: Agent, di
     directory.path.rename(away)
     assert not state_of(agent).up
     assert (state_of(agent).free, state_of(agent).checkpoint_ms) == (-1, -1)
-    assert len([record for record in caplog.records if record.message == "log dir cannot be looked into"]) == 1
+    assert len([record for record in caplog.records if record.message == "log dir cannot be read"]) == 1
     away.rename(directory.path)
     assert state_of(agent).up
 

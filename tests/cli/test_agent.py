@@ -43,6 +43,26 @@ def test_listens_until_it_is_told_to_end(tmp_path: Path, disk: Path) -> None:
     assert "Traceback" not in agent.said
 
 
+def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_in_when_it_comes(tmp_path: Path, disk: Path) -> None:
+    empty = tmp_path / "d1"
+    empty.mkdir()
+    dirs = f"{disk},{empty}"
+    arguments = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
+    with segtail(*arguments, said=tmp_path / "said") as agent:
+        client = AgentClient(until("it listens", lambda: address(agent)))
+        client.hello(Hello("job", "earliest", resumed=False))
+
+        def up() -> list[tuple[int, bool]]:
+            return [(each.broker, each.up) for each in client.status().log_dirs]
+
+        until("it tells of both", lambda: up() == [(1, True), (1, False)])
+        assert re.search(rf"log dir cannot be read\S* log_dir={empty} error=.*meta.properties", agent.said)
+        empty.rmdir()
+        partition(log_dir(tmp_path, "d1"), "payments").append(batch(2))
+        until("both are up", lambda: up() == [(1, True), (1, True)])
+        until("its log is watched", lambda: client.status().logs == 2)
+
+
 def test_child_tells_its_address_and_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
     command = [SEGTAIL, "agent", "--child", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as agent:

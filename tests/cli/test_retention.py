@@ -122,6 +122,14 @@ def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> 
 
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
+def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: Path, tmp_path: Path) -> None:
+    done = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away", "--format", "json")
+    assert (done.returncode, len(json.loads(done.stdout))) == (1, len(found("--log-dirs", dirs(case))))
+    assert "log dir cannot be read" in done.stderr
+    assert f"{tmp_path}/away does not exist" in done.stderr
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_without_server_properties_defaults_are_assumed_and_marked(case: Path) -> None:
     assert found("--log-dirs", dirs(case))["lag-default-A", 0]["limit_source"] == "assumed"
     assert found("--log-dirs", dirs(case), "--server-properties", properties(case))["lag-default-A", 0]["limit_source"] == "static"

@@ -40,6 +40,13 @@ def test_the_table_tells_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
     assert lines[-1] == "7 open in 19 partitions, 3 hanging"
 
 
+def test_a_log_dir_that_cannot_be_read_leaves_open_what_hangs_there(cluster: Frozen, tmp_path: Path) -> None:
+    topic = segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster), "--topic", "nowhere")
+    assert (topic.returncode, topic.stdout.splitlines()[-1]) == (4, "0 open in 0 partitions, 0 hanging")
+    assert topic.stderr.startswith(f"segtail: log dir {tmp_path}/away does not exist")
+    assert segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster)).returncode == 3
+
+
 def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs, *at(cluster), "--format", "json", "--topic", "ghost")
     assert done.returncode == 3

@@ -88,7 +88,8 @@ class World:
 
     def __init__(self, root: Path) -> None:
         self.directory: LogDir = log_dir(root)
-        self.station = Station(self.directory.path, journal=root / "journal")
+        self.other: LogDir = log_dir(root, "d1")
+        self.station = Station(self.directory.path, self.other.path, journal=root / "journal")
         self.expected: dict[str, dict[int, Expected]] = {"first": {}}
         self.logs: list[PartitionLog | None] = []
         self._epoch = 0
@@ -104,6 +105,7 @@ class World:
             if log is not None:
                 log.close()
         self.directory.release()
+        self.other.release()
 
     def _of(self, number: int) -> list[Expected]:
         return [logs[number] for logs in self.expected.values() if number in logs]
@@ -251,6 +253,21 @@ class World:
         self.station.look()
         self.station.look()
         away.rename(self.directory.path)
+        self._let_go()
+
+    def unmount(self, *, restarted: bool, killed: bool) -> None:
+        """The log dir is there and empty for a while, as a mount point is."""
+        self.look(hinted=True)
+        away = self.directory.path.with_name("away")
+        self.directory.path.rename(away)
+        self.directory.path.mkdir()
+        self.station.look()
+        if restarted:
+            self.station.restart(killed=killed)
+        self.station.look({self.directory.path, *(self.directory.path / path.name for path in away.iterdir())})
+        self.directory.path.rmdir()
+        away.rename(self.directory.path)
+        self._let_go()
 
     def check(self) -> None:
         self.look(hinted=False)
@@ -295,6 +312,7 @@ steps = st.one_of(
     step("lose_journal"),
     step("second_reader", st.sampled_from(["earliest", "active", "latest"])),
     step("disk_away"),
+    step("unmount", restarted=st.booleans(), killed=st.booleans()),
 )
 
 

@@ -241,7 +241,7 @@ def test_a_log_dir_that_goes_away_and_comes_back_loses_nothing(
     log.append(batch(4))
     assert shown(station.look()) == [(Kind.APPENDED, "t-0", "")]
     assert station.fold_of("t").records == 7
-    told = [record.message for record in caplog.records if record.name.endswith("roster")]
+    told = [record.message for record in caplog.records if record.message.startswith("log dir")]
     assert told == ["log dir cannot be read", "log dir can be read again"]
     station.close()
 

@@ -1,0 +1,50 @@
+"""Whose log dir a directory is: its ``meta.properties``."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.disk.calls import Calling
+from streaming.errors import FormatError, LogDirError
+from streaming.kafka import names
+from streaming.kafka.properties import parse_meta_properties
+
+UNKNOWN_BROKER = -1
+"""The broker of a log dir that was never readable, where others do not tell whose it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """One of a broker's ``log.dirs``; ``path`` is as the user gave it, made absolute."""
+
+    path: Path
+    broker: int
+    cluster_id: str
+    directory_id: str | None
+
+
+def read_identity(path: Path) -> LogDir:
+    """Look at a log dir. Without ``meta.properties`` it is none: a mount point with nothing mounted looks like this.
+
+    Raises:
+        LogDirError: it does not exist, cannot be read or is not a log dir.
+    """
+    meta = path / names.META_PROPERTIES
+    try:
+        with Calling(meta):
+            if not path.is_dir():
+                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: name a broker's log.dirs")
+            with os.scandir(path) as entries:
+                next(entries, None)
+            identity = parse_meta_properties(meta.read_bytes())
+    except FileNotFoundError as error:
+        raise LogDirError(
+            f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; name a broker's log.dirs, mounted where they are mounts"
+        ) from error
+    except PermissionError as error:
+        raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
+    except OSError as error:
+        raise LogDirError(f"log dir {path} cannot be read: {error}") from error
+    except FormatError as error:
+        raise LogDirError(f"{meta} is not valid: {error}") from error
+    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id)
