@@ -111,11 +111,11 @@ def serve(options: AgentOptions) -> None:
             should_stop=partial(_goes_on_until, pulse, stop),
         )
         resources.callback(watcher.close)
-        structure = Structure(log_dirs, wake.set)
+        structure = Structure(log_dirs, wake.set, now_ms)
         rights = Rights(log_dirs)
         overview = Overview(log_dirs, cluster, watcher.tails, now_ms)
         service = Service(options.name, journal, consumers, watcher, cluster, overview, wake)
-        _tell_numbers(numbers, service, security, rights)
+        _tell_numbers(numbers, service, security, rights, structure)
         listening = Listening(service, options.listen, security, numbers)
         resources.callback(listening.close)
         structure.start()
@@ -180,7 +180,7 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights) -> None:
+def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights, structure: Structure) -> None:
     """What the agent's own page says, besides what its parts count."""
     journal, watcher, certificates = service.journal, service.watcher, security.certificates
     numbers.tell(streaming.__version__, service.name, watcher.log_dirs.brokers)
@@ -190,6 +190,11 @@ def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights
     numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
     numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
     numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
+    numbers.gauge(
+        "segtail_agent_unwatched_directories",
+        "Partition directories without a working inotify watch: they are compared once a second instead.",
+        lambda: structure.unwatched,
+    )
     for doubt in Doubt:
         text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
         numbers.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))
