@@ -55,6 +55,10 @@ class JournalBusyError(JournalError):
     """Another agent holds the journal."""
 
 
+class FencedError(SegtailError):
+    """A thread of the agent was replaced by another one and may not write into the journal any more."""
+
+
 class AgentError(SegtailError):
     """An agent could not be reached or refused to answer.
 

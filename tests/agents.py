@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming.agent.cluster import ClusterView
+from streaming.agent.looking import Looking
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
 from streaming.agent.overview import Overview
 from streaming.agent.server import AgentServer
@@ -52,7 +53,8 @@ class Agent:
             attached=self.consumers.any(),
         )
         self.overview = Overview(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
-        self.service = Service(self.name, self.journal, self.consumers, self.watcher, self.cluster, self.overview, self.wake)
+        looking = Looking(self.watcher, self.cluster, self.overview)
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, self.wake)
 
     def close(self) -> None:
         self.watcher.close()

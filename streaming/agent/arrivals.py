@@ -42,6 +42,12 @@ class Arrivals:
         with self._lock:
             self._of(consumer).begun = begun
 
+    def forget_beginnings(self) -> None:
+        """The watcher that was to publish them is no more: they have to be asked for again."""
+        with self._lock:
+            for known in self._consumers.values():
+                known.begun = None
+
     def upto(self, consumer: str, run: str, journal: str) -> int:
         """Up to where this run of a consumer has received everything, -1 if nothing is known of it."""
         with self._lock:

@@ -1,6 +1,6 @@
 """An agent's own small HTTP server: is it alive, does it serve, and its own numbers. Nothing of Kafka's logs is told there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -34,9 +34,14 @@ class Pulse:
         self._last = self._clock()
 
     @property
+    def age(self) -> float:
+        """Seconds since it last did."""
+        return self._clock() - (self._began if self._last is None else self._last)
+
+    @property
     def healthy(self) -> bool:
         """Has it come round lately?"""
-        return self._clock() - (self._began if self._last is None else self._last) < HEALTHY_SECONDS
+        return self.age < HEALTHY_SECONDS
 
     @property
     def ready(self) -> bool:
@@ -53,6 +58,8 @@ class HealthServer:
 
     def __init__(self, listen: Address, web_config: Path | None, numbers: Numbers, pulse: Pulse) -> None:
         self._numbers = numbers
+        self.waits_for: Callable[[], Iterable[str]] = tuple
+        """The files in which a call has not come back. Their log dirs are not watched; the agent is healthy all the same."""
         self._pulse = pulse
         gate = Gate(web_config)
         try:
@@ -76,7 +83,8 @@ class HealthServer:
         if path == "/metrics":
             return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._numbers.page())
         if path == "/-/healthy":
-            return _state(self._pulse.healthy, "healthy", "the log dirs have not been looked at lately")
+            word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for())))
+            return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
         if path == "/-/ready":
             return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
         if path == "/":

@@ -87,6 +87,16 @@ class LogDirStatus(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockedFile(Message):
+    """A file or directory at ``path`` in which a call has not come back for so many seconds; its log dir is left alone until it does."""
+
+    broker: int
+    log_dir: str
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Led(Message):
     """How many partitions a broker leads."""
 
@@ -130,10 +140,10 @@ class Status(Message):
     when the last consumer said hello has been published, and a beat that tells so; ``seq``, ``total``: the end of the journal;
     ``now_ms``: its clock; ``directories``: names for its log dirs, the same from whichever agent; ``doubts``: by
     `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
-    seconds ago.
+    seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus}
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus, "blocked": BlockedFile}
     UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
     agent: str
@@ -152,6 +162,8 @@ class Status(Message):
     log_dirs: list[LogDirStatus] = field(default_factory=list)
     broker_statuses: list[BrokerStatus] = field(default_factory=list)
     protocol: int = PROTOCOL
+    blocked: list[BlockedFile] = field(default_factory=list)
+    silent_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

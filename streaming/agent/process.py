@@ -1,4 +1,4 @@
-"""The agent as a process: one thread watches, Flight's threads answer, and it ends with its parent or at a signal."""
+"""The agent as a process: a thread watches, another looks after it, Flight's threads answer, and it ends with its parent or at a signal."""
 
 import logging
 import os
@@ -13,28 +13,35 @@ from functools import partial
 from pathlib import Path
 
 import streaming
+from streaming.agent.arrivals import Arrivals
+from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.cluster import ClusterView
 from streaming.agent.descriptors import raise_limit
 from streaming.agent.health import HealthServer, Pulse
 from streaming.agent.listening import Listening
+from streaming.agent.looking import Looking, LookingThread
+from streaming.agent.messages import BlockedFile
 from streaming.agent.numbers import Numbers
 from streaming.agent.overview import Overview
-from streaming.agent.pace import Pace
 from streaming.agent.permissions import Rights
 from streaming.agent.redaction import redacted
 from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
-from streaming.disk.logdirs import open_log_dirs, refuse_inside
+from streaming.disk.logdirs import LogDirs, refuse_inside
+from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
 from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
 from streaming.watcher.structure import Structure
-from streaming.watcher.watcher import LOOK_MS, TURN_BYTES, Doubt, Watcher
+from streaming.watcher.watcher import Doubt, Watcher
 
 log = logging.getLogger(__name__)
 
-TRIM_EVERY_MS = 10_000
+TRIM_EVERY_SECONDS = 10.0
+
+END_SECONDS = 5.0
+"""How long the watcher has to keep its places when the agent is told to stop."""
 
 RIGHTS_EVERY_SECONDS = 600.0
 """How often the rights to read are looked at: a broker may have been given another umask."""
@@ -82,7 +89,7 @@ def serve(options: AgentOptions) -> None:
     """
     began = time.monotonic()
     security = open_security(options.files, options.listen)
-    log_dirs = open_log_dirs(options.log_dirs)
+    log_dirs, silent = open_answering(options.log_dirs)
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
@@ -90,6 +97,7 @@ def serve(options: AgentOptions) -> None:
     _end_at(stop, wake, child=options.child)
     with ExitStack() as resources:
         numbers, pulse = Numbers(), Pulse()
+        health = None
         if options.metrics_listen is not None:
             health = HealthServer(options.metrics_listen, options.web_config, numbers, pulse)
             resources.callback(health.close)
@@ -98,7 +106,48 @@ def serve(options: AgentOptions) -> None:
         if journal is None:
             return
         resources.callback(journal.close)
-        consumers, cluster = Consumers(journal, now_ms), ClusterView(log_dirs)
+        consumers, arrivals = Consumers(journal, now_ms), Arrivals()
+
+        def start() -> LookingThread:
+            arrivals.forget_beginnings()  # what the watcher before had been asked for is asked for again
+            return _start(options, log_dirs, journal, consumers, pulse, stop, wake)
+
+        blocking = Blocking(log_dirs, start, journal.database.fence, silent)
+        resources.callback(_end, blocking, stop, wake)
+        if health is not None:
+            health.waits_for = lambda: [str(call.path) for call in blocking.blocked]
+        service = Service(
+            options.name, journal, consumers, lambda: blocking.current.looking, wake, arrivals, pulse, partial(_blocked, blocking)
+        )
+        rights = Rights(log_dirs)
+        _tell_numbers(numbers, service, security, rights)
+        listening = Listening(service, options.listen, security, numbers)
+        resources.callback(listening.close)
+        threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
+        log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
+        if options.child:
+            _tell_parent(str(listening.address))
+        _care(blocking, consumers, listening, options.bounds, stop)
+        end = journal.end()
+        log.info(
+            "agent stops",
+            extra={"agent": options.name, "seq": end.seq, "published_bytes": end.total, "ran_seconds": round(time.monotonic() - began)},
+        )
+
+
+def _start(
+    options: AgentOptions,
+    log_dirs: LogDirs,
+    journal: Journal,
+    consumers: Consumers,
+    pulse: Pulse,
+    stop: threading.Event,
+    wake: threading.Event,
+) -> LookingThread:
+    """Begin to look at the log dirs, from where the journal says; those that do not answer are left alone."""
+
+    def make(should_stop: Callable[[], bool]) -> Looking:
+        cluster = ClusterView(log_dirs)
         watcher = Watcher(
             log_dirs,
             journal,
@@ -108,67 +157,42 @@ def serve(options: AgentOptions) -> None:
             producers_limit=options.producers_limit,
             told_as=partial(redacted, cluster_id=log_dirs.cluster_id) if options.redact_ids else str,
             attached=consumers.any(),
-            should_stop=partial(_goes_on_until, pulse, stop),
+            should_stop=should_stop,
         )
-        resources.callback(watcher.close)
-        structure = Structure(log_dirs, wake.set, now_ms)
-        rights = Rights(log_dirs)
-        overview = Overview(log_dirs, cluster, watcher.tails, now_ms)
-        service = Service(options.name, journal, consumers, watcher, cluster, overview, wake)
-        _tell_numbers(numbers, service, security, rights, structure)
-        listening = Listening(service, options.listen, security, numbers)
-        resources.callback(listening.close)
-        structure.start()
-        resources.callback(structure.stop)
-        threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
-        log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
-        if options.child:
-            _tell_parent(str(listening.address))
-        _watch(watcher, overview, structure, consumers, listening, pulse, options, stop, wake)
-        end = journal.end()
-        log.info(
-            "agent stops",
-            extra={"agent": options.name, "seq": end.seq, "published_bytes": end.total, "ran_seconds": round(time.monotonic() - began)},
-        )
+        return Looking(watcher, cluster, Overview(log_dirs, cluster, watcher.tails, now_ms))
+
+    structure = Structure(log_dirs.available, wake.set)
+    thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, wake=wake)
+    thread.start()
+    return thread
 
 
-def _watch(
-    watcher: Watcher,
-    overview: Overview,
-    structure: Structure,
-    consumers: Consumers,
-    listening: Listening,
-    pulse: Pulse,
-    options: AgentOptions,
-    stop: threading.Event,
-    wake: threading.Event,
-) -> None:
-    next_trim = 0
-    pace = Pace(options.read_rate, TURN_BYTES)
+def _blocked(blocking: Blocking) -> list[BlockedFile]:
+    return [
+        BlockedFile(call.log_dir.broker, str(call.log_dir.path), str(call.path), round(blocking.blocked_for(call), 1))
+        for call in blocking.blocked
+    ]
+
+
+def _care(blocking: Blocking, consumers: Consumers, listening: Listening, bounds: Bounds, stop: threading.Event) -> None:
+    """Look after everything that is not the log dirs', until the agent is told to stop."""
+    next_trim = time.monotonic()
     while not stop.is_set():
-        began = time.monotonic()
-        budget = pace.budget(began)
-        more = watcher.turn(structure.take(), budget)
-        overview.refresh()
-        pulse.beat()
+        blocking.poll()
         listening.refresh()
-        if now_ms() >= next_trim:
-            consumers.trim(options.bounds)
-            next_trim = now_ms() + TRIM_EVERY_MS
-        ended = time.monotonic()
-        if watcher.backlog_bytes:
-            pace.read(watcher.backlog_bytes, began, ended)
-        if more:
-            stop.wait(min(pace.rest(ended), LOOK_MS / 1000))
-        else:
-            wake.wait(LOOK_MS / 1000)
-            wake.clear()
+        if time.monotonic() >= next_trim:
+            consumers.trim(bounds)
+            next_trim = time.monotonic() + TRIM_EVERY_SECONDS
+        stop.wait(POLL_SECONDS)
 
 
-def _goes_on_until(pulse: Pulse, stop: threading.Event) -> bool:
-    """The watcher is at work in the midst of a turn; whether it is to stop."""
-    pulse.beat()
-    return stop.is_set()
+def _end(blocking: Blocking, stop: threading.Event, wake: threading.Event) -> None:
+    """Let the watcher keep its places and end; one that waits in a call is left behind: it ends with the process."""
+    stop.set()
+    wake.set()
+    blocking.current.thread.join(END_SECONDS)
+    if blocking.current.alive:
+        log.warning("the watcher waits in a call and is left behind", extra={"path": str(blocking.current.calls.path)})
 
 
 def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
@@ -180,21 +204,16 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights, structure: Structure) -> None:
+def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights) -> None:
     """What the agent's own page says, besides what its parts count."""
-    journal, watcher, certificates = service.journal, service.watcher, security.certificates
-    numbers.tell(streaming.__version__, service.name, watcher.log_dirs.brokers)
-    numbers.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(watcher.tails()))
-    numbers.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: watcher.caught_up)
+    journal, certificates = service.journal, security.certificates
+    numbers.tell(streaming.__version__, service.name, service.watcher.log_dirs.brokers)
+    numbers.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(service.watcher.tails()))
+    numbers.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: service.watcher.caught_up)
     numbers.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)
     numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
     numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
     numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
-    numbers.gauge(
-        "segtail_agent_unwatched_directories",
-        "Partition directories without a working inotify watch: they are compared once a second instead.",
-        lambda: structure.unwatched,
-    )
     for doubt in Doubt:
         text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
         numbers.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))

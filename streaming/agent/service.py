@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,7 +10,9 @@ import pyarrow as pa
 import streaming
 from streaming.agent.arrivals import Arrivals, Loss
 from streaming.agent.cluster import ClusterView
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range, Status
+from streaming.agent.health import Pulse
+from streaming.agent.looking import Looking
+from streaming.agent.messages import NOT_BEGUN, BlockedFile, Committed, Hello, Plan, PlanRequest, Range, Status
 from streaming.agent.overview import Overview
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
@@ -37,15 +40,30 @@ class Service:
     name: str
     journal: Journal
     consumers: Consumers
-    watcher: Watcher
-    cluster: ClusterView
-    overview: Overview
+    looking: Callable[[], Looking]
     wake: threading.Event
     arrivals: Arrivals = field(default_factory=Arrivals)
+    pulse: Pulse = field(default_factory=Pulse)
+    blocked: Callable[[], list[BlockedFile]] = list
     born: int = field(init=False)  # end of the journal when this process took it up
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "born", self.journal.end().seq)
+
+    @property
+    def watcher(self) -> Watcher:
+        """The watcher of this moment."""
+        return self.looking().watcher
+
+    @property
+    def cluster(self) -> ClusterView:
+        """What it knows of the cluster."""
+        return self.looking().cluster
+
+    @property
+    def overview(self) -> Overview:
+        """What it knows of log dirs as a whole."""
+        return self.looking().overview
 
     def status(self) -> Status:
         """What this agent is and how far it has come."""
@@ -68,6 +86,8 @@ class Service:
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.overview.log_dirs,
             broker_statuses=self.overview.brokers,
+            blocked=self.blocked(),
+            silent_seconds=round(self.pulse.age, 1),
         )
 
     def doubts(self) -> dict[Doubt, int]:

@@ -19,6 +19,8 @@ class Reason(StrEnum):
     SAME_NAME = "same_name"  # two agents have one name
     SHARED_LOG_DIR = "shared_log_dir"  # two agents watch one log dir
     CLOCK = "clock"  # its clock differs from the job's
+    BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
+    STUCK = "stuck"  # its watcher gives no sign of life
 
 
 _SIGNS = (

@@ -225,6 +225,7 @@ def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
         LogDirError: ``path``, given by ``option``, lies in a log dir, whichever way it is spelt.
     """
     resolved = path.resolve()
+    barred = log_dirs.barred if isinstance(log_dirs, LogDirs) else {}
     for log_dir in log_dirs:
-        if resolved.is_relative_to(log_dir.path.resolve()):
+        if log_dir.path not in barred and resolved.is_relative_to(log_dir.path.resolve()):
             raise LogDirError(f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another place")

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 CLOCK_SECONDS = 10.0
 """Clocks that differ by more than this make ages wrong by as much; agents and job on one time service differ by milliseconds."""
 
+STUCK_SECONDS = 60.0
+"""An agent whose watcher has given no sign of life for so long is as good as down: it answers, and what it answers is of the past."""
+
 
 class AgentWatch:
     """All agents of a job. For one thread.
@@ -66,13 +69,13 @@ class AgentWatch:
         welcome = {address: status for address, status in fitting.items() if address not in refused}
         shared = _shared(welcome)
         clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
-        found = {status.agent: _status(status, address, shared, clock) for address, status in welcome.items()}
+        found = {status.agent: status_of(status, address, shared, clock) for address, status in welcome.items()}
         self._journals |= {status.agent: status.journal for status in welcome.values()}
         self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
         for address, error in misfits.items():
             agents.line(address, files).refuse(error)
             status = answers[address]
-            unread = replace(_status(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
+            unread = replace(status_of(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
             found.setdefault(status.agent, unread)
         for address, trouble in (agents.troubles(addresses, files) | refused).items():
             name = address if address in refused else self._names.get(address, address)
@@ -121,13 +124,16 @@ def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
     return frozenset(name for names in of_directory.values() if len(names) > 1 for name in names)
 
 
-def _status(status: Status, address: str, shared: frozenset[str], now: float | None) -> AgentStatus:
+def status_of(status: Status, address: str, shared: frozenset[str], now: float | None) -> AgentStatus:
+    """What the metrics say of an agent that answered; ``now`` in Unix seconds, None where its clock is this host's."""
     ahead = status.now_ms / 1000 - now if status.now_ms and now is not None else None
     problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
+    problems += [Reason.BLOCKED] if status.blocked else []
+    problems += [Reason.STUCK] if status.silent_seconds > STUCK_SECONDS else []
     problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
     return AgentStatus(
         name=status.agent,
-        up=True,
+        up=Reason.STUCK not in problems,
         address=address,
         brokers=tuple(status.brokers),
         cluster_id=status.cluster_id,
@@ -135,6 +141,7 @@ def _status(status: Status, address: str, shared: frozenset[str], now: float | N
         metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
         problems=tuple(map(str, problems)),
         clock_ahead_seconds=ahead,
+        blocked=tuple(status.blocked),
         doubts=tuple(sorted(status.doubts.items())),
         log_dirs=tuple(status.log_dirs),
         broker_statuses=tuple(status.broker_statuses),

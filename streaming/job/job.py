@@ -15,7 +15,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming import java
-from streaming.disk.logdirs import open_log_dirs, refuse_inside
+from streaming.disk.logdirs import refuse_inside
+from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
@@ -87,7 +88,7 @@ class Job:
     def _start(self) -> None:
         """What may be refused comes first, and Spark, which takes seconds, last."""
         settings, resources = self.settings, self._resources
-        log_dirs = open_log_dirs(settings.log_dirs) if not settings.agents else None
+        log_dirs = open_answering(settings.log_dirs)[0] if not settings.agents else None
         if settings.agents:
             check_agents(settings)
         if self._serve:

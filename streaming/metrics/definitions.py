@@ -552,6 +552,12 @@ LOG_DIR_UP = _broker(
     ("broker", "log_dir"),
     "0 if the log dir cannot be read, or its broker no longer lists it among those it uses.",
 )
+LOG_DIR_BLOCKED = _broker(
+    "segtail_log_dir_blocked_seconds",
+    ("broker", "log_dir", "path"),
+    "For how long a call to this file or directory has not come back. The log dir is not watched until it does. Absent where none waits.",
+    unit="seconds",
+)
 LOG_DIR_CHECKPOINT = _broker(
     "segtail_log_dir_checkpoint_timestamp_seconds",
     ("broker", "log_dir"),
@@ -576,7 +582,7 @@ AGENT_PROBLEM = _observer(
     ("agent", "reason"),
     "",
     "1: what keeps an agent away (refused, silent, unresolved, untrusted, unauthorized, protocol, failed, other_cluster, same_name) or "
-    "needs somebody's care (shared_log_dir, clock). Only 1.",
+    "needs somebody's care (shared_log_dir, clock, blocked, stuck). Only 1.",
 )
 AGENT_DOUBTS = _observer(
     "segtail_agent_doubts_total",
@@ -747,6 +753,7 @@ METRICS = (
     LOG_DIR_TOPIC_SIZE,
     LOG_DIR_OTHER,
     LOG_DIR_UP,
+    LOG_DIR_BLOCKED,
     LOG_DIR_CHECKPOINT,
     BROKER_FENCED,
     BROKER_INFO,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from streaming.agent.messages import BrokerStatus, LogDirStatus, Registered
+from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 
@@ -14,16 +14,20 @@ _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that are no live log's, by the names of `streaming.agent.messages.LogDirStatus`."""
 
 
-def families(brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: frozenset[int]) -> Iterator[Samples]:
+def families(
+    brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: frozenset[int], blocked: Iterable[BlockedFile] = ()
+) -> Iterator[Samples]:
     """One family a metric.
 
     Args:
         brokers: of the agents that are up.
         log_dirs: of the same.
         watched: every broker that an agent watches, be it up or down.
+        blocked: files in which agents that are up wait.
     """
     readable = [each for each in log_dirs if each.up]
     yield _gauge(definitions.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
+    yield _gauge(definitions.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
     yield _gauge(definitions.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
     yield _gauge(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
     yield _gauge(definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if each.checkpoint_ms >= 0))

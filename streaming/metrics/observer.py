@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.agent.messages import BrokerStatus, LogDirStatus
+from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 from streaming.metrics.health import families as health_families
@@ -32,7 +32,7 @@ class AgentStatus:
 
     ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
     those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
-    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's.
+    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait.
     """
 
     name: str
@@ -47,6 +47,7 @@ class AgentStatus:
     log_dirs: tuple[LogDirStatus, ...] = ()
     broker_statuses: tuple[BrokerStatus, ...] = ()
     doubts: tuple[tuple[str, int], ...] = ()
+    blocked: tuple[BlockedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +158,7 @@ class Observer:
             [status for each in up for status in each.broker_statuses],
             [status for each in up for status in each.log_dirs],
             frozenset(broker for each in agents for broker in each.brokers),
+            [file for each in up for file in each.blocked],
         )
         families = [
             *health,

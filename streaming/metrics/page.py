@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from streaming.agent.messages import BlockedFile
 from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
@@ -34,6 +35,7 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
         "" if ready else "<p>The first full picture is still on its way; a partition's counters appear once its backlog is read.</p>\n",
         "<h2>Agents</h2>\n",
         _table(("agent", "brokers", "state"), map(_agent_row, agents)),
+        *(f"<p>{escape(_blocked(file))}</p>\n" for agent in agents for file in agent.blocked),
         "<h2>Partitions</h2>\n",
         f"<p>{len(logs.labels):,} partitions of {len(shown.observed.columns):,} observed logs. Most bytes appended:</p>\n",
         _table(("partition", "bytes", "records", "log end offset"), _top_rows(logs)),
@@ -45,6 +47,11 @@ def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
     state = "down" if not agent.up else "catching up" if agent.catching_up else "up"
     state = f"{state} ({', '.join(agent.problems)})" if agent.problems else state
     return agent.name, ", ".join(map(str, agent.brokers)), state
+
+
+def _blocked(file: BlockedFile) -> str:
+    what = f"Log dir {file.log_dir} of broker {file.broker} does not answer and is not watched"
+    return f"{what}: a call to {file.path} has not come back for {file.seconds:.0f} s."
 
 
 def _top_rows(logs: Logs) -> Iterable[tuple[str, ...]]:

@@ -6,13 +6,15 @@ import os
 import sqlite3
 import threading
 import uuid
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streaming.errors import JournalBusyError, JournalError
+from streaming.errors import FencedError, JournalBusyError, JournalError
 
 log = logging.getLogger(__name__)
+
 
 _VERSION = 4
 _SCHEMA = """
@@ -53,6 +55,7 @@ class Database:
         """
         self._path = directory / "journal.db"
         self._mutex = threading.RLock()
+        self._fenced: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._lock_fd = self._hold(directory / "journal.lock")
@@ -146,14 +149,21 @@ class Database:
         log.warning("the journal was set back and goes on under another id", extra={"path": str(self._path), "journal": self.id})
         return self.id
 
+    def fence(self, thread: threading.Thread) -> None:
+        """Let a thread write nothing any more; waits for what it is writing at this moment."""
+        with self._mutex:
+            self._fenced.add(thread)
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything inside happens or nothing does; on disk when it returns.
 
         Raises:
-            JournalError: the file cannot be written.
+            JournalError: the file cannot be written; FencedError where another thread does this one's work.
         """
         with self._mutex, self._telling():
+            if threading.current_thread() in self._fenced:
+                raise FencedError("this thread was replaced by another one")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from streaming.agent.looking import Looking
+from streaming.agent.overview import Overview
 from streaming.agent.security import Certificates
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
@@ -141,7 +143,8 @@ class Simulated:
         self.consumers = Consumers(self.journal, now_ms)
         self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
         cluster: Any = _Cluster()
-        self.service = Service(f"agent-{broker}", self.journal, self.consumers, self.watcher, cluster, threading.Event())
+        looking = Looking(self.watcher, cluster, Overview((), cluster, self.watcher.tails, now_ms))
+        self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, threading.Event())
         self._next = 0
 
     def append(self, count: int) -> None:

@@ -13,11 +13,12 @@ import pytest
 
 from streaming.agent.client import ClientFiles
 from streaming.agent.listening import Listening
+from streaming.agent.messages import BlockedFile
 from streaming.agent.numbers import Numbers
 from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.errors import AgentError
-from streaming.job.agents import CLOCK_SECONDS, AgentWatch, cluster_of
+from streaming.job.agents import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
 from streaming.source import agents
@@ -220,3 +221,12 @@ def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPa
     poll_until(watch, lambda: watch.up == {"a1"})
     assert stage.problems == {("a1", "clock")}
     assert -CLOCK_SECONDS * 2 - 5 < stage.told("segtail_agent_clock_ahead_seconds")["a1",] < -CLOCK_SECONDS * 2 + 5
+
+
+def test_an_agent_whose_watcher_gives_no_sign_of_life_is_down_and_one_that_waits_for_a_file_is_not(stage: Stage) -> None:
+    said = stage.agent("a").service.status()
+    shown = status_of(replace(said, silent_seconds=STUCK_SECONDS + 1), "h:1", frozenset(), None)
+    assert (shown.up, shown.problems) == (False, ("stuck",))
+    blocked = [BlockedFile(1, "/d", "/d/t-0/0.log", 9.0)]
+    shown = status_of(replace(said, silent_seconds=STUCK_SECONDS - 1, blocked=blocked), "h:1", frozenset(), None)
+    assert (shown.up, shown.problems, shown.blocked) == (True, ("blocked",), tuple(blocked))

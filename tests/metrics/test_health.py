@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.agent.messages import BrokerStatus, Led, LogDirStatus, Registered
+from streaming.agent.messages import BlockedFile, BrokerStatus, Led, LogDirStatus, Registered
 from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
 from tests.metrics.reading import named
@@ -94,3 +94,16 @@ def test_the_coordinators_partitions_are_known_if_any_broker_tells() -> None:
 def test_what_an_agent_could_not_believe_is_counted_also_while_it_is_down() -> None:
     doubting = AgentStatus(name="a1", up=False, doubts=(("configuration", 2), ("time_index", 0)))
     assert told(observer(doubting), "segtail_agent_doubts_total", "agent", "kind") == {("a1", "configuration"): 2, ("a1", "time_index"): 0}
+
+
+def test_a_file_that_does_not_answer_is_named_while_its_agent_is_up() -> None:
+    blocked = (BlockedFile(1, "/d1", "/d1/t-0/0.log", 34.5),)
+    down = (BlockedFile(2, "/d2", "/d2/t-0/0.log", 1.0),)
+    told = observer(AgentStatus(name="a1", up=True, brokers=(1,), blocked=blocked), AgentStatus(name="a2", up=False, blocked=down))
+    found = [
+        (sample.labels, sample.value)
+        for family in told.families({}, 0.0).collect()
+        for sample in family.samples
+        if sample.name == "segtail_log_dir_blocked_seconds"
+    ]
+    assert found == [({"broker": "1", "log_dir": "/d1", "path": "/d1/t-0/0.log"}, 34.5)]

@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+from streaming.agent.messages import BlockedFile
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.page import TOP, write_page
 from streaming.metrics.view import view
@@ -47,6 +48,12 @@ def test_agents_are_told_with_their_brokers_and_how_they_are() -> None:
     )
     told = ["a1", "1, 2", "up", "a2", "3", "catching up", "a3", "", "down", "a4", "", "down (refused)"]
     assert cells(agents=agents).cells == told
+
+
+def test_a_file_that_does_not_answer_is_named() -> None:
+    agents = (AgentStatus(name="a1", up=True, brokers=(1,), blocked=(BlockedFile(1, "/d1", "/d1/t-0/0.log", 34.4),)),)
+    page = write_page(view(new_table().snapshot(0.0)), agents, ready=True).decode()
+    assert "Log dir /d1 of broker 1 does not answer and is not watched: a call to /d1/t-0/0.log has not come back for 34 s." in page
 
 
 def test_the_partitions_with_most_bytes_come_first_and_only_those() -> None:

@@ -1,0 +1,133 @@
+"""Log dirs whose file system does not answer: found by a watcher's call that does not come back, and left alone until it does.
+
+A call into a dead disk or a file server that is away cannot be ended from outside. So the watcher that waits in it is replaced by another
+one, which leaves that log dir alone and goes on from the journal as after a crash; the first may not write any more. When its call comes
+back after all, the log dir is used again.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.agent.looking import LookingThread
+from streaming.disk.logdirs import LogDir, LogDirs
+from streaming.disk.silence import Look
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""How often a watcher is looked at."""
+
+PATIENCE_POLLS = 5
+"""A call that is still the same one after so many looks does not come back; a log dir that only was slow is given twice as many."""
+
+MOST_PATIENCE_POLLS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedCall:
+    """A call that has not come back. ``path``: of the file or directory; ``since``: seconds of a clock that only goes forward."""
+
+    log_dir: LogDir
+    path: Path
+    since: float
+
+
+class Blocking:
+    """Looks at the watcher's thread and replaces it. One thread calls `poll`; others read ``blocked`` and ``current``.
+
+    Args:
+        start: starts a watcher's thread.
+        fence: keeps a thread from writing into the journal from now on.
+        silent: looks at log dirs that have had no answer; these are barred already.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        start: Callable[[], LookingThread],
+        fence: Callable[[threading.Thread], None],
+        silent: Iterable[Look] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log_dirs = log_dirs
+        self._start = start
+        self._fence = fence
+        self._clock = clock
+        self._waiting: dict[Path, tuple[BlockedCall, LookingThread | Look]] = {}
+        self._patience: dict[Path, int] = {}
+        self._same = 0
+        self._seen: tuple[object, int] = (None, -1)  # the call that the last look met
+        self.blocked: list[BlockedCall] = []
+        """The calls that have not come back, one a log dir."""
+        for look in silent:
+            log_dir = self._log_dir_of(look.path)
+            assert log_dir is not None
+            self._waiting[look.path] = BlockedCall(log_dir, Path(look.at), clock()), look
+        self._settle()
+        self.current = start()
+        """The thread of the watcher that is at work."""
+
+    def poll(self) -> None:
+        """Look once, every `POLL_SECONDS`.
+
+        Raises:
+            SegtailError, OSError: the watcher has failed.
+        """
+        if self._take_back():
+            return
+        if self.current.error is not None:
+            raise self.current.error
+        calls = self.current.calls
+        path, count = calls.path, calls.count
+        # so many looks and not so much time: a machine that was suspended looks no further than it was
+        self._same = self._same + 1 if path is not None and (path, count) == self._seen else 0
+        self._seen = (path, count)
+        log_dir = None if path is None else self._log_dir_of(Path(path))
+        if path is not None and log_dir is not None and self._same >= self._patience.get(log_dir.path, PATIENCE_POLLS):
+            self._leave(log_dir, Path(path))
+
+    def blocked_for(self, call: BlockedCall) -> float:
+        """For how long it has not come back, seconds."""
+        return self._clock() - call.since
+
+    def _log_dir_of(self, path: Path) -> LogDir | None:
+        roots = {log_dir.path: log_dir for log_dir in self._log_dirs}
+        return next((roots[root] for root in (path, *path.parents) if root in roots), None)
+
+    def _leave(self, log_dir: LogDir, path: Path) -> None:
+        log.error(
+            "a call into a log dir does not come back: the log dir is left alone, the others go on",
+            extra={"log_dir": str(log_dir.path), "path": str(path)},
+        )
+        call = BlockedCall(log_dir, path, self._clock() - self._same * POLL_SECONDS)
+        self._waiting[log_dir.path] = call, self.current
+        self._log_dirs.bar(log_dir.path, f"{path} does not answer")
+        self._settle()
+        self._start_anew()
+
+    def _take_back(self) -> bool:
+        """Use those again whose call has come back; returns whether there was one."""
+        ended = [path for path, (_, thread) in self._waiting.items() if not thread.alive]  # it is alive too where its next call waits
+        for path in ended:
+            del self._waiting[path]
+            self._patience[path] = min(MOST_PATIENCE_POLLS, 2 * self._patience.get(path, PATIENCE_POLLS))
+            log.warning("log dir answers again", extra={"log_dir": str(path)})
+            self._log_dirs.unbar(path)
+        if ended:
+            self._settle()
+            self._start_anew()
+        return bool(ended)
+
+    def _settle(self) -> None:
+        self.blocked = [call for call, _ in self._waiting.values()]
+
+    def _start_anew(self) -> None:
+        """Let another watcher do the work of the one that is at work."""
+        self.current.replace()
+        self._fence(self.current.thread)
+        self._same, self._seen = 0, (None, -1)
+        self.current = self._start()

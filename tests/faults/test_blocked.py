@@ -1,0 +1,78 @@
+"""A log dir whose file system does not answer, in a real agent: the others go on, the file is named, and SIGTERM still ends it.
+
+A pipe stands for the file: to open one for reading waits for a writer, as a call into a dead disk waits for ever.
+"""
+
+import os
+import re
+import urllib.request
+from pathlib import Path
+
+from streaming.agent.client import AgentClient
+from streaming.agent.messages import Hello
+from tests.builders import batch, log_dir, partition
+from tests.processes import Segtail, segtail, until
+
+
+def address(agent: Segtail) -> str | None:
+    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.said)
+    return found[1] if found else None
+
+
+def health(agent: Segtail) -> str:
+    found = re.search(r"message=\"agent tells of itself\" url=(\S+)", agent.said)
+    assert found is not None
+    with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) -> None:
+    good, bad = log_dir(tmp_path / "good"), log_dir(tmp_path / "bad")
+    first, second = partition(good, "t", 0), partition(bad, "t", 1)
+    first.append(batch(1))
+    second.append(batch(1))
+    file = second.active.path("log")
+    kept = file.with_name("kept")
+    arguments = ("agent", "--log-dirs", f"{good.path},{bad.path}", "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
+    file.rename(kept)
+    os.mkfifo(file)
+    with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
+        client = AgentClient(until("it listens", lambda: address(agent)))
+        client.hello(Hello("job", "earliest", False))
+        until("the file is named", lambda: [each.path for each in client.status().blocked] == [str(file)])
+        client.hello(Hello("job", "earliest", False))
+        until("the other log dir is read", lambda: client.status().total == first.active.size)
+        first.append(batch(1))
+        until("it goes on being read", lambda: client.status().total == first.active.size)
+        up = {each.log_dir: each.up for each in client.status().log_dirs}
+        assert up == {str(good.path): True, str(bad.path): False}
+        assert str(file) in health(agent)
+        answers = os.open(file, os.O_WRONLY)  # the call comes back
+        kept.replace(file)
+        os.close(answers)
+        both = first.active.size + kept_size(file)
+        until("the log dir is watched again", lambda: client.status().total == both)
+        assert client.status().blocked == []
+        agent.terminate()
+        assert agent.wait() == 0
+    assert "Traceback" not in agent.said
+
+
+def kept_size(file: Path) -> int:
+    return file.stat().st_size
+
+
+def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    log.append(batch(1))
+    file = log.active.path("log")
+    file.rename(file.with_name("kept"))
+    os.mkfifo(file)
+    arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
+    with segtail(*arguments, said=tmp_path / "said") as agent:
+        client = AgentClient(until("it listens", lambda: address(agent)))
+        client.hello(Hello("job", "earliest", False))
+        until("the file is named", lambda: client.status().blocked)
+        agent.terminate()
+        assert agent.wait() == 0
