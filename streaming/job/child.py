@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streaming.errors import AgentError
+from streaming.job.backoff import BackOff
 from streaming.settings import OPTIONS, Settings
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ _PASSED = (
 _START_SECONDS = 60.0
 _STOP_SECONDS = 1.5
 _BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
+_WELL_SECONDS = 60.0
 
 
 class ChildAgent:
@@ -49,6 +51,8 @@ class ChildAgent:
         self._process: subprocess.Popen[bytes] | None = None
         self._listens = False
         self._again_at = 0.0
+        self._back_off = BackOff(_BACK_OFF_SECONDS, _WELL_SECONDS)
+        self._spawned_at = 0.0
         self.restarts = 0
         """How often it had to be started again."""
 
@@ -58,7 +62,7 @@ class ChildAgent:
         Raises:
             AgentError: it ended instead; what it said stands on standard error.
         """
-        self._spawn()
+        self._spawn(time.monotonic())
         deadline = time.monotonic() + _START_SECONDS
         while not self._heard(deadline - time.monotonic()):
             status = self._ended()
@@ -70,17 +74,17 @@ class ChildAgent:
                 raise AgentError(f"the job's own agent does not listen after {_START_SECONDS:.0f} s")
 
     def keep_alive(self, now: float) -> None:
-        """Start it again if it has ended. ``now``: seconds of a clock that only goes forward."""
+        """Start it again if it has ended. ``now``: by `time.monotonic`."""
         if self._heard(0.0) or self._ended() is None:
             return
         if not self._again_at:
-            pause = _BACK_OFF_SECONDS[min(self.restarts, len(_BACK_OFF_SECONDS) - 1)]
+            pause = self._back_off.ended(now - self._spawned_at)
             log.error("the job's own agent ended, it is started again", extra={"status": self._ended(), "in_seconds": pause})
             self.restarts += 1
             self._again_at = now + pause
         if now >= self._again_at:
             self._again_at = 0.0
-            self._spawn()
+            self._spawn(now)
 
     def stop(self) -> None:
         """End it."""
@@ -98,8 +102,9 @@ class ChildAgent:
         self._process.stdout.close()
         self._process = None
 
-    def _spawn(self) -> None:
+    def _spawn(self, now: float) -> None:
         self.stop()
+        self._spawned_at = now
         self._listens = False
         # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
         self._process = subprocess.Popen(

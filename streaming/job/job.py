@@ -19,6 +19,7 @@ from streaming.disk.logdirs import refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
+from streaming.job.backoff import BackOff
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.exporting import observer_of, table_of
@@ -26,6 +27,7 @@ from streaming.job.jvm import SparkError
 from streaming.job.progress import Progress
 from streaming.job.remote import check_agents, file_options
 from streaming.job.spark import Spark, is_local, within
+from streaming.job.wellness import Wellness
 from streaming.metrics.server import Exporter
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
@@ -38,13 +40,14 @@ from streaming.source.options import parse_options
 log = logging.getLogger(__name__)
 
 HEALTHY_SECONDS = 120.0
-"""A query that has not looked for work for so long (or three triggers), idle or not, is not well."""
+"""A query that has not looked for work for so long (or three triggers), idle or not, is not well: see `Wellness`."""
 
 POLL_SECONDS = 1.0
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query does not spin
 _ONCE_POLL_SECONDS = 0.25
 _ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+_WELL_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 
 
@@ -67,8 +70,8 @@ class Job:
         self.observer = observer_of(settings)
         self.exporter: Exporter | None = None
         self._serve = serve
-        self._looked_at = time.monotonic()
-        self._progress = Progress(self.observer, clock, self._looked)
+        self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.trigger.total_seconds()), time.monotonic)
+        self._progress = Progress(self.observer, clock, self._wellness.looked)
         self._pictured: set[tuple[str, int]] = set()  # agents and shards that have folded a full picture of this process's time
         self._child: ChildAgent | None = None
         self._met: set[str] = set()  # agents that have answered
@@ -99,7 +102,7 @@ class Job:
                 table=self.table,
                 observer=self.observer,
                 clock=self._clock,
-                healthy=self._healthy,
+                healthy=lambda: self._wellness.well,
                 web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)
@@ -124,6 +127,7 @@ class Job:
             listener=self._progress,
         )
         resources.callback(self._spark.stop)
+        self._wellness.looked()
         self._replayed = self._planned
         if self._replayed >= 0 and checkpoint.new:
             raise CheckpointError(
@@ -167,7 +171,7 @@ class Job:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not cluster_id:
             cluster_id = cluster_of(self._agents.poll())
-            self._looked()
+            self._wellness.looked()
             if not cluster_id:
                 if not self._serve and time.monotonic() > deadline:
                     raise AgentError("no agent answers: see its problem above")
@@ -185,12 +189,6 @@ class Job:
         self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, cluster_id, settings.state_shards)
         self._resources.callback(checkpoint.close)
         return checkpoint
-
-    def _looked(self) -> None:
-        self._looked_at = time.monotonic()
-
-    def _healthy(self) -> bool:
-        return time.monotonic() - self._looked_at < max(HEALTHY_SECONDS, 3 * self.settings.trigger.total_seconds())
 
     # --- the query
 
@@ -271,18 +269,16 @@ class Job:
         Raises:
             SparkError: Spark's JVM is gone.
         """
-        failures = 0
+        back_off = BackOff(_BACK_OFF_SECONDS, _WELL_SECONDS)
         while not stop.is_set():
             started = time.monotonic()
             failed = self._run_query(stop, once=False)
             if stop.is_set():
                 return
-            failures = 0 if time.monotonic() - started > _BACK_OFF_SECONDS[-1] * 2 else failures
-            pause = _BACK_OFF_SECONDS[min(failures, len(_BACK_OFF_SECONDS) - 1)]
-            failures += 1
+            pause = back_off.ended(time.monotonic() - started)
             log.error("the query failed and is started again", extra={"reason": failed, "in_seconds": pause})
             self.observer.restarted()
-            self._looked()
+            self._wellness.failed()
             self._care_until(stop, pause)
 
     def _run_query(self, stop: threading.Event, *, once: bool) -> str:

@@ -575,7 +575,7 @@ BUILD_INFO = _observer(
     "",
     "1: the versions that run.",
 )
-AGENT_UP = _observer("segtail_agent_up", Type.GAUGE, ("broker", "agent"), "", "1 if the agent answered the last poll.")
+AGENT_UP = _observer("segtail_agent_up", Type.GAUGE, ("broker", "agent"), "", "1 if the agent answered the last poll and takes part.")
 AGENT_PROBLEM = _observer(
     "segtail_agent_problem",
     Type.GAUGE,

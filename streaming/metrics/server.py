@@ -32,7 +32,7 @@ class Exporter:
         host: name or address to listen on.
         port: 0 for any that is free.
         clock: now in Unix seconds, for everything that depends on it.
-        healthy: has the query looked for work lately, or is it being restarted?
+        healthy: has the query looked for work lately, and does it not fail each time instead?
         monotonic: seconds that only go forward, for connections that last too long.
         web_config: TLS and passwords, see `streaming.web.config`; None for neither.
 
@@ -97,7 +97,7 @@ class Exporter:
             body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
             return Answer(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
         if request.path == "/-/healthy":
-            return _state(self._healthy(), "healthy", "the query has not looked for work lately")
+            return _state(self._healthy(), "healthy", "the query has not looked for work lately, or fails again and again")
         if request.path == "/-/ready":
             return _state(self._table.ready, "ready", "the first full picture is still on its way")
         if request.path == "/":
