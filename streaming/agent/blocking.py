@@ -75,7 +75,7 @@ class Blocking:
         """Look once, every `POLL_SECONDS`.
 
         Raises:
-            SegtailError, OSError: the watcher has failed.
+            Exception: the one with which the watcher's thread has ended.
         """
         if self._take_back():
             return

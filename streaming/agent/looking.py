@@ -48,7 +48,7 @@ class LookingThread:
     ) -> None:
         self.calls = Calls()
         """At which of Kafka's files it is."""
-        self.error: SegtailError | OSError | None = None
+        self.error: Exception | None = None
         """Why it ended, where nobody told it to."""
         self._pace = Pace(read_rate, TURN_BYTES)
         self._pulse = pulse
@@ -76,7 +76,7 @@ class LookingThread:
                 self._turn()
         except FencedError:
             log.info("a watcher that was replaced ends: its call has come back")
-        except (SegtailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whoever looks after this thread raises it
             self.error = error
         finally:
             self._close()

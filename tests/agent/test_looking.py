@@ -1,0 +1,36 @@
+"""The thread of a watcher: what it fails with is kept for whoever looks after it."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from streaming.agent.health import Pulse
+from streaming.agent.looking import Looking, LookingThread
+from streaming.watcher.structure import Structure
+from tests.agents import Agent
+from tests.builders import log_dir
+
+
+class Broken:
+    """A watcher with a fault that nobody thought of."""
+
+    def turn(self, *_: object) -> bool:
+        raise ZeroDivisionError
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Path) -> None:
+    agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
+
+    def make(_: Callable[[], bool]) -> Looking:
+        return Looking(Broken(), agent.cluster, agent.overview)  # type: ignore[arg-type]
+
+    structure = Structure((), lambda: None)
+    thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), wake=threading.Event())
+    thread.start()
+    thread.thread.join(30)
+    assert not thread.alive
+    assert isinstance(thread.error, ZeroDivisionError)
+    agent.close()
