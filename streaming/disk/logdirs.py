@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from streaming.disk.availability import open_log_dirs as open_log_dirs
 from streaming.disk.availability import refuse_inside as refuse_inside
 from streaming.disk.calls import Calling
 from streaming.disk.identity import LogDir as LogDir
+from streaming.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.errors import FormatError
 from streaming.kafka import names
-from streaming.kafka.checkpoints import CheckpointEntry, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.checkpoints import CheckpointEntry, parse_offset_checkpoint
 from streaming.kafka.names import DirState
 
 log = logging.getLogger(__name__)
@@ -30,8 +32,11 @@ class Partition:
     state: DirState
 
 
-def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
+def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] = read_topic_id) -> tuple[Partition, ...]:
     """All partition directories of a log dir, whatever their state; everything else in it is passed over.
+
+    Args:
+        topic_id_of: what tells a directory's topic id, as `read_topic_id` does.
 
     Raises:
         OSError: the log dir cannot be read at this moment.
@@ -43,26 +48,10 @@ def list_partitions(log_dir: LogDir) -> tuple[Partition, ...]:
             if name is None or not entry.is_dir():
                 continue
             path = Path(entry.path)
-            topic_id = read_topic_id(path) if name.state is DirState.LIVE else ""
+            topic_id = topic_id_of(path) if name.state is DirState.LIVE else ""
             if topic_id is not None:
                 found.append(Partition(log_dir, path, name.topic, name.partition, topic_id, name.state))
     return tuple(found)
-
-
-def read_topic_id(directory: Path) -> str | None:
-    """The topic id of a partition directory, "" where there is none, or None where the directory is not fit to be read now."""
-    path = directory / names.PARTITION_METADATA
-    try:
-        with Calling(path):
-            return parse_partition_metadata(path.read_bytes())
-    except FileNotFoundError:
-        # without it a directory is either older than topic ids, or half made: a broker writes it before the first data
-        return ""
-    except (FormatError, OSError) as error:
-        log.warning(
-            "partition.metadata cannot be read: the directory is left as it is", extra={"path": str(directory), "error": str(error)}
-        )
-    return None
 
 
 def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from streaming.disk.availability import LogDirs
 from streaming.disk.identity import UNKNOWN_BROKER
-from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
+from streaming.disk.logdirs import LogDir, Partition, list_partitions
 from streaming.disk.segments import Identity, Segment, directory_stamp, list_segments, log_start_offset
+from streaming.disk.topic_ids import TopicIds
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
@@ -78,6 +79,7 @@ class Roster:
         self._producers = producers
         self._clock_ms = clock_ms
         self._buffer = buffer
+        self._topic_ids = TopicIds()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
 
     # --- looking around
@@ -95,6 +97,8 @@ class Roster:
         gone = self._missing(found)
         events = [self._drop(missing) for missing in gone]
         self._keep_hidden(found)
+        if thorough:
+            self._topic_ids.keep({partition.path for partition in found.values()})
         for key, partition in found.items():
             known = self.tails.get(key)
             if not thorough and known is not None and known.resumed and known.partition.path == partition.path:
@@ -123,7 +127,7 @@ class Roster:
         """List a log's directory; False if it does not hold this log (any more)."""
         try:
             segments = list_segments(tail.partition.path)
-            if not segments or read_topic_id(tail.partition.path) not in (tail.place.log.topic_id, None):
+            if not segments or self._topic_ids.read(tail.partition.path) not in (tail.place.log.topic_id, None):
                 return False
             tail.log_start = log_start_offset(tail.partition.path, segments)
         except OSError:
@@ -169,7 +173,7 @@ class Roster:
         unlisted: dict[Path, str] = {}
         for log_dir in self._log_dirs.available:
             try:
-                listed[log_dir] = list_partitions(log_dir)
+                listed[log_dir] = list_partitions(log_dir, self._topic_ids.read)
             except OSError as error:
                 unlisted[log_dir.path] = str(error)
         self._log_dirs.check()  # one that was unmounted meanwhile seemed empty
@@ -206,7 +210,7 @@ class Roster:
             if log_dir.broker in (key.broker, UNKNOWN_BROKER) and (
                 log_dir.path in self._log_dirs.unavailable
                 or log_dir.path in self._unlisted
-                or read_topic_id(log_dir.path / str(key)) is None
+                or self._topic_ids.read(log_dir.path / str(key)) is None
             ):
                 return log_dir
         return None

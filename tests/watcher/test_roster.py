@@ -389,3 +389,13 @@ def test_nothing_is_held_open_of_ten_logs_that_left(station: Station, disk: LogD
         delete(disk, log).remove()
     station.look()
     assert [flags for flags in descriptors(str(disk.path), ".log") if not flags & os.O_RDWR] == []
+
+
+def test_an_unreadable_topic_id_is_told_once_however_often_topics_come_and_go(
+    station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture
+) -> None:
+    (partition(disk, "bad", topic_id=8).directory / "partition.metadata").write_text("nonsense")
+    for number in range(5):
+        partition(disk, f"t{number}", topic_id=10 + number)
+        assert [event.topic for event in station.look({disk.path})] == [f"t{number}"]
+    assert len([record for record in caplog.records if "partition.metadata cannot be read" in record.message]) == 1

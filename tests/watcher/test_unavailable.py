@@ -149,10 +149,10 @@ def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
     both.look()
     mounts: list[Callable[[], None]] = []
 
-    def listed_while_it_goes(log_dir: Any) -> Any:
+    def listed_while_it_goes(log_dir: Any, topic_id_of: Any) -> Any:
         if log_dir.path == two[0].path:
             mounts.append(unmount(log_dir.path))
-        return list_partitions(log_dir)
+        return list_partitions(log_dir, topic_id_of)
 
     list_partitions = roster.list_partitions
     monkeypatch.setattr(roster, "list_partitions", listed_while_it_goes)

@@ -1,0 +1,80 @@
+"""The topic id that ``partition.metadata`` gives to a partition directory: read once, for it is written once."""
+
+import logging
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from streaming.disk.calls import Calling
+from streaming.errors import FormatError
+from streaming.kafka import names
+from streaming.kafka.checkpoints import parse_partition_metadata
+
+log = logging.getLogger(__name__)
+
+_Stamp = tuple[int, int, int]
+
+
+class TopicIds:
+    """Topic ids as they were read, each for as long as its file is the same. For one thread.
+
+    ``unreadable``: directories that are not fit to be read, and why.
+    """
+
+    def __init__(self) -> None:
+        self.unreadable: dict[Path, str] = {}
+        self._read: dict[Path, tuple[_Stamp, str]] = {}
+
+    def read(self, directory: Path) -> str | None:
+        """The topic id of a partition directory, "" where there is none, or None where the directory is not fit to be read now."""
+        try:
+            stamp, known = _stamp(directory), self._read.get(directory)
+            if known is None or known[0] != stamp:
+                known = self._read[directory] = stamp, _parse(directory)
+            topic_id = known[1]
+        except FileNotFoundError:
+            # without it a directory is either older than topic ids, or half made: a broker writes it before the first data
+            self._read.pop(directory, None)
+            topic_id = ""
+        except (FormatError, OSError) as error:
+            self._read.pop(directory, None)
+            self._refuse(directory, str(error))
+            return None
+        if self.unreadable.pop(directory, None) is not None:
+            log.info("partition.metadata can be read again", extra={"path": str(directory)})
+        return topic_id
+
+    def keep(self, directories: Collection[Path]) -> None:
+        """Forget all directories but these; of those that cannot be read, the ones that are no more."""
+        self.unreadable = {path: why for path, why in self.unreadable.items() if _is_there(path)}
+        if len(self._read) > len(directories):
+            self._read = {path: known for path, known in self._read.items() if path in directories}
+
+    def _refuse(self, directory: Path, why: str) -> None:
+        """Say once why a directory is left alone."""
+        if self.unreadable.get(directory) != why:
+            self.unreadable[directory] = why
+            log.warning("partition.metadata cannot be read: the directory is left as it is", extra={"path": str(directory), "error": why})
+
+
+def read_topic_id(directory: Path) -> str | None:
+    """What `TopicIds.read` returns, for who asks once."""
+    return TopicIds().read(directory)
+
+
+def _is_there(directory: Path) -> bool:
+    with Calling(directory):
+        return os.path.lexists(directory)
+
+
+def _stamp(directory: Path) -> _Stamp:
+    path = f"{directory}/{names.PARTITION_METADATA}"
+    with Calling(path):
+        stat = os.stat(path)  # noqa: PTH116  # asked of every directory at each listing
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def _parse(directory: Path) -> str:
+    path = directory / names.PARTITION_METADATA
+    with Calling(path):
+        return parse_partition_metadata(path.read_bytes())
