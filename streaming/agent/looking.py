@@ -55,7 +55,7 @@ class LookingThread:
         self._stop = stop
         self._wake = wake
         self._replaced = threading.Event()
-        self._structure = structure
+        self.structure = structure
         self.looking = make(self._should_stop)
         self.thread = threading.Thread(target=self._run, daemon=True, name="watcher")
 
@@ -71,7 +71,7 @@ class LookingThread:
     def _run(self) -> None:
         self.calls = calls_of_this_thread()
         try:
-            self._structure.start()
+            self.structure.start()
             while not self._ends():
                 self._turn()
         except FencedError:
@@ -94,7 +94,7 @@ class LookingThread:
 
     def _turn(self) -> None:
         watcher, began = self.looking.watcher, time.monotonic()
-        more = watcher.turn(self._structure.take(), self._pace.budget(began))
+        more = watcher.turn(self.structure.take(), self._pace.budget(began))
         self.looking.overview.refresh()
         self._pulse.beat()
         ended = time.monotonic()
@@ -114,4 +114,4 @@ class LookingThread:
                 self.looking.watcher.close()
         except (SegtailError, OSError) as error:
             self.error = self.error or error
-        self._structure.stop()
+        self.structure.stop()

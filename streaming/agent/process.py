@@ -120,7 +120,7 @@ def serve(options: AgentOptions) -> None:
             options.name, journal, consumers, lambda: blocking.current.looking, wake, arrivals, pulse, partial(_blocked, blocking)
         )
         rights = Rights(log_dirs)
-        _tell_numbers(numbers, service, security, rights)
+        _tell_numbers(numbers, service, security, rights, blocking)
         listening = Listening(service, options.listen, security, numbers)
         resources.callback(listening.close)
         threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
@@ -161,7 +161,7 @@ def _start(
         )
         return Looking(watcher, cluster, Overview(log_dirs, cluster, watcher.tails, now_ms))
 
-    structure = Structure(log_dirs.available, wake.set)
+    structure = Structure([log_dir for log_dir in log_dirs if log_dir.path not in log_dirs.barred], wake.set, now_ms)
     thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, wake=wake)
     thread.start()
     return thread
@@ -204,7 +204,7 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights) -> None:
+def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
     """What the agent's own page says, besides what its parts count."""
     journal, certificates = service.journal, security.certificates
     numbers.tell(streaming.__version__, service.name, service.watcher.log_dirs.brokers)
@@ -214,6 +214,11 @@ def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights
     numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
     numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
     numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
+    numbers.gauge(
+        "segtail_agent_unwatched_directories",
+        "Partition directories without a working inotify watch: they are compared once a second instead.",
+        lambda: blocking.current.structure.unwatched,
+    )
     for doubt in Doubt:
         text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
         numbers.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))

@@ -1,92 +1,125 @@
-"""Hints from watchdog that something was created, renamed or removed below a log dir: where to look again, never what happened."""
+"""Hints that something was created, renamed or removed below a log dir: where to look again, never what happened.
+
+inotify tells them at once where it works. Where it does not, directories are compared once a second.
+"""
 
 import logging
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-
-from watchdog.events import (
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
-from watchdog.observers import Observer
-from watchdog.observers.api import BaseObserver
+from typing import Any
 
 from streaming.disk.logdirs import LogDir
-from streaming.kafka.names import parse_partition_dir
+from streaming.watcher import inotify
+from streaming.watcher.log_dir_watch import LogDirWatch, is_due
 
 log = logging.getLogger(__name__)
 
-# every append is a modification: asked for those, watchdog loses events under load
-_STRUCTURAL: list[type[FileSystemEvent]] = [
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileMovedEvent,
-]
+LOOK_MS = 1_000
+"""How often what inotify does not tell is looked for."""
+
+_ENOUGH_WATCHES = 1 << 20
+
+_STOP_SECONDS = 5.0
+"""How long to wait for watchdog's threads at the end: one of them may hang on a disk that does not answer."""
 
 
-class Structure(FileSystemEventHandler):
-    """Collects the partition directories in which something happened; a change directly in a log dir is a hint at the log dir."""
+class Structure:
+    """Collects the partition directories in which something happened; a change directly in a log dir is a hint at the log dir.
 
-    def __init__(self, log_dirs: Iterable[LogDir], wake: Callable[[], None]) -> None:
-        self._roots = {str(log_dir.path): log_dir.path for log_dir in log_dirs}
+    Args:
+        wake: called, by a thread of watchdog's, when there is a hint to take.
+    """
+
+    def __init__(self, log_dirs: Iterable[LogDir], wake: Callable[[], None], clock_ms: Callable[[], int]) -> None:
         self._wake = wake
+        self._clock_ms = clock_ms
+        self._watches = [LogDirWatch(log_dir.path, self._hint) for log_dir in log_dirs]
+        self._alarm = _Alarm()
         self._lock = threading.Lock()
         self._hints: set[Path] = set()
-        self._observer: BaseObserver | None = None
+        self._started = False
+        self._next_look = 0
+        self._errors: dict[Path, str] = {}  # of log dirs, as they were logged
+        self._warned = False  # of directories without a watch
+
+    @property
+    def unwatched(self) -> int:
+        """How many partition directories no inotify watch is known to work for."""
+        return sum(watch.unwatched for watch in self._watches)
 
     def start(self) -> None:
-        """Begin to watch. What cannot be watched is found by the paced surveys alone, and the log says so."""
-        try:
-            self._observer = Observer()
-            self._observer.start()
-        except OSError as error:
-            log.warning("changes are found once a minute only: is fs.inotify.max_user_instances too low?", extra={"error": str(error)})
-            return
-        for path in self._roots:
-            try:
-                self._observer.schedule(self, path, recursive=True, event_filter=_STRUCTURAL)
-            except OSError as error:
-                log.warning(
-                    "changes here are found once a minute only: is fs.inotify.max_user_watches too low?",
-                    extra={"path": path, "error": str(error)},
-                )
+        """Let the next `take` begin to watch."""
+        self._started = True
+        logging.getLogger("watchdog").addHandler(self._alarm)
 
     def stop(self) -> None:
         """Stop watching."""
-        if self._observer is not None:
-            self._observer.stop()
-            self._observer.join()
-
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        """Called by watchdog's thread."""
-        for raw in (event.src_path, event.dest_path):
-            if raw:
-                self.hint(Path(str(raw)))
-
-    def hint(self, path: Path) -> None:
-        """Something happened at ``path``."""
-        for parent in path.parents:
-            if str(parent) in self._roots:
-                below = path.relative_to(parent).parts
-                if parse_partition_dir(below[0]) is None:
-                    return  # a checkpoint at the root is replaced every 5 seconds: no change of structure
-                with self._lock:
-                    self._hints.add(parent if len(below) == 1 else parent / below[0])
-                self._wake()
-                return
+        self._started = False
+        logging.getLogger("watchdog").removeHandler(self._alarm)
+        for stopping in [watch.stop() for watch in self._watches]:
+            if stopping is not None:
+                stopping.join(_STOP_SECONDS)
 
     def take(self) -> set[Path]:
-        """The hints since the last call."""
+        """The hints since the last call. All that is asked of the log dirs is asked here, in the caller's thread."""
+        now = self._clock_ms()
+        found: set[Path] = set()
+        if self._started and is_due(now, self._next_look, LOOK_MS):
+            self._next_look = now + LOOK_MS
+            everything = self._alarm.taken()
+            for watch in self._watches:
+                found |= watch.look(now, everything=everything)
+            self._tell()
         with self._lock:
             hints, self._hints = self._hints, set()
-        return hints
+        return hints | found
+
+    def _hint(self, path: Path) -> None:
+        with self._lock:
+            self._hints.add(path)
+        self._wake()
+
+    def _tell(self) -> None:
+        """Log what inotify cannot do, once, and what would mend it."""
+        for watch in self._watches:
+            if watch.error and watch.error != self._errors.get(watch.path):
+                log.warning(
+                    "inotify does not work here: directories are compared once a second instead",
+                    extra={"log_dir": str(watch.path), "error": watch.error, **_limits("instances"), **_limits("watches")},
+                )
+            self._errors[watch.path] = watch.error
+        short = sum(watch.unwatched for watch in self._watches if not watch.error)
+        if short and not self._warned:
+            bound = inotify.limit("watches")
+            log.warning(
+                "directories have no inotify watch: they are compared once a second instead",
+                extra={
+                    "directories": short,
+                    **_limits("watches"),
+                    **({} if bound is None else {"remedy": f"sysctl -w {bound.sysctl}={max(_ENOUGH_WATCHES, 2 * bound.value)}"}),
+                },
+            )
+        self._warned = short > 0
+
+
+class _Alarm(logging.Handler):
+    """Hears watchdog say that it has lost something: an overflow of the kernel's queue is told in its log alone."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._raised = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:  # whatever it is, hints may be missing
+        self._raised.set()
+
+    def taken(self) -> bool:
+        """Whether there was something since the last call."""
+        raised = self._raised.is_set()
+        self._raised.clear()
+        return raised
+
+
+def _limits(what: str) -> dict[str, Any]:
+    bound = inotify.limit(what)
+    return {} if bound is None else {f"limit_of_{what}": str(bound)}

@@ -8,7 +8,7 @@ from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking, LookingThread
 from streaming.watcher.structure import Structure
 from tests.agents import Agent
-from tests.builders import log_dir
+from tests.builders import NOW, log_dir
 
 
 class Broken:
@@ -27,7 +27,7 @@ def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Pa
     def make(_: Callable[[], bool]) -> Looking:
         return Looking(Broken(), agent.cluster, agent.overview)  # type: ignore[arg-type]
 
-    structure = Structure((), lambda: None)
+    structure = Structure((), lambda: None, lambda: NOW)
     thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), wake=threading.Event())
     thread.start()
     thread.thread.join(30)

@@ -1,44 +1,25 @@
 """Hints from the file system itself."""
 
-import threading
+import logging
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.structure import Structure
+from streaming.watcher.log_dir_watch import RETRY_MS, ROUNDS
+from streaming.watcher.structure import LOOK_MS
 from tests.builders import batch, delete, log_dir, partition
-
-PATIENCE_SECONDS = 30.0
-
-
-class Watched:
-    """The hints of a real observer, waited for as they come."""
-
-    def __init__(self, *disks: LogDir) -> None:
-        self._come = threading.Condition()
-        self._hints: set[Path] = set()
-        self.structure = Structure(open_log_dirs([disk.path for disk in disks]), self._wake)
-        self.structure.start()
-
-    def _wake(self) -> None:
-        with self._come:
-            self._hints |= self.structure.take()
-            self._come.notify_all()
-
-    def until(self, *expected: Path) -> set[Path]:
-        """Wait until all of these were hinted at; returns all hints so far and forgets them."""
-        with self._come:
-            assert self._come.wait_for(lambda: self._hints >= set(expected), PATIENCE_SECONDS), (self._hints, expected)
-            hints, self._hints = self._hints, set()
-        return hints
+from tests.tools import missing, require_tool
+from tests.watcher.watched import Watched, eventually
 
 
 @pytest.fixture
 def watched(disk: LogDir) -> Iterator[Watched]:
-    made = Watched(disk)
+    made = Watched(disk.path)
     yield made
     made.structure.stop()
 
@@ -88,30 +69,171 @@ def test_appends_and_checkpoints_at_the_root_are_no_hints(watched: Watched, disk
     assert log.directory not in hints
 
 
-def test_a_log_dir_that_cannot_be_watched_does_not_keep_the_others_from_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_dir_behind_a_symbolic_link_is_watched_like_any_other(disk: LogDir, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(disk.path)
+    watched = Watched(link)
+    log = partition(disk, "t")
+    watched.until(link)
+    log.append(batch())
+    log.roll()
+    watched.until(link / "t-0")
+    delete(disk, log)
+    watched.until(link)
+    watched.structure.stop()
+
+
+def test_a_link_that_leads_elsewhere_is_followed(disk: LogDir, tmp_path: Path) -> None:
+    link, other = tmp_path / "link", log_dir(tmp_path, "other")
+    link.symlink_to(disk.path)
+    watched = Watched(link)
+    link.unlink()
+    link.symlink_to(other.path)
+    assert watched.later() == {link}
+    partition(other, "t")
+    watched.until(link)
+    watched.structure.stop()
+
+
+def test_a_log_dir_that_is_renamed_away_and_back_is_watched_again(watched: Watched, disk: LogDir, tmp_path: Path) -> None:
+    log = partition(disk, "t")
+    watched.until(disk.path)
+    disk.path.rename(tmp_path / "away")
+    assert watched.later() >= {disk.path}
+    assert watched.later() == set()
+    assert watched.structure.unwatched == 0  # nobody knows what there is
+    (tmp_path / "away").rename(disk.path)
+    assert watched.later() >= {disk.path}
+    watched.structure.take()
+    log.append(batch())
+    log.roll()
+    watched.until(log.directory)
+
+
+def test_a_log_dir_that_is_made_anew_is_watched_again(watched: Watched, disk: LogDir, tmp_path: Path) -> None:
+    partition(disk, "t")
+    watched.until(disk.path)
+    shutil.rmtree(disk.path)
+    again = log_dir(tmp_path)
+    eventually(lambda: disk.path in watched.later())
+    partition(again, "u", topic_id=2)
+    eventually(lambda: disk.path / "u-0" in watched.later() | watched.structure.take())
+
+
+def test_a_log_dir_that_is_away_at_the_start_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
     gone, there = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    dirs = open_log_dirs([gone.path, there.path])
+    watched = Watched(gone.path, there.path, start=False)
     gone.path.rename(tmp_path / "away")
-    come = threading.Event()
-    structure = Structure(dirs, come.set)
-    structure.start()
+    watched.structure.start()
+    watched.structure.take()
     partition(there, "t")
-    assert come.wait(PATIENCE_SECONDS)
-    assert there.path in structure.take()
-    assert "changes here are found once a minute only" in caplog.text
-    structure.stop()
+    watched.until(there.path)
+    (tmp_path / "away").rename(gone.path)
+    assert watched.later() >= {gone.path}
+    partition(gone, "u")
+    watched.until(gone.path)
+    watched.structure.stop()
 
 
-def test_stopping_what_never_started() -> None:
-    Structure([], lambda: None).stop()
+@pytest.mark.parametrize("name", ["few_watches", "no_instances", "remounted"])
+def test_in_a_namespace_of_its_own(name: str, tmp_path: Path) -> None:
+    unshare = require_tool("unshare")
+    if subprocess.run([unshare, "-Urm", "true"], check=False, capture_output=True).returncode:
+        missing("no user and mount namespace may be made here")
+    done = subprocess.run(
+        [unshare, "-Urm", sys.executable, "-m", "tests.watcher.spaces", name, tmp_path], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if not line.startswith("InotifyEmitter.")]  # watchdog's own, while it stops
+    if name == "few_watches":
+        assert said == ["directories have no inotify watch: they are compared once a second instead ()"]
+    elif name == "no_instances":
+        assert said == ["inotify does not work here: directories are compared once a second instead ()"]
 
 
-def test_a_hint_is_taken_once(disk: LogDir) -> None:
-    structure = Structure(open_log_dirs([disk.path]), lambda: None)
-    structure.hint(disk.path / "t-0" / "00000000000000000000.log")
-    structure.hint(disk.path / "u-1")
-    structure.hint(disk.path / "replication-offset-checkpoint")
-    structure.hint(disk.path)
-    structure.hint(Path("/elsewhere/t-0"))
-    assert structure.take() == {disk.path / "t-0", disk.path}
-    assert structure.take() == set()
+def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    watched = Watched(disk.path)
+    monkeypatch.setattr("streaming.watcher.inotify.watched", lambda descriptors: {disk.path.stat().st_ino})
+    watched.later(2 * ROUNDS)
+    assert watched.structure.unwatched == 1
+    (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
+    assert record.__dict__["directories"] == 1
+    assert record.__dict__["remedy"].startswith("sysctl -w fs.inotify.max_user_watches=")
+    assert record.__dict__["limit_of_watches"].startswith("fs.inotify.max_user_watches = ")
+    log.append(batch())
+    log.roll()
+    assert log.directory in watched.later()
+    watched.structure.stop()
+
+
+def test_an_observer_of_which_a_thread_has_ended_is_replaced(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
+    log = partition(disk, "t")
+    watched.until(disk.path)
+    watched.later(2 * ROUNDS)
+    assert watched.structure.unwatched == 0
+    watched.deaf()
+    watched.later()
+    assert watched.structure.unwatched == 1
+    assert "inotify does not work here" in caplog.text
+    log.append(batch())
+    log.roll()
+    assert watched.later() == {log.directory}  # by comparing
+    watched.later(RETRY_MS // LOOK_MS + 2)
+    assert watched.structure.unwatched == 0
+    log.append(batch())
+    log.roll()
+    watched.until(log.directory)  # by inotify
+
+
+def test_inotify_that_does_not_tell_of_a_change_is_done_without(watched: Watched, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a network file system, where another host makes the changes."""
+    log = partition(disk, "t")
+    watched.until(disk.path)
+    watched.later(2 * ROUNDS)
+    assert watched.structure.unwatched == 0
+    monkeypatch.setattr("streaming.watcher.observation.Observation.on_any_event", lambda self, event: None)
+    log.append(batch())
+    log.roll()
+    assert log.directory in watched.later(ROUNDS + 3)
+    watched.later()
+    assert watched.structure.unwatched == 1
+    log.append(batch())
+    log.roll()
+    assert watched.later() == {log.directory}
+
+
+def test_inotify_that_tells_of_all_changes_is_kept(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
+    logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(20)]
+    watched.until(disk.path)
+    for count in range(5):
+        for log in logs:
+            log.append(batch())
+            log.roll()
+        last = partition(disk, f"last{count}", topic_id=100 + count)
+        watched.until(last.directory)  # so it has told of all before
+        watched.later(ROUNDS)
+    assert watched.structure.unwatched == 0
+    assert "inotify does not work" not in caplog.text
+
+
+def test_after_an_overflow_everything_is_compared(watched: Watched, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(3 * ROUNDS)]
+    watched.until(disk.path)
+    watched.later(2 * ROUNDS)
+    monkeypatch.setattr("streaming.watcher.observation.Observation.on_any_event", lambda self, event: None)
+    for log in logs:
+        log.append(batch())
+        log.roll()
+    logging.getLogger("watchdog.observers.inotify_c").warning("Inotify queue overflowed; filesystem events were lost")
+    assert watched.later() >= {log.directory for log in logs}
+
+
+def test_stopping_what_never_started(disk: LogDir) -> None:
+    Watched(disk.path, start=False).structure.stop()
+
+
+def test_a_hint_is_taken_once(watched: Watched, disk: LogDir) -> None:
+    (disk.path / "t-0").mkdir()
+    assert watched.until(disk.path) == {disk.path}
+    assert watched.structure.take() == set()

@@ -1,0 +1,45 @@
+"""The partition directories of a log dir, and whether something changed in one: a listing and a stat, no more."""
+
+import os
+from pathlib import Path
+
+from streaming.disk.calls import Calling
+from streaming.disk.segments import SETTLED_MS, Identity, Stamp
+from streaming.kafka.names import DirState, parse_partition_dir
+
+
+def log_dir_stamp(path: Path, now_ms: int) -> tuple[Identity, Stamp | None]:
+    """Which directory lies at the path of a log dir, and its stamp, None where that cannot tell yet. Raises OSError."""
+    with Calling(path):
+        stat = path.stat()
+    return Identity(stat.st_dev, stat.st_ino), _stamp(stat, now_ms)
+
+
+def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
+    """The stamp of a partition directory, None where it cannot tell yet. Raises OSError."""
+    path = f"{log_dir}/{name}"
+    with Calling(path):
+        stat = os.stat(path)  # noqa: PTH116  # asked of very many directories
+    return _stamp(stat, now_ms)
+
+
+def live_directories(log_dir: Path, known: dict[str, int]) -> dict[str, int]:
+    """The inode of each live partition directory, by name.
+
+    Args:
+        known: what an earlier listing found; its names are not taken apart again.
+
+    Raises:
+        OSError: the log dir cannot be read at this moment.
+    """
+    with Calling(log_dir), os.scandir(log_dir) as entries:
+        return {entry.name: entry.inode() for entry in entries if entry.name in known or _is_live(entry.name)}
+
+
+def _is_live(name: str) -> bool:
+    parsed = parse_partition_dir(name)
+    return parsed is not None and parsed.state is DirState.LIVE
+
+
+def _stamp(stat: os.stat_result, now_ms: int) -> Stamp | None:
+    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None

@@ -1,0 +1,214 @@
+"""What changed in one log dir: by inotify where that works, by comparing directories once a second where it does not."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from streaming.disk.calls import Calling
+from streaming.disk.directories import live_directories, log_dir_stamp, partition_stamp
+from streaming.disk.segments import Identity, Stamp
+from streaming.kafka.names import parse_partition_dir
+from streaming.watcher import inotify
+from streaming.watcher.observation import Observation
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 10
+"""Directories with a working watch are compared too, each in every tenth look: what inotify loses shows up by then."""
+
+VERIFY_MS = 10_000
+"""How often at most the kernel is asked which directories it watches, some 3 us each, while directories come and go."""
+
+VERIFY_ANEW_MS = 60_000
+"""How often it is asked in any case."""
+
+RETRY_MS = 60_000
+"""How long to do without inotify where it failed; twice as long each time it fails again."""
+
+RETRY_LIMIT_MS = 3_600_000
+
+
+class LogDirWatch:
+    """One thread calls `look` and `stop`, watchdog's calls `heard`.
+
+    Args:
+        path: the log dir as the user gave it; hints are this path and those of partition directories in it.
+        hinted: takes the hints of inotify as they come.
+    """
+
+    def __init__(self, path: Path, hinted: Callable[[Path], None]) -> None:
+        self.path = path
+        self.error = ""  # why inotify is not used here
+        self._hinted = hinted
+        self._begun = False
+        self._observation: Observation | None = None
+        self._limit: inotify.Limit | None = None
+        self._retry_at, self._retry_ms = 0, RETRY_MS
+        self._identity: Identity | None = None  # None while the log dir is away
+        self._stamp: Stamp | None = None
+        self._inodes: dict[str, int] = {}  # of the live partition directories, by name
+        self._stamps: dict[str, Stamp | None] = {}
+        self._missing: set[str] = set()  # no watch is known of these: they are compared in each look
+        self._suspected: set[str] = set()  # the kernel did not watch these when it was asked last
+        self._confirmed: set[str] = set()  # nor when it was asked before
+        self._verify_at = self._verified_at = 0
+        self._round = 0
+        self._heard: set[str] = set()  # inotify told of these since they were compared
+        self._unheard: set[str] = set()  # had changed at the last look, and inotify had not told of it
+        self._lock = threading.Lock()  # on what was heard
+
+    @property
+    def unwatched(self) -> int:
+        """How many partition directories have no working watch."""
+        return len(self._inodes) if self._observation is None else len(self._confirmed)
+
+    def look(self, now: int, *, everything: bool) -> set[Path]:
+        """Compare with the last look; returns what has changed, whether inotify told of it or not.
+
+        Args:
+            everything: compare every directory, also those that are watched.
+        """
+        hints: set[Path] = set()
+        try:
+            identity, stamp = log_dir_stamp(self.path, now)
+        except OSError:  # which the survey says
+            hints.update(self._away())
+        else:
+            if identity != self._identity:
+                hints.update((self.path, *(self.path / name for name in self._inodes)))
+                self._identity, self._stamp = identity, None
+                self._begin_anew(now)
+            self._observe_if_due(now)
+            if (stamp is None or stamp != self._stamp) and self._list(now):
+                hints.add(self.path)
+            self._stamp = stamp
+            hints.update(self.path / name for name in self._compare(now, everything=everything))
+        begun, self._begun = self._begun, True
+        return hints if begun else set()  # at first everything is listed anyway
+
+    def heard(self, below: Path) -> None:
+        """Something happened at ``below``, a path in the log dir, by inotify."""
+        name = below.parts[0]
+        if parse_partition_dir(name) is None:
+            return  # a checkpoint at the root is replaced every 5 seconds: no change of structure
+        with self._lock:
+            self._heard.add(name)
+        self._hinted(self.path if len(below.parts) == 1 else self.path / name)
+
+    def stop(self) -> threading.Thread | None:
+        """Let go of inotify; returns what does so, if there is anything to do."""
+        observation, self._observation = self._observation, None
+        self._missing = set(self._inodes)
+        self._suspected, self._confirmed, self._unheard = set(), set(), set()
+        return None if observation is None else observation.stop()
+
+    def _away(self) -> set[Path]:
+        hints = set() if self._identity is None else {self.path}
+        self.stop()
+        self._identity = self._stamp = None
+        self._inodes, self._missing = {}, set()
+        return hints
+
+    # --- inotify
+
+    def _begin_anew(self, now: int) -> None:
+        self.stop()
+        self._retry_at, self._retry_ms = now, RETRY_MS
+
+    def _observe_if_due(self, now: int) -> None:
+        if self._observation is not None and not self._observation.alive:
+            self._fail(now, "a thread of the observer has ended")
+        if self._observation is not None and is_due(now, self._verify_at, VERIFY_ANEW_MS):
+            self._verify(now)
+        if self._observation is None and is_due(now, self._retry_at, RETRY_LIMIT_MS):
+            self._limit = inotify.limit("watches")
+            try:
+                with Calling(self.path):  # all that lies in it is walked through
+                    self._observation = Observation(self.path, self.heard)
+            except OSError as error:
+                self._fail(now, os.strerror(error.errno) if error.errno else str(error))
+            else:
+                self.error = ""
+                self._stamp = None  # what came until now was told by nobody
+                self._verify_at = now + 1  # in the next look
+
+    def _fail(self, now: int, why: str) -> None:
+        """Do without inotify for a while."""
+        self.error = why
+        log.debug("inotify does not work", extra={"log_dir": str(self.path), "error": why})
+        self.stop()
+        self._retry_at, self._retry_ms = now + self._retry_ms, min(RETRY_LIMIT_MS, 2 * self._retry_ms)
+
+    def _verify(self, now: int) -> None:
+        """Ask the kernel which directories it watches: watchdog passes over those that it cannot add, and says nothing."""
+        assert self._observation is not None
+        watched = self._observation.watched()
+        missing = {name for name, inode in self._inodes.items() if inode not in watched}
+        self._confirmed = missing & self._suspected  # once may be too early: watchdog adds a watch when it comes to it
+        self._missing = self._suspected = missing
+        self._verified_at = now
+        self._verify_at = now + (VERIFY_MS if missing - self._confirmed else VERIFY_ANEW_MS)
+        if self._confirmed and self._limit != inotify.limit("watches"):
+            self._begin_anew(now)
+
+    # --- comparing
+
+    def _list(self, now: int) -> bool:
+        """List the log dir; returns whether partition directories have come or gone."""
+        try:
+            found = live_directories(self.path, self._inodes)
+        except OSError:
+            return False
+        new = {name for name, inode in found.items() if self._inodes.get(name) != inode}
+        changed = bool(new) or len(found) != len(self._inodes)
+        if changed:
+            self._inodes = found
+            self._stamps = {name: stamp for name, stamp in self._stamps.items() if name in found and name not in new}
+            self._missing = {name for name in self._missing if name in found} | new
+            self._confirmed = {name for name in self._confirmed if name in found}
+            with self._lock:
+                self._heard.intersection_update(found)
+        if new:
+            self._verify_at = min(self._verify_at, max(now + 1, self._verified_at + VERIFY_MS))
+        return changed
+
+    def _compare(self, now: int, *, everything: bool) -> list[str]:
+        """The directories that have changed since they were compared last, or may have."""
+        self._round += 1
+        names = list(self._inodes)
+        due = set(names if everything else names[self._round % ROUNDS :: ROUNDS]) | self._missing
+        with self._lock:
+            missed = self._unheard - self._heard
+            heard = self._heard & due
+            self._heard -= heard
+        if missed:
+            self._fail(now, "it did not tell of a change")
+        self._unheard = set()
+        changed = []
+        for name in due:
+            try:
+                stamp = partition_stamp(self.path, name, now)
+            except OSError:  # gone, as the log dir's stamp shows, or unreadable, as reading it does
+                self._stamps.pop(name, None)
+                continue
+            first, before = name not in self._stamps, self._stamps.get(name)
+            self._stamps[name] = stamp
+            if first or (stamp is not None and stamp == before):
+                continue
+            changed.append(name)
+            if name in self._missing or name in heard or before is None:
+                continue
+            if stamp is None:  # too fresh to judge: inotify may be about to tell
+                self._stamps[name] = before
+            else:
+                self._unheard.add(name)
+        with self._lock:
+            self._heard |= {name for name in heard if self._stamps.get(name) is None}
+        return changed
+
+
+def is_due(now: int, at: int, interval: int) -> bool:
+    """Whether what happens every ``interval`` is due, also by a clock that was set back."""
+    return now >= at or at - now > interval
