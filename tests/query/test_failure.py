@@ -13,6 +13,13 @@ from streaming.query.failure import reason
             "[X] y\nTraceback\n  File\nValueError: a\nstreaming.errors.FormatError: bad magic\n\tat java",
             "streaming.errors.FormatError: bad magic",
         ),
+        (
+            "An error occurred while calling o1.getResult.\n: a.B: [X] y\n\tat c.D\n"
+            "Caused by: e.F: [Y]\n\tat g.H\nCaused by: i.J: file k is cut off",
+            "i.J: file k is cut off",
+        ),
+        ("An error occurred while calling o1.getResult.", "An error occurred while calling o1.getResult."),
+        ("[CONDITION] something\nCaused by: i.J: k", "[CONDITION] something"),
         ("", ""),
     ],
 )
