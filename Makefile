@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fuzz format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
+.PHONY: help setup demo test check fuzz soak format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -53,6 +53,9 @@ check: setup ## Format, lint, types, import contracts, and the tests without a J
 fuzz: setup ## Feed every parser damaged bytes; MINUTES=60 adds a run of that length
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
+
+soak: setup ## Long runs with a verdict each, two hours; ONLY=steady, beside or kills; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+	@$(BIN)/python -m tests.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
 
 format: setup ## Format the code and mend what can be mended without thought
 	$(BIN)/ruff check --fix-only

@@ -66,20 +66,25 @@ class Process(NamedTuple):
 class Segtail:
     """A running `segtail`; everything it starts belongs to its family, whoever the parent is by now."""
 
-    def __init__(self, arguments: Sequence[object], said: Path, environ: dict[str, str] | None = None) -> None:
+    def __init__(self, arguments: Sequence[object], said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
         self._family = f"{_MARK}={uuid.uuid4()}"
         self._said = said
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
         name, _, value = self._family.partition("=")
         with said.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [str(SEGTAIL), *map(str, arguments)],
+                [*before, str(SEGTAIL), *map(str, arguments)],
                 env=clean | (environ or {}) | {name: value},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
             )
+
+    @property
+    def mark(self) -> str:
+        """What stands in the environment of all its processes."""
+        return self._family
 
     @property
     def said(self) -> str:
@@ -133,6 +138,10 @@ class Segtail:
         for process in self.family:
             _signal(process, signal.SIGKILL)
 
+    def reap(self) -> None:
+        """Wait for the process that was started, which was killed; what it has started may live on for a moment."""
+        self._process.wait(SECONDS)
+
     def terminate(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
@@ -153,14 +162,20 @@ class Segtail:
 
 
 @contextmanager
-def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = None) -> Iterator[Segtail]:
-    """A `segtail` that does not outlive the block, whatever happens in it."""
-    started = Segtail(arguments, said, environ)
+def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Segtail]:
+    """A `segtail` that does not outlive the block, whatever happens in it. ``before`` is a command that runs it."""
+    started = Segtail(arguments, said, environ, before)
     try:
         yield started
     finally:
         started.kill_family()
         started.wait()
+
+
+def left_of(ended: Sequence[Segtail]) -> list[Process]:
+    """What is alive of families whose first process has ended, found in one look at all processes."""
+    marks = {each.mark for each in ended}
+    return [process for process in _processes() if process is not None and marks.intersection(_environment(process.pid))]
 
 
 def read_page(text: str) -> Page:

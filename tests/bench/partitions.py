@@ -28,7 +28,7 @@ class Partitions:
     def __init__(self, directory: Path, count: int, batch_bytes: int) -> None:
         self.path = directory
         log_dir = LogDir(directory, 1, "bench-cluster-AAAAAAAAA", UUID(int=7))
-        self.batch = _batch(batch_bytes)
+        self.batch = one_batch(batch_bytes)
         self._files: list[Path] = []
         for item in range(count):
             topic, partition = self.place(item)
@@ -68,7 +68,7 @@ class Partitions:
         return self._next[item]
 
 
-def _batch(size: int) -> bytes:
+def one_batch(size: int) -> bytes:
     """A batch without its base offset."""
     now = time.time_ns() // 1_000_000
     value = os.urandom(max(1, size // RECORDS - 10))

@@ -120,6 +120,11 @@ class Kafka:
         """Ends these nodes, or all, as a crash does."""
         self._end(self._select(node_ids), signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """Lets no node do anything any more, so that what lies on disk stays as it is; after that they can only be killed."""
+        for process in self._running.values():
+            process.send_signal(signal.SIGSTOP)
+
     def configure(self, settings: Mapping[str, object]) -> None:
         """Other lines of `server.properties` for all nodes, from their next start on."""
         for node in self.nodes:

@@ -1,0 +1,53 @@
+"""What an agent hands out, read over Flight by a consumer that never commits, so that the whole journal comes each time."""
+
+from streaming.agent.client import AgentClient
+from streaming.agent.messages import Hello, Range, Status
+from streaming.errors import AgentError
+from streaming.rows import Kind
+
+Key = tuple[str, int]
+
+
+class Consumer:
+    """One of an agent that may be away. It begins at the first byte."""
+
+    def __init__(self, address: str, name: str = "faults") -> None:
+        self._client = AgentClient(address)
+        self._name = name
+        self._greeted = False
+
+    def status(self) -> Status | None:
+        """How the agent is, None while it does not answer. The first time it is told that this consumer is there."""
+        try:
+            status = self._client.status() if self._greeted else self._client.hello(Hello(self._name, "earliest", resumed=False))
+            self._greeted = True
+            return status
+        except AgentError:
+            self._client.close()
+            return None
+
+    def bytes(self) -> dict[Key, int]:
+        """The bytes of every partition that the journal holds as appended; nothing while the agent does not answer.
+
+        Each byte must be there once: ranges of a segment that overlap or leave a hole fail.
+        """
+        status = self.status()
+        if status is None or not status.caught_up:
+            return {}
+        try:
+            table = self._client.read(Range(self._name, "run", status.journal, -1, 0, status.seq))
+        except AgentError:
+            return {}
+        columns = ("kind", "topic", "partition", "segment", "start_position", "end_position")
+        found: dict[Key, int] = {}
+        ends: dict[tuple[str, int, int], int] = {}
+        for kind, topic, partition, segment, start, end in zip(*(table[name].to_pylist() for name in columns), strict=True):
+            if kind == Kind.APPENDED:
+                assert ends.get((topic, partition, segment), 0) == start, (topic, partition, segment, start)
+                ends[topic, partition, segment] = end
+                found[topic, partition] = found.get((topic, partition), 0) + end - start
+        return found
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()

@@ -1,0 +1,95 @@
+"""A disk without room, under an agent's journal and under a job's checkpoint: it is said, and nothing is lost or counted twice."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.kafka import free_ports
+from tests.faults.consuming import Consumer
+from tests.faults.disk import small_disk
+from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.processes import Page, exported, read_page, until
+from tests.soak.scraping import Scraper, scrape
+from tests.soak.services import Service, service
+
+pytestmark = pytest.mark.timeout(900)
+
+SECONDS = 240
+
+
+def sizes(broker: WritingBroker) -> dict[tuple[str, int], int]:
+    """Of every partition that holds something."""
+    return {key: int(counts.bytes) for key, counts in written(broker).items() if counts.bytes}
+
+
+def ended_again(running: Service) -> bool:
+    """Tends it; whether it has ended since it was started for the first time."""
+    running.tend()
+    return running.starts > 1
+
+
+def test_an_agent_goes_on_where_it_was_when_its_journal_has_room_again(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with (
+        writing_broker(tmp_path / "broker") as broker,
+        small_disk(tmp_path / "small", "16m") as disk,
+        service(
+            *("agent", "agent", "--log-dirs", broker.log_dirs, "--journal", disk.path / "journal"),
+            *("--listen", f"127.0.0.1:{port}", "--name", "full"),
+            directory=tmp_path / "messages",
+            before=disk.before,
+        ) as agent,
+    ):
+        consumer = Consumer(f"grpc://127.0.0.1:{port}")
+        until("everything is published", lambda: consumer.bytes() == sizes(broker))
+        disk.fill()
+
+        def ends() -> bool:
+            broker.write_on(50)
+            return ended_again(agent)
+
+        until("the agent ends, because it cannot write", ends)
+        until("it is started again in vain", lambda: ended_again(agent) and agent.starts > 2)
+        said = "\n".join(agent.messages())
+        assert "is its disk full" in said
+        assert "damaged" not in said.replace("full or damaged?", "")
+        assert "Traceback" not in said
+        broker.write_on(500)
+        disk.free()
+        until("everything is published, once", lambda: ended_again(agent) and consumer.bytes() == sizes(broker))
+        consumer.close()
+
+
+@pytest.mark.spark
+def test_a_job_goes_on_where_it_was_when_its_checkpoint_has_room_again(tmp_path: Path) -> None:
+    port, listen = free_ports(2)
+    where = ("--listen", f"127.0.0.1:{port}", "--name", "roomy")
+    with (
+        writing_broker(tmp_path / "broker") as broker,
+        small_disk(tmp_path / "small", "256m") as disk,
+        service("agent", "agent", "--log-dirs", broker.log_dirs, "--journal", tmp_path / "journal", *where, directory=tmp_path),
+        service(
+            *("job", "run", "--agents", f"grpc://127.0.0.1:{port}", "--from", "earliest", "--checkpoint", disk.path / "checkpoint"),
+            *("--listen", f"127.0.0.1:{listen}", "--trigger", "200ms", "--spark", "spark.driver.memory=512m", "--set", "state_shards=2"),
+            directory=tmp_path,
+            before=disk.before,
+        ) as job,
+        Scraper(f"http://127.0.0.1:{listen}/metrics") as pages,
+    ):
+
+        def page() -> Page:
+            job.tend()
+            return read_page(scrape(pages.url) or "")
+
+        def fails() -> bool:
+            broker.write_on(20)
+            return ended_again(job) or any(series.name == "segtail_query_restarts_total" and value > 0 for series, value in page().items())
+
+        until("everything is counted", lambda: exported(page()) == written(broker), SECONDS)
+        disk.fill()
+        until("the query fails, because it cannot write", fails, SECONDS)
+        assert "No space left on device" in "\n".join(job.messages())
+        disk.free()
+        until("everything is counted, once", lambda: exported(page()) == written(broker), SECONDS)
+        assert pages.steps_back == []
+        assert {value for series, value in page().items() if series.name == "segtail_skipped_bytes_total"} == {0}

@@ -1,0 +1,58 @@
+"""What an agent leaves of the host that it shares with a broker: files that cannot be written, and a page cache that is the broker's."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from streaming.simulator.batches import Batch, Record
+from tests.agents import Agent, Reader
+from tests.broker.kafka import free_ports
+from tests.builders import NOW, log_dir, partition
+from tests.faults.consuming import Consumer
+from tests.faults.disk import read_only
+from tests.faults.test_disk_full import sizes
+from tests.faults.writing import writing_broker
+from tests.processes import until
+from tests.soak.beside import resident
+from tests.soak.services import service
+from tests.tools import missing
+
+pytestmark = pytest.mark.timeout(600)
+
+_VALUE = os.urandom(1 << 20)
+
+
+def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_followed(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    where = ("--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}", "--name", "reader")
+    with writing_broker(tmp_path / "broker") as broker, read_only(tmp_path / "broker") as before:
+        attempt = subprocess.run([*before, "touch", str(tmp_path / "broker" / "x")], check=False, capture_output=True)
+        assert attempt.returncode != 0
+        with service("agent", "agent", "--log-dirs", broker.log_dirs, *where, directory=tmp_path / "messages", before=before) as agent:
+            consumer = Consumer(f"grpc://127.0.0.1:{port}")
+            until("everything is published", lambda: consumer.bytes() == sizes(broker))
+            broker.write_on(300)
+            until("what is new, too", lambda: consumer.bytes() == sizes(broker))
+            consumer.close()
+            assert not any("level=error" in said for said in agent.messages())
+
+
+def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t", 0, segment_bytes=8 << 20)
+    for _ in range(40):
+        log.append(Batch(records=(Record(None, _VALUE, NOW),)))
+    files = [segment.path("log") for segment in log.segments]
+    size = sum(path.stat().st_size for path in files)
+    os.sync()
+    for path in files:
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if resident(files):
+        missing("the temporary folder lies where pages cannot be let go of, as on a tmpfs")
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    assert sum(row.bytes for row in Reader(agent).begin().step()) == size
+    assert resident(files) < size / 10
+    agent.close()

@@ -1,0 +1,99 @@
+"""A job whose network to one of its agents is cut, swallows everything, or is cut for its executors alone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.broker.kafka import free_ports
+from tests.faults.network import EVERYBODY, Network
+from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.processes import Counts, Page, exported, read_page, until
+from tests.soak.scraping import Scraper, scrape
+from tests.soak.services import service
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+NEAR, FAR = "near", "far"
+EXECUTORS = "pyspark.daemon"
+SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=2", "--set", "beat=5s")
+SECONDS = 240
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class World:
+    """A broker with two log dirs, an agent for each, the far one behind a network that can be cut, and a job of both."""
+
+    broker: WritingBroker
+    network: Network
+    pages: Scraper
+
+    def page(self) -> Page:
+        return read_page(scrape(self.pages.url) or "")
+
+    def of(self, agent: str, counts: dict[Key, Counts]) -> dict[Key, Counts]:
+        """Those of the partitions that lie where this agent looks."""
+        log_dir = Path(self.broker.log_dirs.split(",")[(NEAR, FAR).index(agent)])
+        return {key: value for key, value in counts.items() if (log_dir / f"{key[0]}-{key[1]}").is_dir()}
+
+    def value(self, name: str, agent: str) -> float | None:
+        """Of a series that an agent has one of."""
+        found = [value for series, value in self.page().items() if series.name == name and ("agent", agent) in series.labels]
+        return found[0] if found else None
+
+    def write(self) -> None:
+        self.broker.write_on(500)
+
+    def has_all_of(self, agent: str) -> bool:
+        return self.of(agent, exported(self.page())) == self.of(agent, written(self.broker))
+
+    def until_whole(self) -> None:
+        """Everything is counted, and everybody is well."""
+        until("everything is counted", lambda: exported(self.page()) == written(self.broker), SECONDS)
+        until("the far agent is up", lambda: self.value("segtail_agent_up", FAR) == 1, SECONDS)
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[World]:
+    near, far, listen = free_ports(3)
+    with ExitStack() as stack:
+        broker = stack.enter_context(writing_broker(directory / "broker"))
+        for name, port, log_dir in zip((NEAR, FAR), (near, far), broker.log_dirs.split(","), strict=True):
+            where = ("--log-dirs", log_dir, "--journal", directory / name, "--listen", f"127.0.0.1:{port}", "--name", name)
+            stack.enter_context(service(name, "agent", *where, directory=directory))
+        network = stack.enter_context(Network(far))
+        agents = f"grpc://127.0.0.1:{near},{network.address}"
+        of_both = ("--agents", agents, "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{listen}")
+        stack.enter_context(service("job", "run", "--from", "earliest", *of_both, *SMALL, directory=directory))
+        pages = stack.enter_context(Scraper(f"http://127.0.0.1:{listen}/metrics"))
+        yield World(broker, network, pages)
+
+
+def test_nothing_is_lost_over_a_network_that_fails_and_the_other_agent_goes_on(tmp_path: Path) -> None:
+    with running(tmp_path) as world:
+        world.until_whole()
+        cuts: list[Callable[[], None]] = [lambda: world.network.cut(EVERYBODY), world.network.swallow]
+        for cut in cuts:
+            before = world.of(FAR, exported(world.page()))
+            cut()
+            until("the page says that it is away", lambda: world.value("segtail_agent_up", FAR) == 0, SECONDS)
+            world.write()
+            until("the other agent goes on", lambda: world.has_all_of(NEAR), SECONDS)
+            assert world.value("segtail_agent_up", NEAR) == 1
+            assert world.of(FAR, exported(world.page())) == before
+            world.network.mend()
+            world.until_whole()
+
+        world.network.cut(EXECUTORS)
+        world.write()
+        until("the other agent goes on", lambda: world.has_all_of(NEAR), SECONDS)
+        assert not world.has_all_of(FAR)
+        world.network.mend()
+        world.until_whole()
+
+        assert world.pages.steps_back == []
+        assert {value for series, value in world.page().items() if series.name == "segtail_skipped_bytes_total"} == {0}
