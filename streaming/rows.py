@@ -123,7 +123,7 @@ EVENTS = pa.schema(
         ("base_offset", _LONG),
         ("next_offset", _LONG),
         ("log_epoch", _INT),  # partition leader epoch of the last batch, -1 unknown
-        ("leads", _INT),  # did this replica lead when the range was published: 1, 0, -1 not known
+        ("leads", _INT),  # did this replica lead in the leader epoch of the range, which is one: 1, 0, -1 not known
         ("settled", pa.bool_()),  # the log's initial backlog is behind this row
         ("seen_at", _LONG),  # when the bytes were seen (or the file's mtime for what lay there before)
         ("max_timestamp", _LONG),  # largest record timestamp

@@ -9,15 +9,20 @@ from streaming.agent.topic_configs import TopicConfigs
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
+from streaming.disk.metadata_past import MetadataPast
 from streaming.errors import FormatError
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.limits import limits_of
 from streaming.watcher.cluster import LEADER_UNKNOWN as LEADER_UNKNOWN
+from streaming.watcher.cluster import Leads
 from streaming.watcher.events import LogId
 
 log = logging.getLogger(__name__)
+
+SEARCH_SECONDS = 0.2
+"""How long a look reads on disk for former leaders at most."""
 
 
 class ClusterView:
@@ -33,15 +38,21 @@ class ClusterView:
         self._log_dirs = log_dirs
         self._followers = _Followers(lambda broker: _Follower(broker, log_dirs.of(broker), configs(broker)))
         self._followers.meet(log_dirs.brokers)
-        self._newest: ClusterImage | None = None
+        self._images: list[ClusterImage] = []  # the one that has come furthest first
+
+    @property
+    def _newest(self) -> ClusterImage | None:
+        return self._images[0] if self._images else None
 
     def refresh(self) -> None:
         """Read what was appended to the metadata logs."""
         self._followers.meet(self._log_dirs.brokers)
         for follower in self._followers.values():
             follower.refresh()
+            if follower.searching:
+                follower.search()
         images = [follower.image for follower in self._followers.values() if follower.image is not None]
-        self._newest = max(images, key=lambda image: image.next_offset, default=None)
+        self._images = sorted(images, key=lambda image: image.next_offset, reverse=True)
 
     # --- of a log
 
@@ -55,6 +66,40 @@ class ClusterView:
         image = self._newest
         topic_id = _topic_id(image, key)
         return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
+
+    def leads(self, key: LogId, epoch: int) -> Leads:
+        """Whether a replica's broker led in a leader epoch; of an epoch that no metadata tells of, the first assigned replica's did."""
+        image = self._newest
+        if image is None or key.topic == METADATA_TOPIC:  # who leads the quorum, its records do not tell
+            return Leads.UNKNOWN
+        topic_id = _topic_id(image, key) or key.topic_id
+        state = image.partition(topic_id, key.partition)
+        if state is not None and epoch == state.leader_epoch:
+            return _is_own(key, state.leader)
+        leader = self._leader_in(topic_id, key.partition, epoch)
+        if leader is not None:
+            return _is_own(key, leader)
+        if state is None or epoch > state.leader_epoch:
+            return Leads.BEHIND
+        if epoch >= 0 and self._search():
+            leader = self._leader_in(topic_id, key.partition, epoch)
+            if leader is not None:
+                return _is_own(key, leader)
+            if any(follower.searching for follower in self._followers.values()):
+                return Leads.SEARCHED
+        return _is_own(key, state.replicas[0] if state.replicas else -1)
+
+    def _leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
+        known = (image.leader_in(topic_id, partition, epoch) for image in self._images)
+        return next((leader for leader in known if leader is not None), None)
+
+    def _search(self) -> bool:
+        """Begin to read on disk who led before the images in memory. Returns whether there is anything to wait for, or just was."""
+        fresh = [follower for follower in self._followers.values() if follower.image is not None and not follower.searched]
+        for follower in fresh:
+            if not follower.searching:
+                follower.search()
+        return bool(fresh)
 
     def has_topic(self, key: LogId) -> bool | None:
         """Whether the topic still exists, None if nobody can tell."""
@@ -123,6 +168,10 @@ class _Followers(dict[int, "_Follower"]):
         return follower
 
 
+def _is_own(key: LogId, leader: int) -> Leads:
+    return Leads.YES if leader == key.broker else Leads.NO
+
+
 class _Follower:
     """Follows the metadata log of one broker, which lies in one of its log dirs."""
 
@@ -137,6 +186,34 @@ class _Follower:
         self._seen = (0, 0)  # changes of the image when it was last looked at
         self._led: list[Led] = []
         self._led_at = -1  # the version that they were counted at
+        self._past: MetadataPast | None = None
+        self.searched = False  # all that the disk tells of former leaders is in the image
+
+    @property
+    def searching(self) -> bool:
+        """Whether the disk is being read for former leaders."""
+        return self._past is not None
+
+    def search(self) -> None:
+        """Read on disk who led before the image began, for a short while."""
+        assert self.image is not None
+        try:
+            self._past = self._past or self._log.past()
+            older = ClusterImage() if self._past is None else self._past.advance(SEARCH_SECONDS)
+        except (OSError, FormatError) as error:
+            log.warning(
+                "former leaders are not known: an older part of the metadata log cannot be read",
+                extra={"broker": self._broker, "error": str(error)},
+            )
+            older = ClusterImage()
+        if older is not None:
+            self.image.recall(older)
+            self._end_search(searched=True)
+
+    def _end_search(self, *, searched: bool) -> None:
+        if self._past is not None:
+            self._past.close()
+        self._past, self.searched = None, searched
 
     def refresh(self) -> None:
         before = self.image
@@ -149,6 +226,8 @@ class _Follower:
             if str(error) != self._complained:  # looked at five times a second: said once
                 self._complained = str(error)
                 log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
+        if self.image is not before:
+            self._end_search(searched=False)
         seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
         if self.image is not before or seen != self._seen:
             self._seen = seen

@@ -6,9 +6,10 @@ from pathlib import Path
 from streaming.disk.calls import Calling
 from streaming.disk.files import QUORUM_STATE
 from streaming.disk.logdirs import LogDir
+from streaming.disk.metadata_past import MetadataPast, list_metadata_snapshots, load_metadata_snapshot
 from streaming.disk.segments import OpenSegment, list_segments
 from streaming.kafka.metadata import ClusterImage
-from streaming.kafka.names import METADATA_TOPIC, MetadataSnapshot, parse_metadata_snapshot
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
 
 _ANCHOR_BYTES = 128  # the header of the last batch is among them, with its CRC, if that batch is one of the usual small ones
@@ -28,6 +29,7 @@ class MetadataLog:
         self._position = 0
         self._size = -1  # of the file when it was read to its end
         self._anchor = b""  # what stands right before the position
+        self._begun = 0  # the offset at which the image began
 
     def restart(self) -> None:
         """Begin anew at the next look."""
@@ -62,6 +64,14 @@ class MetadataLog:
             else:
                 self._size = size
 
+    def past(self) -> MetadataPast | None:
+        """What the disk holds of the time before the image of `advance` began; None where that is the beginning of the log.
+
+        Raises:
+            OSError: the metadata log is gone.
+        """
+        return MetadataPast(self._directory(), self._begun) if self._begun else None
+
     def modified_ms(self) -> int:
         """When the log that `advance` has read was last written to, Unix milliseconds: a running broker does so twice a second."""
         return self._opened.modified_ms()
@@ -81,22 +91,16 @@ class MetadataLog:
 
     def _begin(self) -> ClusterImage:
         directory = self._directory()
-        with Calling(directory):
-            snapshots = [name for name in (parse_metadata_snapshot(path.name) for path in directory.iterdir()) if name is not None]
-        image = self._load(directory, max(snapshots)) if snapshots else ClusterImage()
+        snapshots = list_metadata_snapshots(directory)
+        image = load_metadata_snapshot(directory, max(snapshots)) if snapshots else ClusterImage()
         segments = list_segments(directory)
         if not segments:
             raise FileNotFoundError(f"no segment in {directory}")
         below = [segment for segment in segments if segment.base_offset <= image.next_offset]
         first = (below or segments)[-1 if below else 0]
         self._go_to(OpenSegment(first.path, first.base_offset))
+        self._begun = image.next_offset
         return image
-
-    @staticmethod
-    def _load(directory: Path, snapshot: MetadataSnapshot) -> ClusterImage:
-        with Calling(directory / snapshot.name):
-            data = (directory / snapshot.name).read_bytes()
-        return ClusterImage.from_snapshot(memoryview(data), snapshot.end_offset)
 
     def _roll(self) -> bool:
         """Go on in the next segment, if there is one."""

@@ -12,6 +12,7 @@ from streaming.errors import FormatError
 from streaming.kafka.batches import RecordBatch, read_batch, read_batches
 from streaming.kafka.configs import Config, ResourceType
 from streaming.kafka.control import SnapshotFooter, read_control
+from streaming.kafka.former_leaders import FormerLeaders
 from streaming.kafka.metadata_brokers import (
     BrokerChangeRecord,
     BrokerState,
@@ -20,6 +21,7 @@ from streaming.kafka.metadata_brokers import (
     changed,
     registered,
 )
+from streaming.kafka.metadata_idle import IDLE_BYTES, idle_run
 from streaming.kafka.metadata_partitions import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -68,6 +70,7 @@ class ClusterImage:
         self._topics: dict[str, Topic] = {}  # by id
         self._topic_ids: dict[str, str] = {}  # by name
         self._partitions: dict[str, dict[int, PartitionState]] = {}  # by topic id, then number
+        self._former = FormerLeaders()
         self._brokers: dict[int, BrokerState] = {}
         self._features: dict[str, int] = {}
         self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
@@ -113,7 +116,14 @@ class ClusterImage:
             FormatError: not understood, or the log goes on behind `next_offset`, so that a newer snapshot is needed.
         """
         position = 0
-        while (batch := read_batch(data, position)) is not None:
+        while True:
+            idle = self._pass_idle(data, position)
+            if idle:
+                position += idle
+                continue
+            batch = read_batch(data, position)
+            if batch is None:
+                return position
             if batch.next_offset > self._next_offset:
                 if batch.base_offset > self._next_offset:
                     raise FormatError(f"metadata log goes on at offset {batch.base_offset}, {self._next_offset} is missing", position)
@@ -121,7 +131,15 @@ class ClusterImage:
                 self._next_offset = batch.next_offset
                 self._last_epoch = batch.partition_leader_epoch
             position += batch.size
-        return position
+
+    def _pass_idle(self, data: memoryview, position: int) -> int:
+        """Bytes of batches at ``position`` that change nothing but the offset."""
+        run = idle_run(data, position)
+        if not run.batches or run.base_offset > self._next_offset:
+            return 0
+        if run.base_offset + run.batches > self._next_offset:
+            self._next_offset, self._last_epoch = run.base_offset + run.batches, run.leader_epoch
+        return run.batches * IDLE_BYTES
 
     @property
     def changes(self) -> int:
@@ -154,6 +172,22 @@ class ClusterImage:
         """Replicas and leader of a partition, None where there is none (any more)."""
         partitions = self._partitions.get(topic_id)
         return None if partitions is None else partitions.get(partition)
+
+    def leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
+        """Who led a partition in a leader epoch, -1 where nobody did, also of a topic deleted lately.
+
+        None where that is not known: the epoch is older than what was read of the metadata, or newer, or there is no such partition.
+        """
+        state = self.partition(topic_id, partition) or self._former.last_state(topic_id, partition)
+        return None if state is None else self._former.leader_in(topic_id, partition, state, epoch)
+
+    def recall(self, older: "ClusterImage") -> None:
+        """Learn who led before this image began, from one that was brought at least to there from further back."""
+        for topic_id, partitions in self._partitions.items():
+            for number, state in partitions.items():
+                earlier = older.partition(topic_id, number)
+                if earlier is not None:
+                    self._former.recall(topic_id, number, state, older._former, earlier)
 
     def partitions(self) -> tuple[PartitionState, ...]:
         """All partitions of all topics."""
@@ -278,16 +312,20 @@ class ClusterImage:
             self._partitions[record.topic_id] = {}
         else:
             name = _known(self._topics, record.topic_id, "topic").name
-            del self._topics[record.topic_id], self._topic_ids[name], self._partitions[record.topic_id]
+            self._former.deleted(record.topic_id, self._partitions.pop(record.topic_id))
+            del self._topics[record.topic_id], self._topic_ids[name]
             self._configs.pop((ResourceType.TOPIC, name), None)
 
     def _change_partitions(self, record: PartitionRecord | PartitionChangeRecord | ClearElrRecord) -> None:
         match record:
             case PartitionRecord():
                 _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
+                self._former.created(record.topic_id, record.partition)
             case PartitionChangeRecord():
                 partitions = _known(self._partitions, record.topic_id, "topic")
-                partitions[record.partition] = merged(_known(partitions, record.partition, "partition"), record)
+                before = _known(partitions, record.partition, "partition")
+                after = partitions[record.partition] = merged(before, record)
+                self._former.changed(record.topic_id, record.partition, before, after)
             case ClearElrRecord(name):
                 for topic_id in [_known(self._topic_ids, name, "topic")] if name else self._partitions:
                     cleared = {number: without_elr(state) for number, state in self._partitions[topic_id].items()}

@@ -1,5 +1,6 @@
 """What the watcher wants to know of the cluster."""
 
+from enum import IntEnum
 from typing import Protocol
 
 from streaming.kafka.metadata_partitions import PartitionState
@@ -7,6 +8,19 @@ from streaming.watcher.events import LogId
 
 LEADER_UNKNOWN = (-2, -1)
 """(leader, leader epoch) where nobody knows them."""
+
+
+class Leads(IntEnum):
+    """Whether a replica's broker led its partition in a leader epoch."""
+
+    UNKNOWN = -1
+    """No metadata is readable."""
+    NO = 0
+    YES = 1
+    BEHIND = 2
+    """The metadata at hand has not come as far as the epoch, or has not heard of the partition yet."""
+    SEARCHED = 3
+    """The epoch is older than the metadata in memory, and what lies on disk is still being read."""
 
 
 class Cluster(Protocol):
@@ -18,8 +32,11 @@ class Cluster(Protocol):
     def version(self) -> int:
         """Another number whenever what is known of partitions or configurations may have changed."""
 
-    def leader(self, log: LogId) -> tuple[int, int]:
-        """(leader, leader epoch) of a partition; `LEADER_UNKNOWN` if not known."""
+    def leads(self, log: LogId, epoch: int) -> Leads:
+        """Whether what a replica holds of a leader epoch (-1: of batches without one) was appended under its broker's lead.
+
+        Of an epoch that no metadata tells of any more, exactly one replica of a partition says so.
+        """
 
     def partition(self, log: LogId) -> PartitionState | None:
         """Replicas and leader of a partition; None if not known."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from streaming.disk.reads import bytes_read
 from streaming.kafka.detail import pack
+from streaming.kafka.epochs import by_epoch
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
 from streaming.kafka.sums import Sums
@@ -16,6 +17,7 @@ from streaming.watcher.blobs import encode_steps
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator import find_entries
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place, values_of
+from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
@@ -46,6 +48,7 @@ class Read:
 class _Said:
     """What a range tells besides its sums, as the columns of its event."""
 
+    leads: int
     detail: bytes | None
     transactions: bytes | None
     coordinator: bytes | None
@@ -55,15 +58,15 @@ class Reading:
     """Turns growth into events. One buffer, used again and again.
 
     Args:
-        leads: whether a log's replica leads now: 1, 0, or -1 where nobody knows.
+        leading: whether a log's replica led when a range was appended.
         compacts: whether batches may be missing in the midst of a log.
         told_as: what stands for a transactional id in what is told.
     """
 
     def __init__(
-        self, leads: Callable[[Tail], int], compacts: Callable[[LogId], bool], told_as: Callable[[str], str], clock_ms: Callable[[], int]
+        self, leading: Leading, compacts: Callable[[LogId], bool], told_as: Callable[[str], str], clock_ms: Callable[[], int]
     ) -> None:
-        self._leads = leads
+        self._leading = leading
         self._compacts = compacts
         self._told_as = told_as
         self._clock_ms = clock_ms
@@ -71,7 +74,7 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read, to check or to move on to. Raises OSError."""
-        if tail.place.stopped or not tail.resumed or tail.away:
+        if tail.place.stopped or not tail.resumed or tail.away or self._leading.waits(tail):
             return False
         try:
             file = tail.open()
@@ -163,18 +166,12 @@ class Reading:
         begin = tail.place.position
         tail.trouble = ""
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
-        told_before = tail.place.next_offset < tail.place.frontier
-        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=told_before)
-        if scanned.sums is not None:
-            said = _Said(
-                detail=pack(scanned.batches) if told_before else None,
-                transactions=encode_steps(steps),
-                coordinator=find_entries(tail, scanned, buffer, self._told_as),
-            )
-            done.events.append(self._appended(tail, start, scanned, said))
-        if scanned.flaw is not None:
-            self._flawed(tail, scanned.flaw, done)
-            return
+        for part, at in by_epoch(scanned, start):
+            held, flaw = self._absorb_part(tail, at, buffer, part, done)
+            if flaw is not None:
+                self._flawed(tail, flaw, done)
+            if held or flaw is not None:
+                return
         tail.zero_tail = tail.zero_tail or scanned.stop is Stop.ZEROS
         more_in_file = scanned.stop is not Stop.ZEROS and begin + end - start < tail.open().size()
         tail.plain = tail.plain or not (more_in_file or tail.zero_tail or tail.place.position == 0)
@@ -192,6 +189,24 @@ class Reading:
         else:
             tail.suspect = None
             self._caught_up(tail, done)
+
+    def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
+        """Take in batches of one leader epoch. Returns whether they have to wait, and what is wrong behind them."""
+        leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
+        if leads is None:
+            tail.size, tail.calm = -1, False  # it has not been read: it is to be looked at again
+            return True, None
+        told_before = tail.place.next_offset < tail.place.frontier
+        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=told_before)
+        if scanned.sums is not None:
+            said = _Said(
+                leads=leads,
+                detail=pack(scanned.batches) if told_before else None,
+                transactions=encode_steps(steps),
+                coordinator=find_entries(tail, scanned, buffer, self._told_as),
+            )
+            done.events.append(self._appended(tail, start, scanned, said))
+        return False, scanned.flaw
 
     def _appended(self, tail: Tail, start: int, scanned: Scanned, said: "_Said") -> Event:
         sums, before, now = scanned.sums, tail.place, self._clock_ms()
@@ -213,7 +228,7 @@ class Reading:
             Kind.APPENDED,
             start_position=before.position,
             end_position=tail.place.position,
-            leads=self._leads(tail),
+            leads=said.leads,
             seen_at=seen_at,
             detail=said.detail,
             transactions=said.transactions,

@@ -75,6 +75,15 @@ class Suspect:
     since_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A range of a leader epoch of which nobody knows who led in it, read first at ``since_ms``; ``given_up``: it goes without."""
+
+    epoch: int
+    since_ms: int
+    given_up: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Told:
     """What was told of a log besides what was appended, by the names of an event's columns, and what that was made of."""
@@ -145,12 +154,18 @@ class Tail:
         self.zero_tail = False  # preallocated: the size does not tell growth
         self.plain = False  # was seen to end with a whole batch, or inside one: the size tells growth
         self.suspect: Suspect | None = None
+        self.waiting: Waiting | None = None
         self.lost_since_ms = -1  # since when the open file is not among the segments
 
     @property
     def path(self) -> str:
         """The directory, as text for logs."""
         return str(self.partition.path)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the range at the place is held back until it is known who led when it was appended."""
+        return self.waiting is not None and not self.waiting.given_up
 
     @property
     def behind(self) -> bool:
@@ -179,6 +194,7 @@ class Tail:
         self.zero_tail = False
         self.plain = False
         self.suspect = None
+        self.waiting = None
         self.lost_since_ms = -1
 
     def settle(self, segments: Sequence[Segment]) -> None:

@@ -17,6 +17,7 @@ from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
 from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.journal import Journal
+from streaming.watcher.leading import Leading
 from streaming.watcher.producers import KnownProducers, Pages
 from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading
@@ -125,7 +126,7 @@ class Watcher:
         self._clock_ms = clock_ms
         self._beat_ms = beat_ms
         self._attached = attached
-        self._reading = Reading(self._leads, cluster.compacts, told_as, clock_ms)
+        self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, told_as, clock_ms)
         self._teller = Teller(log_dirs, cluster, clock_ms)
         self._roster = Roster(
             log_dirs,
@@ -364,10 +365,6 @@ class Watcher:
             tail.close()
             return False
 
-    def _leads(self, tail: Tail) -> int:
-        leader, _ = self._cluster.leader(tail.place.log)
-        return -1 if leader == -2 else int(leader == tail.place.log.broker)
-
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
         telling = self._teller.round([tail for tail in self.tails() if not tail.away], beat_follows=not self.caught_up)
@@ -378,7 +375,7 @@ class Watcher:
     # --- the full picture
 
     def _beat_if_due(self, now: int, asked: int, more: bool) -> None:
-        if self._answered != asked and not more and not any(tail.suspect for tail in self._roster.tails.values()):
+        if self._answered != asked and not more and not any(tail.suspect or tail.waits for tail in self._roster.tails.values()):
             self._beat(now, settled=True)
             self._answered = asked
         elif self._answered and _is_due(now, self._next_beat, self._beat_ms):

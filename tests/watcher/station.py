@@ -9,6 +9,7 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
+from streaming.watcher.cluster import Leads
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event, LogId, values_of
 from streaming.watcher.journal import Journal
@@ -41,13 +42,19 @@ class Leaders:
     compacted: set[str] = field(default_factory=set)
     replicas: dict[LogId, tuple[int, ...]] = field(default_factory=dict)
     set_for: dict[str, str] = field(default_factory=dict)
+    former: dict[tuple[LogId, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
     changes: int = 0
 
     def refresh(self) -> None:
         """Nothing is read."""
 
-    def leader(self, log: LogId) -> tuple[int, int]:
-        return self.leaders.get(log, (-2, -1))
+    def leads(self, log: LogId, epoch: int) -> Leads:
+        leader, newest = self.leaders.get(log, (-2, -1))
+        if leader == -2:
+            return Leads.UNKNOWN
+        if epoch > newest:
+            return Leads.BEHIND
+        return Leads.YES if self.former.get((log, epoch), leader) == log.broker else Leads.NO
 
     def has_topic(self, log: LogId) -> bool | None:
         return self.topics.get(log.topic)

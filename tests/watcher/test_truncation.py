@@ -203,8 +203,10 @@ def test_a_range_told_again_shows_where_the_log_parts_from_what_was_counted(stat
     log.truncate(2)
     log.append(*[batch(5)] * 3, leader_epoch=1)
     station.lose_journal()
-    (appended,) = [event for event in station.look() if event.kind is Kind.APPENDED]
+    before, appended = [event for event in station.look() if event.kind is Kind.APPENDED]
+    assert before.detail is not None
     assert appended.detail is not None
+    assert (before.next_offset, first_offset_above(before.detail, 0)) == (2, None)
     assert first_offset_above(appended.detail, 0) == 2
     assert station.fold_of("t").records == 9 + 15
 
