@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from streaming.agent.cluster import ClusterView
@@ -29,6 +29,7 @@ class Overview:
         self._clock_ms = clock_ms
         self._next_look = 0
         self._down: set[Path] = set()
+        self._unlisted: dict[Path, Mapping[str, str]] = {}
 
     def refresh(self) -> None:
         """Look again if it is time to."""
@@ -59,6 +60,7 @@ class Overview:
                 log.error("log dir cannot be looked into", extra={"log_dir": str(log_dir.path), "error": str(error)})
             return _down(log_dir, registered, str(error))
         self._down.discard(log_dir.path)
+        self._log_unlisted(log_dir, found.unlisted)
         return LogDirStatus(
             broker=log_dir.broker,
             log_dir=str(log_dir.path),
@@ -74,6 +76,11 @@ class Overview:
             index=index,
             metadata=found.metadata,
         )
+
+    def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:
+        before, self._unlisted[log_dir.path] = self._unlisted.get(log_dir.path, {}), unlisted
+        for path in unlisted.keys() - before.keys():
+            log.warning("not looked into: the sizes of its log dir lack it", extra={"path": path, "error": unlisted[path]})
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:

@@ -1,7 +1,7 @@
 """What takes the space of a log dir besides the segments of its partitions, and how much is left."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class DirContents:
 
     The others are what lies there besides segments of partitions: directories being deleted, strays, copies of replicas that move here,
     and the metadata log with the files at the root. What lies beside the segments inside a partition's directory is told by its inventory.
+    ``unlisted``: what could not be looked at, by path with the reason; it is not among the sizes.
     """
 
     log_dir: LogDir
@@ -31,6 +32,7 @@ class DirContents:
     stray: int
     future: int
     metadata: int
+    unlisted: Mapping[str, str]
 
 
 def look_into(log_dir: LogDir) -> DirContents:
@@ -46,13 +48,14 @@ def look_into(log_dir: LogDir) -> DirContents:
 def _look_into(log_dir: LogDir) -> DirContents:
     taken = dict.fromkeys(DirState, 0)
     metadata = 0
+    unlisted: dict[str, str] = {}
     with os.scandir(log_dir.path) as entries:
         for entry in entries:
             name = parse_partition_dir(entry.name)
             if name is None or entry.name == _METADATA_DIR:
-                metadata += sum(_files(entry)) if name is not None or entry.is_file() else 0
+                metadata += sum(_files(entry, unlisted)) if name is not None or entry.is_file() else 0
             elif name.state is not DirState.LIVE:
-                taken[name.state] += sum(_files(entry))
+                taken[name.state] += sum(_files(entry, unlisted))
     system = os.statvfs(log_dir.path)
     return DirContents(
         log_dir=log_dir,
@@ -63,6 +66,7 @@ def _look_into(log_dir: LogDir) -> DirContents:
         stray=taken[DirState.STRAY],
         future=taken[DirState.FUTURE],
         metadata=metadata,
+        unlisted=unlisted,
     )
 
 
@@ -71,17 +75,22 @@ def bytes_taken(stat: os.stat_result) -> int:
     return min(stat.st_size, stat.st_blocks * 512)
 
 
-def _files(entry: os.DirEntry[str]) -> Iterator[int]:
-    """The bytes of a file, or of the files of a directory; of what has vanished since it was listed there are none."""
+def _files(entry: os.DirEntry[str], unlisted: dict[str, str]) -> Iterator[int]:
+    """The bytes of a file, or of the files of a directory; of what has vanished since it was listed there are none.
+
+    One directory that may not be listed says nothing of the log dir as a whole.
+    """
     try:
         if entry.is_file():
             yield bytes_taken(entry.stat())
         elif entry.is_dir():
             with os.scandir(entry) as inner:
                 for file in inner:
-                    yield from _files(file)
+                    yield from _files(file, unlisted)
     except FileNotFoundError:
         return
+    except OSError as error:
+        unlisted[entry.path] = str(error)
 
 
 def _modified_ms(path: Path) -> int:

@@ -103,14 +103,18 @@ def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
 
 
 def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
-    """The entries of ``leader-epoch-checkpoint``, none where there is no such file or it cannot be read."""
+    """The entries of ``leader-epoch-checkpoint``, none where there is no such file, it may not be read, or it is not understood.
+
+    Raises:
+        OSError: it cannot be read now: what it says decides where a log was cut off, so to go on without it would be wrong.
+    """
     path = directory / names.LEADER_EPOCH_CHECKPOINT
     try:
         with Calling(path):
             return parse_leader_epochs(path.read_bytes())
     except FileNotFoundError:
         return ()
-    except (FormatError, OSError) as error:
+    except (FormatError, PermissionError) as error:
         log.warning("leader epochs cannot be read", extra={"path": str(path), "error": str(error)})
         return ()
 

@@ -1,5 +1,6 @@
 """Every replica in some log dirs, of one broker or several: which one speaks for its partition, and how far it is replicated."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from streaming.rest.metadata import Report, read_metadata
 from streaming.rules.leaders import LEADER_UNKNOWN, Replicas, assign_roles
 from streaming.rules.offsets import Copies, high_watermarks
 from streaming.watcher.locate import find_offset
+
+log = logging.getLogger(__name__)
 
 _OLD_MS = 60_000
 
@@ -113,7 +116,12 @@ def listed_segments(directory: Path) -> tuple[Segment, ...]:
 
 def last_epoch(partition: Partition, end_offset: int) -> int:
     """The leader epoch of the last batch before an offset, as ``leader-epoch-checkpoint`` has it; -1 unknown."""
-    return max((entry.epoch for entry in read_leader_epochs(partition.path) if entry.start_offset < end_offset), default=-1)
+    try:
+        epochs = read_leader_epochs(partition.path)
+    except OSError as error:
+        log.warning("leader epochs cannot be read", extra={"path": str(partition.path), "error": str(error)})
+        return -1
+    return max((entry.epoch for entry in epochs if entry.start_offset < end_offset), default=-1)
 
 
 def checkpoints(log_dirs: Sequence[LogDir], name: str) -> dict[tuple[Path, str, int], int]:

@@ -46,6 +46,12 @@ class KnownProducers:
         self._whole = False
         self._expired_ms = 0  # when those that are silent were let go
 
+    def copy(self) -> "KnownProducers":
+        """The same, to go on with where it is not certain yet that one will."""
+        copied = KnownProducers(self.limit, self.now)
+        copied._changed, copied._whole, copied._expired_ms = set(self._changed), self._whole, self._expired_ms
+        return copied
+
     @property
     def active(self) -> int:
         """How many there are, -1 where that is not known."""

@@ -104,7 +104,7 @@ class Roster:
             if not thorough and known is not None and known.resumed and known.partition.path == partition.path:
                 continue
             try:
-                events.extend(self._take_up(key, partition, wanted))
+                self._take_up(key, partition, wanted, events)
             except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
                 self._leave_out(key, partition, error)
         return Found(events, gone)
@@ -221,7 +221,8 @@ class Roster:
             log_dir = self._hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
-                self.tails[key] = tail = _as_left(partition, self._kept.pop(key), self._producers(key))
+                tail = _as_left(partition, self._kept[key], self._producers(key))
+                self._hold(key, tail)
                 tail.away = log_dir.path in self._log_dirs.unavailable
 
     def _drop(self, gone: LogId) -> Event:
@@ -237,41 +238,64 @@ class Roster:
         level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
         log.log(level, "log cannot be taken up now", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
         if key in self._kept:
-            self.tails[key] = _as_left(partition, self._kept.pop(key), self._producers(key))
+            self._hold(key, _as_left(partition, self._kept[key], self._producers(key)))
 
     # --- taking up
 
-    def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None) -> list[Event]:
-        """Watch a log that is new, moved or known, from further back if a new consumer wants it so."""
+    def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
+        """Watch a log that is new, moved or known, from further back if a new consumer wants it so.
+
+        Raises:
+            OSError: it cannot be read now. It is held as it was before, or, where it is known, as far as ``events`` tell.
+        """
         stamp, known = directory_stamp(partition.path, self._clock_ms()), self.tails.get(key)
         if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
             known.doubt()
-            return []
+            return
         segments = list_segments(partition.path)
         if not segments or self._half_made(key, segments):
-            return []  # its first segment, or its topic's id, is a hint of its own
-        fresh = False
-        events: list[Event] = []
-        if known is None or not known.resumed or known.partition.path != partition.path:
-            tail, fresh, events = self._tail(key, partition, segments)
+            return  # its first segment, or its topic's id, is a hint of its own
+        log_start = log_start_offset(partition.path, segments)
+        tail, fresh, led_to = known, False, events  # what is done to a log that is held is done, whatever fails next
+        if tail is None or not tail.resumed or tail.partition.path != partition.path:
+            tail, fresh, led_to = self._tail(key, partition, segments)
+        try:
+            moved = self._read_from_where(tail, segments, wanted, led_to, fresh=fresh)
+        except OSError:
+            if tail is not known:
+                tail.close()
+            raise
+        if tail is not known:
+            self._hold(key, tail)
             self.hot[tail] = HOT_LOOKS
-        else:
-            tail = known
-        if tail.place.stopped:
-            events.extend(retry(tail, segments, self._buffer))
-        else:
-            tail.relist(segments, self._clock_ms())
+            events.extend(led_to)
+        self._at[partition.path] = tail
         tail.new = fresh and wanted is None
         tail.stamp = stamp
-        tail.log_start = log_start_offset(partition.path, segments)
-        moved = (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh
-        self.tails[key] = self._at[partition.path] = tail
+        tail.log_start = log_start
         told = carry_over(tail) if moved or tail.producers.now is None else None
         if fresh or wanted is not None:
             events.append(_appeared(tail, told if moved else still_open(tail)))
         if wanted is not None and tail.place.stopped:
             events.append(tell_stopped(tail))
-        return events
+
+    def _read_from_where(
+        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, fresh: bool
+    ) -> bool:
+        """Find out where a log is to be read on by another listing; returns whether that is elsewhere than it was. Raises OSError."""
+        if tail.place.stopped:
+            events.extend(retry(tail, segments, self._buffer))
+        else:
+            tail.relist(segments, self._clock_ms())
+        return (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh
+
+    def _hold(self, key: LogId, tail: Tail) -> None:
+        """This tail is its log's from now on; what was known of the log before has a place in it."""
+        before = self.tails.get(key)
+        if before is not None:
+            self._let_go(before)
+        self._kept.pop(key, None)
+        self.tails[key] = tail
 
     def _half_made(self, key: LogId, segments: Sequence[Segment]) -> bool:
         if key.topic_id or key in self._kept or key in self.tails or any(segment.size for segment in segments):
@@ -285,11 +309,8 @@ class Roster:
         if place is None:
             # a log that appears is read whole, unless a new consumer asks for less
             return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments, self._producers(key)), True, []
-        producers = watched.producers if watched is not None else self._producers(key)
+        producers = watched.producers.copy() if watched is not None else self._producers(key)
         tail, events = resume(partition, segments, place, producers, self._buffer)
-        if watched is not None:
-            self._let_go(watched)
-        self._kept.pop(key, None)
         return tail, False, events
 
     @property

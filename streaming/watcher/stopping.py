@@ -58,8 +58,18 @@ def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]
     Raises:
         OSError: a segment cannot be read.
     """
-    place, sizes = tail.place, tail.sizes
+    place, before, sizes = tail.place, tail.segments, tail.sizes
     tail.settle(segments)
+    try:
+        return _retry(tail, segments, sizes, buffer)
+    except OSError:
+        if tail.place is place:  # what has grown is counted from the listing of before
+            tail.segments, tail.sizes = before, sizes
+        raise
+
+
+def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
+    place = tail.place
     here = any(tail.is_at(segment) and segment.size >= place.position for segment in segments)
     if here and _still_flawed(tail, buffer):
         return _count_growth(tail)

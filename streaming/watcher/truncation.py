@@ -53,10 +53,11 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     before = tail.place
     spot = _shared(tail, segments, buffer)
     cut = _bytes_between(spot, tail)
+    # all epochs that are told by now have been heeded: none of them sets the log back once more
+    below = epoch_before(tail, spot)
+    epoch = max((entry.epoch for entry in read_leader_epochs(tail.partition.path)), default=below)
     tail.close()
     tail.settle(segments)
-    # all epochs that are told by now have been heeded: none of them sets the log back once more
-    epoch = max((entry.epoch for entry in read_leader_epochs(tail.partition.path)), default=epoch_before(tail, spot))
     tail.place = replace(moved(before, spot), log_epoch=epoch, frontier=min(before.frontier, spot.next_offset))
     log.warning(
         "log truncated",
@@ -73,7 +74,7 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
         Kind.TRUNCATED,
         end_position=spot.position,
         next_offset=spot.next_offset,
-        log_epoch=epoch_before(tail, spot),
+        log_epoch=below,
         bytes=cut,
         transactions=carry_over(tail),
     )

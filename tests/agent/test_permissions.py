@@ -73,3 +73,40 @@ def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.L
     caplog.clear()
     rights.look()
     assert caplog.text == ""
+
+
+LOOKED_INTO = """
+import logging, os, sys
+from pathlib import Path
+from streaming.agent.overview import LOOK_EVERY_MS
+from tests.agents import Agent
+if os.geteuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+logging.basicConfig(format="%(message)s %(path)s")
+agent = Agent(Path(sys.argv[1]), journal=Path(sys.argv[2]))
+for _ in range(2):
+    agent.overview.refresh()
+    agent.now += LOOK_EVERY_MS
+(status,) = agent.service.status().log_dirs
+print(status.up, status.free > 0, status.delete >= 1000, status.stray)
+"""
+
+
+def test_a_directory_that_may_not_be_listed_does_not_make_its_log_dir_unreadable(disk: Path) -> None:
+    for name in (f"gone-0.{1:032x}-delete", f"gone-1.{2:032x}-delete", f"lost-0.{3:032x}-stray"):
+        (disk / name).mkdir()
+        (disk / name / "00000000000000000000.log").write_bytes(bytes(range(250)) * 4)
+    closed = [disk / f"gone-1.{2:032x}-delete", disk / f"lost-0.{3:032x}-stray"]
+    for path in closed:
+        path.chmod(0)
+    (disk.parent / "journal").mkdir()
+    (disk.parent / "journal").chmod(0o777)
+    try:
+        command = [sys.executable, "-c", LOOKED_INTO, str(disk), str(disk.parent / "journal" / "j")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    finally:
+        for path in closed:
+            path.chmod(0o755)
+    assert done.stdout.split() == ["True", "True", "True", "0"]
+    told = [line for line in done.stderr.splitlines() if line.startswith("not looked into")]
+    assert sorted(line.split()[-1] for line in told) == [str(path) for path in closed]

@@ -1,7 +1,9 @@
 """Log dirs that are unmounted, fail, come back or are replaced, with the watcher running or not: nothing is gone, nothing counted again."""
 
 import base64
+import errno
 import io
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,7 +15,9 @@ from uuid import UUID
 
 import pytest
 
+from streaming.disk.calls import Calling
 from streaming.rows import Kind
+from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agent.test_cluster import metadata_of
 from tests.agents import Agent, Reader
@@ -281,3 +285,91 @@ def test_a_file_system_that_is_unmounted_and_mounted_again(tmp_path: Path) -> No
     done = subprocess.run([*command, sys.executable, "-c", MOUNTS, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[True, False]", "[True, True]", "['appeared'] 101"]
+
+
+# --- calls that fail
+
+
+class FailingCalls:
+    """Lets one call into a file system fail that comes after so many others."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, below: Path) -> None:
+        self.left = -1
+        self._below = str(below)
+        enter = Calling.__enter__
+
+        def entered(calling: Calling) -> None:
+            if str(calling._path).startswith(self._below):
+                self.left -= 1
+                if self.left == 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+            enter(calling)
+
+        monkeypatch.setattr(Calling, "__enter__", entered)
+
+
+def moves(station: Station, first: LogDir, second: LogDir) -> list[PartitionLog]:
+    """A log that moves to another log dir, cut off meanwhile, one that is stopped and grows, one that is compacted below its place."""
+    moved, stopped, rolled = partition(first, "moved"), partition(first, "stopped", topic_id=2), partition(first, "rolled", topic_id=3)
+    for log in (moved, stopped, rolled):
+        log.append(batch(3), batch(2))
+    station.look()
+    with stopped.active.path("log").open("ab") as file:
+        file.write(bytes(range(100)))
+    station.look()
+    station.clock.now += 1000
+    station.look()
+    moved.truncate(3)
+    moved.append(batch(1), leader_epoch=1)
+    shutil.copytree(moved.directory, second.path / "moved-0")
+    moved.rename(f"{moved.name}.{0:032x}-delete")
+    with stopped.active.path("log").open("ab") as file:
+        file.write(bytes(100))
+    rolled.roll()
+    rolled.append(batch(4))
+    return [moved, stopped, rolled]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
+    tmp_path: Path, restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
+    for number in itertools.count(1, 1 if every else 9):
+        root = tmp_path / str(number)
+        first, second = log_dir(root, "d0"), log_dir(root, "d1")
+        station = Station(first.path, second.path, journal=root / "journal")
+        station.begin("earliest")
+        moves(station, first, second)
+        if restarted:
+            station.restart(killed=True)
+        with monkeypatch.context() as patched:
+            failing = FailingCalls(patched, root)
+            failing.left = number
+            station.look()
+            reached = failing.left <= 0
+        station.look()
+        station.look()
+        told = [
+            (event.kind, event.topic, event.reason, event.bytes if event.kind is Kind.SKIPPED else 0)
+            for event in station.events
+            if event.kind not in (Kind.BEAT, Kind.FACTS, Kind.APPENDED, Kind.APPEARED)
+        ]
+        assert {topic: station.fold_of(topic).records for topic in ("moved", "stopped", "rolled")} == {
+            "moved": 6,
+            "stopped": 5,
+            "rolled": 9,
+        }
+        assert station.fold_of("stopped").skipped == {"corrupt": 200}
+        assert sorted(told) == [
+            (Kind.CORRUPT, "stopped", next(each[2] for each in told if each[0] is Kind.CORRUPT), 0),
+            (Kind.SKIPPED, "stopped", "corrupt", 100),
+            (Kind.SKIPPED, "stopped", "corrupt", 100),
+            (Kind.TRUNCATED, "moved", "", 0),
+        ], number
+        assert sum(event.kind is Kind.APPEARED for event in station.events) == 3
+        station.close()
+        for directory in (first, second):
+            directory.release()
+        if not reached:
+            return
