@@ -36,7 +36,7 @@ def read_entry(entry: memoryview) -> LegacyEntry:
     """Read one whole message, offset and size included.
 
     Raises:
-        FormatError: a length inside it points outside, or a wrapper cannot be inflated.
+        FormatError: a length inside it points outside, a wrapper cannot be inflated, or its offsets do not fit 64 bits.
     """
     try:
         return _read_entry(entry)
@@ -55,6 +55,8 @@ def _read_entry(entry: memoryview) -> LegacyEntry:
     if not inner:
         raise FormatError("a compressed message holds no message")
     first = inner[0] if magic == 0 else offset - inner[-1] + inner[0]
+    if not -(2**63) <= first < 2**63:
+        raise FormatError(f"a compressed message whose first offset would be {first}")
     return LegacyEntry(first, offset, len(inner), codec, timestamp)
 
 

@@ -42,6 +42,12 @@ def _past(tail: Tail) -> Past | None:
             "what is open in a log cannot be told now", extra={"log": str(place.log), "path": str(tail.partition.path), "error": str(error)}
         )
         return None
+    except MemoryError:
+        raise
+    except Exception:  # whatever is wrong with a snapshot or an old batch, the log is read on without
+        log.exception("what is open in a log cannot be told", extra={"log": str(place.log), "path": str(tail.partition.path)})
+        tail.doubts += 1
+        return None
     tail.doubts += len(past.doubts)
     for doubt in past.doubts:
         log.warning("what is open in a log is told with a doubt", extra={"log": str(place.log), "doubt": doubt})

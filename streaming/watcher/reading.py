@@ -1,7 +1,7 @@
 """Read what was appended to many logs: small pieces together in one pass, big ones a window each, so that no log starves another."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
-from streaming.watcher.stopping import flawed
+from streaming.watcher.stopping import failed, flawed
 from streaming.watcher.tail import Tail
 from streaming.watcher.transactions import find_steps
 from streaming.watcher.truncation import holds_anchor
@@ -109,6 +109,7 @@ class Reading:
         small: list[tuple[Tail, Piece]] = []
         filled = 0
         for tail in tails:
+            before, told = tail.place, len(done.events)
             try:
                 room = self._room(tail)
                 if room > SEEDED_BYTES:
@@ -125,6 +126,8 @@ class Reading:
                     filled += size
             except OSError as error:
                 self._find_or_leave(tail, error, done)
+            except Exception as error:  # noqa: BLE001 - one log's bytes end no agent, whatever they lead to
+                self._fail(tail, before, told, error, done)
         self._absorb_all(small, done)
         return done
 
@@ -155,11 +158,32 @@ class Reading:
     def _absorb_all(self, small: list[tuple[Tail, Piece]], done: Read) -> None:
         if not small:
             return
-        for (tail, piece), scanned in zip(small, scan(self.buffer, [piece for _, piece in small]), strict=True):
+        for (tail, piece), scanned in zip(small, self._scan([piece for _, piece in small]), strict=True):
+            before, told = tail.place, len(done.events)
             try:
+                if isinstance(scanned, Exception):
+                    raise scanned
                 self._absorb(tail, piece.start, piece.end, self.buffer, scanned, done)
             except OSError as error:
                 self._find_or_leave(tail, error, done)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._fail(tail, before, told, error, done)
+
+    def _scan(self, pieces: list[Piece]) -> Sequence[Scanned | Exception]:
+        """Scan pieces of several logs at once; where that fails, one after the other, to know whose fault it is."""
+        try:
+            return scan(self.buffer, pieces)
+        except Exception as error:  # noqa: BLE001 - as above
+            if len(pieces) == 1:
+                return [error]
+            return [self._scan([piece])[0] for piece in pieces]
+
+    @staticmethod
+    def _fail(tail: Tail, before: Place, told: int, error: Exception, done: Read) -> None:
+        """Stop a log where it was ``before``, unless events were ``told`` since."""
+        if len(done.events) == told:
+            tail.place = before
+        done.events.extend(failed(tail, error))
 
     def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: Read) -> None:
         """Take in what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""

@@ -18,7 +18,7 @@ from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.locate import StartFrom, beginning, start_spot
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
-from streaming.watcher.stopping import retry, tell_stopped
+from streaming.watcher.stopping import failed, retry, tell_stopped
 from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
 from streaming.watcher.truncation import epoch_before
 
@@ -107,6 +107,8 @@ class Roster:
                 self._take_up(key, partition, wanted, events)
             except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
                 self._leave_out(key, partition, error)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one log, the others are taken up
+                events.extend(self._fail(key, partition, error))
         return Found(events, gone)
 
     def heed(self, hints: set[Path]) -> bool:
@@ -132,6 +134,12 @@ class Roster:
             tail.log_start = log_start_offset(tail.partition.path, segments)
         except OSError:
             return False
+        except Exception as error:  # the next survey stops it
+            if isinstance(error, MemoryError):
+                raise
+            log.warning("log cannot be looked at", exc_info=error, extra={"log": str(tail.place.log), "path": tail.path})
+            tail.stamp = None
+            return True
         if not tail.place.stopped:  # a stopped log's growth is counted from one survey to the next
             tail.relist(segments, self._clock_ms())
         self.hot[tail] = HOT_LOOKS
@@ -148,6 +156,8 @@ class Roster:
                 except OSError as error:  # its directory is gone too: the next survey drops it
                     log.info("deleted file let go", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
                     tail.close()
+                except Exception as error:  # noqa: BLE001 - as above
+                    events.extend(failed(tail, error))
         return events
 
     def appear_again(self) -> list[Event]:
@@ -234,9 +244,20 @@ class Roster:
         log.info("log left", extra={"log": str(gone), "reason": reason})
         return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
 
-    def _leave_out(self, key: LogId, partition: Partition, error: OSError) -> None:
+    def _fail(self, key: LogId, partition: Partition, error: Exception) -> list[Event]:
+        """Stop a log that is watched; leave one alone that is not."""
+        tail = self.tails.get(key)
+        if tail is not None and tail.resumed:
+            return failed(tail, error)
+        if isinstance(error, MemoryError):
+            raise error
+        self._leave_out(key, partition, error)
+        return []
+
+    def _leave_out(self, key: LogId, partition: Partition, error: Exception) -> None:
         level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
-        log.log(level, "log cannot be taken up now", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
+        extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
+        log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
         if key in self._kept:
             self._hold(key, _as_left(partition, self._kept[key], self._producers(key)))
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.disk.segments import Segment
+from streaming.kafka.names import FileKind, segment_file_name
 from streaming.kafka.walk import Bytes, Stop
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over
@@ -35,6 +36,30 @@ def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
         return []
     path = str(tail.open().path)
     log.error("log is not understood and not read on", extra=_extra(tail) | {"path": path, "position": position, "what": what})
+    return _stop(tail, what)
+
+
+def failed(tail: Tail, error: Exception) -> list[Event]:
+    """What nobody foresaw went wrong with one log: it is stopped like one that is not understood, and the others go on.
+
+    Raises:
+        MemoryError: that was it, which is not the log's.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    what, position = f"{type(error).__name__}: {error}", tail.place.position
+    if tail.place.stopped:
+        tail.close()
+        return _count_growth(tail)
+    file = tail.partition.path / segment_file_name(tail.place.segment, FileKind.LOG)
+    extra = _extra(tail) | {"path": str(file), "position": position, "what": what}
+    log.error("log cannot be dealt with and is not read on", exc_info=error, extra=extra)
+    tail.failed = True
+    tail.close()  # its size is that of the last listing
+    return _stop(tail, what)
+
+
+def _stop(tail: Tail, what: str) -> list[Event]:
     skipped = _bytes_behind(tail)
     tail.place = replace(tail.place, stopped=what, skipped=skipped)
     tail.close()
@@ -71,8 +96,9 @@ def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]
 def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
     place = tail.place
     here = any(tail.is_at(segment) and segment.size >= place.position for segment in segments)
-    if here and _still_flawed(tail, buffer):
+    if here and (tail.failed or _still_flawed(tail, buffer)):
         return _count_growth(tail)
+    tail.failed = False
     if not here and segments[0].base_offset > place.next_offset:
         return [_go_on_behind(tail, sizes, buffer)]
     log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": place.position})

@@ -147,6 +147,7 @@ class Tail:
         self.new = False  # it appeared under our eyes and was not looked into yet
         self.looked_ms = -1  # when it was last seen that there is nothing behind the place
         self.calm = False  # nothing but another size of the open file can mean that there is something to do
+        self.failed = False  # it is stopped for what this program cannot do: to try again soon would lead to the same
         self.trouble = ""  # why it could not be read at the last try
         self.doubtful = True  # something happened in the directory: the anchor has to be looked at, the size tells nothing
         self.file: OpenSegment | None = None

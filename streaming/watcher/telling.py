@@ -91,7 +91,7 @@ class Teller:
         while self._due and time.monotonic() < ends:
             tail = self._due.popleft()
             known = tail.told is not None
-            event = self._look(tail)
+            event = self._look_safely(tail)
             if event is not None and (known or not beat_follows):
                 events.append(event)
         return Telling(events, any(tail.told is None for tail in self._due))
@@ -130,6 +130,15 @@ class Teller:
         """Whether the metadata log says something else."""
         state = self._cluster.partition(tail.place.log)
         return (state is not told.state and state != told.state) or self._cluster.configs(tail.place.log) != told.configs
+
+    def _look_safely(self, tail: Tail) -> Event | None:
+        try:
+            return self._look(tail)
+        except MemoryError:
+            raise
+        except Exception:  # whatever is wrong with one log's other files, what was told stands and the others go on
+            log.exception("log cannot be looked at", extra={"log": str(tail.place.log), "path": tail.path})
+            return None
 
     def _look(self, tail: Tail) -> Event | None:
         """What has to be told of a log now."""

@@ -23,6 +23,7 @@ from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading
 from streaming.watcher.registering import Registration
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
+from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
 
@@ -363,7 +364,9 @@ class Watcher:
                 tail.trouble = str(error)
                 log.warning("log cannot be looked at", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
             tail.close()
-            return False
+        except Exception as error:  # noqa: BLE001 - one log's bytes end no agent, whatever they lead to
+            self._publish(failed(tail, error), [tail])
+        return False
 
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""

@@ -57,6 +57,8 @@ def test_a_wrapper_that_lost_messages_to_compaction_keeps_its_offsets() -> None:
         message(1, attributes=4, value=gzipped(message(0))),  # zstd came with magic 2
         message(1, attributes=7, value=gzipped(message(0))),
         message(1, attributes=1, value=b"no gzip"),
+        message(2**63 - 1, attributes=1, value=gzipped(message(0), message(-5))),  # the first offset does not fit 64 bits
+        message(-(2**63), attributes=1, value=gzipped(message(0), message(5))),
         message(1, attributes=1, value=gzipped(message(0))[:-9]),
         message(1, attributes=2, value=b"\x82SNAPPY\x00no snappy"),
         message(1, attributes=3, value=b"no lz4"),

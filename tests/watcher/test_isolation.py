@@ -1,0 +1,208 @@
+"""What nobody foresaw in one log stops that log, visibly, and no other; nor the agent."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streaming.disk.inventory import Inventory
+from streaming.kafka import scan
+from streaming.rows import Kind
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher import carrying, reading, roster
+from streaming.watcher.events import Event
+from tests.builders import batch, partition
+from tests.watcher.station import Station
+
+
+class UnforeseenError(ArithmeticError):
+    """What no code expects."""
+
+
+@pytest.fixture
+def bad(disk: LogDir) -> PartitionLog:
+    return partition(disk, "bad", topic_id=2)
+
+
+@pytest.fixture
+def good(disk: LogDir) -> PartitionLog:
+    return partition(disk, "good", topic_id=3)
+
+
+def breaks(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, is_bad: Any) -> None:
+    """Let a function fail where it is given something of the bad log."""
+    works = getattr(where, name)
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        if is_bad(*args):
+            raise UnforeseenError("a number too large")
+        return works(*args, **kwargs)
+
+    monkeypatch.setattr(where, name, fails)
+
+
+def of_bad_tail(tail: Any, *_: Any) -> bool:
+    return str(tail.place.log) == "bad-0"
+
+
+def of_bad_path(path: Path, *_: Any) -> bool:
+    return path.name == "bad-0"
+
+
+def losses(events: list[Event]) -> list[tuple[Kind, str, int]]:
+    return [(event.kind, event.topic, event.bytes) for event in events if event.kind in (Kind.CORRUPT, Kind.SKIPPED)]
+
+
+def assert_stopped(station: Station, bad: PartitionLog, good: PartitionLog, caplog: pytest.LogCaptureFixture) -> None:
+    """The bad log is stopped with all its bytes skipped, and goes on being counted so; the good one is read."""
+    bad_size = bad.active.size
+    assert losses(station.events) == [(Kind.CORRUPT, "bad", 0), (Kind.SKIPPED, "bad", bad_size)]
+    (corrupt,) = [event for event in station.events if event.kind is Kind.CORRUPT]
+    assert corrupt.reason == "UnforeseenError: a number too large"
+    (record,) = [record for record in caplog.records if record.message == "log cannot be dealt with and is not read on"]
+    assert (record.__dict__["log"], record.__dict__["path"], record.__dict__["position"]) == ("bad-0", str(bad.active.path("log")), 0)
+    assert record.exc_info is not None
+    assert station.fold_of("good").bytes == good.active.size
+    good.append(batch(3))
+    bad.append(batch(4))
+    grown = bad.active.size - bad_size
+    events = station.look()
+    assert losses(events) == [(Kind.SKIPPED, "bad", grown)]
+    assert station.fold_of("good").bytes == good.active.size
+    assert station.watcher.caught_up
+
+
+@pytest.mark.parametrize("name", ["find_steps", "find_entries"])
+def test_reading(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    station.look()
+    breaks(monkeypatch, reading, name, of_bad_tail)
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert_stopped(station, bad, good, caplog)
+    station.restart()
+    station.look()
+    assert len([event for event in station.events if event.kind is Kind.CORRUPT]) == 2  # another process tries once
+    assert station.fold_of("bad").corrupt_at == [0]
+    monkeypatch.undo()
+    station.restart()
+    station.look()
+    assert station.fold_of("bad").next_offset == 9
+
+
+def test_scanning_many_logs_at_once(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    station.look()
+    breaks(monkeypatch, scan, "find_flaws", lambda batches, *_: (batches.records == 5).any())
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert_stopped(station, bad, good, caplog)
+
+
+def test_looking_for_growth(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    station.look()
+    breaks(monkeypatch, reading, "holds_anchor", lambda _, place: str(place.log) == "bad-0")
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert_stopped(station, bad, good, caplog)
+
+
+def test_listing_a_log_that_is_watched(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    station.look()
+    bad.append(batch(5))
+    breaks(monkeypatch, roster, "log_start_offset", of_bad_path)
+    station.look({bad.directory, good.directory})
+    assert "log cannot be looked at" in caplog.text
+    station.look()
+    assert [event.topic for event in station.events if event.kind is Kind.CORRUPT] == ["bad"]
+    good.append(batch(6))
+    station.look()
+    assert station.fold_of("good").bytes == good.active.size
+
+
+def test_taking_up_a_log_that_is_new(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    breaks(monkeypatch, roster, "log_start_offset", of_bad_path)
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert station.fold_of("good").bytes == good.active.size
+    assert "log cannot be taken up now" in caplog.text
+    assert "UnforeseenError" in caplog.text
+    monkeypatch.undo()
+    station.look()
+    assert station.fold_of("bad").bytes == bad.active.size
+
+
+def test_what_is_open(
+    disk: LogDir, tmp_path: Path, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad.append(batch(5))
+    size = bad.active.size
+    breaks(monkeypatch, carrying, "open_transactions_at", of_bad_path)
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    station.look()
+    bad.append(batch(1))
+    good.append(batch(6))
+    station.look()
+    assert "what is open in a log cannot be told" in caplog.text
+    assert station.fold_of("bad").bytes == bad.active.size - size
+    assert station.fold_of("good").bytes == good.active.size
+    station.close()
+
+
+def test_looking_at_other_files(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    breaks(monkeypatch, Inventory, "look", lambda _, partition, *__: partition.path.name == "bad-0")
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert "log cannot be looked at" in caplog.text
+    assert station.fold_of("bad").bytes == bad.active.size
+    assert station.fold_of("good").bytes == good.active.size
+    assert station.watcher.caught_up
+
+
+def test_memory_that_is_short_is_no_log_s_fault(station: Station, bad: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    station.look()
+    monkeypatch.setattr(reading, "find_steps", short)
+    bad.append(batch(5))
+    with pytest.raises(MemoryError):
+        station.look()
+
+
+def test_offsets_of_an_old_wrapper_that_fit_no_64_bits(station: Station, bad: PartitionLog, good: PartitionLog) -> None:
+    """As they once ended the agent, at each start again."""
+
+    def message(offset: int, attributes: int, value: bytes) -> bytes:
+        body = bytes([1, attributes]) + struct.pack(">qii", 7, -1, len(value)) + value
+        return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
+
+    stream = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    inner = stream.compress(message(0, 0, b"v") + message(-5, 0, b"v")) + stream.flush()
+    with bad.active.path("log").open("ab") as file:
+        file.write(message(2**63 - 1, 1, inner))
+    good.append(batch(6))
+    station.look()
+    station.clock.now += 1000
+    station.turn()
+    assert [(event.kind, event.topic) for event in station.events if event.kind is Kind.CORRUPT] == [(Kind.CORRUPT, "bad")]
+    assert station.fold_of("good").bytes == good.active.size
