@@ -161,7 +161,7 @@ def _start(
         )
         return Looking(watcher, cluster, Overview(log_dirs, cluster, watcher.tails, now_ms))
 
-    structure = Structure([log_dir for log_dir in log_dirs if log_dir.path not in log_dirs.barred], wake.set, now_ms)
+    structure = Structure(log_dirs, wake.set, now_ms, lambda: log_dirs.barred)
     thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, wake=wake)
     thread.start()
     return thread

@@ -5,7 +5,7 @@ inotify tells them at once where it works. Where it does not, directories are co
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,19 @@ class Structure:
 
     Args:
         wake: called, by a thread of watchdog's, when there is a hint to take.
+        barred: the log dirs into which no call may be made now.
     """
 
-    def __init__(self, log_dirs: Iterable[LogDir], wake: Callable[[], None], clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        log_dirs: Iterable[LogDir],
+        wake: Callable[[], None],
+        clock_ms: Callable[[], int],
+        barred: Callable[[], Container[Path]] = frozenset,
+    ) -> None:
         self._wake = wake
         self._clock_ms = clock_ms
+        self._barred = barred
         self._watches = [LogDirWatch(log_dir.path, self._hint) for log_dir in log_dirs]
         self._alarm = _Alarm()
         self._lock = threading.Lock()
@@ -67,9 +75,10 @@ class Structure:
         found: set[Path] = set()
         if self._started and is_due(now, self._next_look, LOOK_MS):
             self._next_look = now + LOOK_MS
-            everything = self._alarm.taken()
+            everything, barred = self._alarm.taken(), self._barred()
             for watch in self._watches:
-                found |= watch.look(now, everything=everything)
+                if watch.path not in barred:
+                    found |= watch.look(now, everything=everything)
             self._tell()
         with self._lock:
             hints, self._hints = self._hints, set()

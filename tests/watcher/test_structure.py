@@ -229,6 +229,21 @@ def test_after_an_overflow_everything_is_compared(watched: Watched, disk: LogDir
     assert watched.later() >= {log.directory for log in logs}
 
 
+def test_no_call_is_made_into_a_log_dir_that_is_barred(tmp_path: Path) -> None:
+    stuck, there = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    barred = {stuck.path}
+    watched = Watched(stuck.path, there.path, barred=barred)
+    partition(stuck, "t")
+    partition(there, "u")
+    watched.until(there.path)
+    assert watched.later(3) <= {there.path, there.path / "u-0"}
+    barred.clear()
+    watched.later()
+    partition(stuck, "v", topic_id=2)
+    watched.until(stuck.path)
+    watched.structure.stop()
+
+
 def test_stopping_what_never_started(disk: LogDir) -> None:
     Watched(disk.path, start=False).structure.stop()
 

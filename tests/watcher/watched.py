@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
@@ -19,10 +19,10 @@ def now_ms() -> int:
 class Watched:
     """Log dirs under watch. The clock stands still until it is moved: comparisons belong to `later`, all else is inotify's."""
 
-    def __init__(self, *log_dirs: Path, start: bool = True) -> None:
+    def __init__(self, *log_dirs: Path, start: bool = True, barred: Container[Path] = frozenset()) -> None:
         self.now = now_ms()
         self._come = threading.Event()
-        self.structure = Structure(open_log_dirs(log_dirs), self._come.set, lambda: self.now)
+        self.structure = Structure(open_log_dirs(log_dirs), self._come.set, lambda: self.now, lambda: barred)
         if start:
             self.structure.start()
             assert self.structure.take() == set()
