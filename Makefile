@@ -50,8 +50,8 @@ check: setup ## Format, lint, types, import contracts, and the tests without a J
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL) -m "not spark and not broker and not image"
 
-fuzz: setup ## Feed every parser damaged bytes; MINUTES=60 adds a run of that length
-	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz
+fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUTES=60 adds a run of that length
+	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz tests/model
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
 soak: setup ## Long runs with a verdict each, two hours; ONLY=steady, beside or kills; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options

@@ -89,6 +89,7 @@ def partition_change_record(
     *,
     isr: Sequence[int] | None = None,
     leader: int | None = None,
+    replicas: Sequence[int] | None = None,
     directories: Sequence[UUID] | None = None,
     version: int = 2,
 ) -> bytes:
@@ -98,6 +99,8 @@ def partition_change_record(
         tags.append((0, _ints(isr)))
     if leader is not None:
         tags.append((1, struct.pack(">i", leader)))
+    if replicas is not None:
+        tags.append((2, _ints(replicas)))
     if directories is not None:
         tags.append((8, _uuids(directories)))
     return _frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)

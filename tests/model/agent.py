@@ -1,0 +1,205 @@
+"""One broker's agent without a process: the real parts on real files, called over a wire that can fail, killed between any two writes."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from streaming.agent.client import AgentClient
+from streaming.agent.cluster import ClusterView
+from streaming.agent.looking import Looking
+from streaming.agent.messages import Committed, Hello, PlanRequest, Range
+from streaming.agent.overview import Overview
+from streaming.agent.service import Service
+from streaming.disk.logdirs import open_log_dirs
+from streaming.watcher.consumers import Bounds, Consumers
+from streaming.watcher.database import Database
+from streaming.watcher.journal import Journal
+from streaming.watcher.watcher import COLD_LOOKS, Watcher
+from tests.builders import CLUSTER_ID
+from tests.watcher.station import Clock
+
+MOST_TURNS = 200
+
+
+class Killed(BaseException):
+    """The process ends here; nothing after it happens."""
+
+
+class Fuse:
+    """Burns down with every commit of a journal."""
+
+    def __init__(self) -> None:
+        self.left = -1
+        self.before = True
+
+    def burn(self, *, before: bool) -> None:
+        if before is self.before and self.left >= 0:
+            self.left -= 1
+            if self.left < 0:
+                raise Killed
+
+
+class FusedDatabase(Database):
+    """A journal's file whose process may be killed right before or right after any commit."""
+
+    fuse = Fuse()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with super().transaction() as run:
+            yield run
+            self.fuse.burn(before=True)
+        self.fuse.burn(before=False)
+
+
+class Agent:
+    """What runs beside one broker."""
+
+    def __init__(self, number: int, log_dirs: list[Path], directory: Path, clock: Clock) -> None:
+        self.number, self.name = number, f"agent {number}"
+        self.up = False
+        self.fuse = Fuse()
+        self.clock = clock
+        self._log_dirs, self._directory, self._saved = log_dirs, directory, directory.with_name(f"{directory.name}.copy")
+        self.start()
+
+    def hello(self, hello: Hello) -> bytes:
+        """Answer a consumer, and note who waits for its beginning, in order."""
+        answer = self.service.hello(hello).encode()
+        if hello.consumer not in self.waiting and self.consumers.committed(hello.consumer) is None:
+            self.waiting.append(hello.consumer)
+        return answer
+
+    def start(self) -> None:
+        self.waiting: list[str] = []
+        log_dirs = open_log_dirs(self._log_dirs)
+        with patch("streaming.watcher.journal.Database", FusedDatabase):
+            self.journal = Journal(self._directory, CLUSTER_ID, self.clock)
+        self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
+        self.consumers = Consumers(self.journal, self.clock)
+        cluster = ClusterView(log_dirs)
+        self.watcher = Watcher(
+            log_dirs, self.journal, cluster, self.clock, beat_ms=30_000, producers_limit=100, attached=self.consumers.any()
+        )
+        overview = Overview(log_dirs, cluster, self.watcher.tails, self.clock)
+        looking = Looking(self.watcher, cluster, overview)
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, threading.Event())
+        self.up = True
+
+    def stop(self, *, killed: bool) -> None:
+        self.fuse.left = -1
+        if not self.up:
+            return
+        self.up = False
+        if killed:
+            for tail in self.watcher.tails():
+                tail.close()
+        else:
+            self.watcher.close()
+        self.journal.close()
+
+    def call(self, what: Callable[[], Any]) -> Any:
+        """Do something in the agent's process, which may be killed in it."""
+        try:
+            return what()
+        except Killed:
+            self.stop(killed=True)
+            raise
+
+    def look(self, hints: set[Path] | None = None) -> None:
+        """Turn until there is nothing more to do, also at logs that were quiet for long."""
+        for _ in range(COLD_LOOKS):
+            for _ in range(MOST_TURNS):
+                if not self._turn(hints or set(), None):
+                    break
+                hints = None
+            else:
+                raise AssertionError("the watcher never rests")
+
+    def turn(self, hints: set[Path], budget: int) -> None:
+        """Look around once, and read no more than that of a backlog."""
+        self._turn(hints, budget)
+
+    def _turn(self, hints: set[Path], budget: int | None) -> bool:
+        return bool(self.call(lambda: self.watcher.turn(hints, budget)))
+
+    def trim(self, bounds: Bounds) -> int:
+        return int(self.call(lambda: self.consumers.trim(bounds)))
+
+    # --- its journal's files
+
+    def save_journal(self) -> None:
+        """Copy the files as they are, as a snapshot of the machine's disk does."""
+        shutil.rmtree(self._saved, ignore_errors=True)
+        shutil.copytree(self._directory, self._saved)
+
+    def restore_journal(self) -> bool:
+        """Go back to that copy; returns whether there is one."""
+        if not self._saved.exists():
+            return False
+        self.stop(killed=True)
+        shutil.rmtree(self._directory)
+        shutil.copytree(self._saved, self._directory)
+        return True
+
+    def lose_journal(self) -> None:
+        self.stop(killed=True)
+        shutil.rmtree(self._directory)
+        shutil.rmtree(self._saved, ignore_errors=True)
+
+
+class Wire(AgentClient):
+    """The real client; what it sends goes to the service without a network. ``fails``: calls that do not come through now."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(f"127.0.0.1:{agent.number}")
+        self.agent = agent
+        self.fails: set[str] = set()
+
+    def _open(self) -> Any:
+        return self  # it stands for the connection too
+
+    def do_action(self, action: flight.Action, options: object) -> Iterator[Any]:
+        del options
+        service, body = self.agent.service, action.body.to_pybytes()
+        answers: dict[str, Callable[[], bytes]] = {
+            "status": lambda: service.status().encode(),
+            "hello": lambda: self.agent.hello(Hello.decode(body)),
+            "plan": lambda: service.plan(PlanRequest.decode(body)).encode(),
+            "received": lambda: _told(service.received(Range.decode(body))),
+            "committed": lambda: _told(service.committed(Committed.decode(body))),
+        }
+        yield SimpleNamespace(body=pa.py_buffer(self._come_through(action.type, answers[action.type])))
+
+    def do_get(self, ticket: flight.Ticket, options: object) -> Any:
+        del options
+        body = ticket.ticket.partition(b" ")[2]
+        table = self._come_through("read", lambda: self.agent.service.read(Range.decode(body)))
+        if "rows" in self.fails:  # the agent has sent them
+            raise flight.FlightUnavailableError("lost on the way")
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return pa.ipc.open_stream(sink.getvalue())
+
+    def _come_through(self, call: str, answer: Callable[[], Any]) -> Any:
+        if call in self.fails or not self.agent.up:
+            raise flight.FlightUnavailableError("no connection")
+        try:
+            return self.agent.call(answer)
+        except Killed as killed:
+            raise flight.FlightUnavailableError("the agent was killed") from killed
+
+
+def _told(nothing: None) -> bytes:
+    del nothing
+    return b"{}"

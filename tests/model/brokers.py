@@ -1,0 +1,332 @@
+"""Brokers on disk, as a cluster would leave them: replicas that follow and cut off, elections, moves, cleaning; no agent and no job.
+
+Everything that adds to a log or takes from it is told to a `Witness`, so that what must be counted is known without reading a file.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from streaming.simulator.batches import Batch, Entry, encode
+from streaming.simulator.compaction import compact
+from streaming.simulator.files import uuid_text
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.simulator.metadata import (
+    METADATA_TOPIC_ID,
+    Replicas,
+    metadata_batch,
+    partition_change_record,
+    partition_record,
+    remove_topic_record,
+    topic_record,
+)
+from streaming.simulator.segment import LogConfig
+from streaming.watcher.events import LogId
+from tests.builders import NOW, batch, log_dir
+
+BATCH_BYTES = len(encode(batch(), 0))
+CONFIG = LogConfig(segment_bytes=5 * BATCH_BYTES, index_interval_bytes=BATCH_BYTES, retention_ms=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A batch as a log holds it. ``(base_offset, epoch)`` names it: a leader never gives an offset twice in its epoch."""
+
+    base_offset: int
+    next_offset: int
+    epoch: int
+    bytes: int
+    batches: int
+    records: int
+
+    @property
+    def name(self) -> tuple[int, int]:
+        return self.base_offset, self.epoch
+
+
+class Witness(Protocol):
+    """Who keeps what must be true."""
+
+    def created(self, log: LogId) -> None: ...
+    def appended(self, log: LogId, written: Written) -> None: ...
+    def truncated(self, log: LogId, offset: int) -> None: ...
+    def left(self, log: LogId) -> None: ...
+    def removed(self, log: LogId) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A batch on its way to a follower, byte for byte."""
+
+    entry: Entry
+    data: bytes
+
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+        assert base_offset == self.entry.base_offset
+        del leader_epoch  # it stands in the bytes
+        yield self.entry, self.data
+
+
+@dataclass
+class Disk:
+    """One log dir. ``away``: "" where it is, "unmounted" with an empty directory in its place, "gone" with none."""
+
+    directory: LogDir
+    away: str = ""
+
+    @property
+    def _elsewhere(self) -> Path:
+        return self.directory.path.with_name(f"{self.directory.path.name}.away")
+
+    def take_away(self, how: str) -> None:
+        self.directory.path.rename(self._elsewhere)
+        if how == "unmounted":
+            self.directory.path.mkdir()
+        self.away = how
+
+    def bring_back(self) -> None:
+        if self.away == "unmounted":
+            self.directory.path.rmdir()
+        self._elsewhere.rename(self.directory.path)
+        self.away = ""
+
+
+@dataclass
+class Replica:
+    """A partition on one broker: where its log is now."""
+
+    disk: Disk
+    log: PartitionLog
+
+    def written(self) -> list[Written]:
+        return [_written(self.log, entry) for segment in self.log.segments for entry in segment.entries]
+
+    def copies_from(self, offset: int) -> Iterator[tuple[Copy, int]]:
+        """Batches from an offset on, each with its leader epoch."""
+        for segment in self.log.segments:
+            if segment.entries and segment.entries[-1].last_offset >= offset:
+                content = segment.path("log").read_bytes()
+                for entry, position in zip(segment.entries, segment.positions, strict=True):
+                    if entry.base_offset >= offset:
+                        yield Copy(entry, content[position : position + entry.size]), self.log.leader_epoch_at(entry.base_offset)
+
+
+def _written(log: PartitionLog, entry: Entry) -> Written:
+    epoch, batches = log.leader_epoch_at(entry.base_offset), 0 if entry.control else 1
+    return Written(entry.base_offset, entry.last_offset + 1, epoch, entry.size, batches, entry.records)
+
+
+@dataclass
+class Partition:
+    topic: str
+    number: int
+    topic_id: UUID
+    leader: int
+    epoch: int = 0
+    replicas: dict[int, Replica] = field(default_factory=dict)
+
+    def log_id(self, broker: int) -> LogId:
+        return LogId(broker, self.topic, self.number, uuid_text(self.topic_id))
+
+
+class Broker:
+    """One broker's disks; the first of them holds its copy of the metadata log."""
+
+    def __init__(self, root: Path, number: int, dirs: int) -> None:
+        self.number = number
+        self.disks = [Disk(log_dir(root / f"broker-{number}", f"d{place}", broker=number)) for place in range(dirs)]
+        home = self.disks[0].directory.path / "__cluster_metadata-0"
+        self.metadata = PartitionLog(home, "__cluster_metadata", 0, METADATA_TOPIC_ID, LogConfig(retention_ms=-1))
+
+    @property
+    def whole(self) -> bool:
+        return not any(disk.away for disk in self.disks)
+
+
+class Cluster:
+    """Three brokers, and the partitions on them by (topic, number)."""
+
+    def __init__(self, root: Path, witness: Witness) -> None:
+        self.brokers = {number: Broker(root, number, dirs) for number, dirs in ((1, 2), (2, 2), (3, 1))}
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.now = NOW
+        self._witness = witness
+        self._ids = 0
+
+    def close(self) -> None:
+        for partition in self.partitions.values():
+            for replica in partition.replicas.values():
+                replica.log.close()
+        for broker in self.brokers.values():
+            broker.metadata.close()
+            for disk in broker.disks:
+                disk.directory.release()
+
+    def logs(self, broker: int) -> dict[LogId, Replica]:
+        """What lies on a broker, in log dirs that are there."""
+        found = {each.log_id(broker): each.replicas[broker] for each in self.partitions.values() if broker in each.replicas}
+        return {log: replica for log, replica in found.items() if not replica.disk.away}
+
+    # --- topics
+
+    def create(self, topic: str, number: int, on: list[int]) -> None:
+        """A topic of one partition each: its number is only another name, so that a topic's id is the partition's."""
+        self._ids += 1
+        made = self.partitions[topic, number] = Partition(topic, number, UUID(int=self._ids), on[0])
+        replicas = Replicas(partition=number, topic_id=made.topic_id, replicas=tuple(on), isr=tuple(on), leader=on[0])
+        self._write([topic_record(f"{topic}", made.topic_id), partition_record(replicas)])
+        for broker in on:
+            self._place(made, broker, 0, 0)
+
+    def delete(self, partition: Partition) -> None:
+        self._write([remove_topic_record(partition.topic_id)])
+        del self.partitions[partition.topic, partition.number]
+        for broker, replica in partition.replicas.items():
+            _remove(replica)
+            self._witness.removed(partition.log_id(broker))
+
+    def _place(self, partition: Partition, broker: int, disk: int, base_offset: int) -> None:
+        disks = [each for each in self.brokers[broker].disks if not each.away]
+        chosen = disks[(disk + partition.topic_id.int) % len(disks)]
+        log = chosen.directory.create(partition.topic, partition.number, partition.topic_id, CONFIG, base_offset=base_offset)
+        partition.replicas[broker] = Replica(chosen, log)
+        self._witness.created(partition.log_id(broker))
+
+    def _write(self, values: list[bytes]) -> None:
+        for broker in self.brokers.values():
+            broker.metadata.append(metadata_batch(values, self.now), leader_epoch=1)
+
+    # --- what is written
+
+    def append(self, partition: Partition, batches: list[Batch]) -> None:
+        """The leader takes them in one write."""
+        replica = partition.replicas[partition.leader]
+        if replica.disk.away:
+            return
+        before = replica.log.log_end_offset
+        replica.log.append(*batches, leader_epoch=partition.epoch)
+        self._tell_appended(partition, partition.leader, before)
+
+    def replicate(self, partition: Partition, broker: int, count: int) -> None:
+        """A follower fetches so many batches; first it cuts off what its leader does not have."""
+        leader, follower = partition.replicas[partition.leader], partition.replicas[broker]
+        if broker == partition.leader or leader.disk.away or follower.disk.away:
+            return
+        self._cut_off(partition, broker, leader.log, follower.log)
+        for copy, epoch in list(leader.copies_from(follower.log.log_end_offset))[:count]:
+            before = follower.log.log_end_offset
+            _put(follower.log, copy, epoch)
+            self._tell_appended(partition, broker, before)
+
+    def _cut_off(self, partition: Partition, broker: int, leader: PartitionLog, follower: PartitionLog) -> None:
+        if follower.log_end_offset < leader.segments[0].base_offset:
+            follower.truncate_fully(leader.segments[0].base_offset, self.now)  # what it would fetch is deleted
+            return
+        shared = divergence(leader, follower)
+        if shared < follower.log_end_offset:
+            if shared < follower.segments[0].base_offset:
+                follower.truncate_fully(shared, self.now)
+            else:
+                follower.truncate(shared, self.now)
+                follower.log_end_offset = shared  # also where the batches right before it were cleaned away
+            self._witness.truncated(partition.log_id(broker), shared)
+
+    def _tell_appended(self, partition: Partition, broker: int, before: int) -> None:
+        replica, log = partition.replicas[broker], partition.log_id(broker)
+        for segment in replica.log.segments[-2:]:
+            for entry in segment.entries:
+                if entry.base_offset >= before:
+                    self._witness.appended(log, _written(replica.log, entry))
+
+    # --- who leads and who is where
+
+    def elect(self, partition: Partition, broker: int) -> None:
+        """Make a replica the leader, whatever it lacks; also the one that leads already."""
+        log = partition.replicas[broker].log
+        if partition.replicas[broker].disk.away:
+            return
+        partition.leader, partition.epoch = broker, partition.epoch + 1
+        _begin_epoch(log, partition.epoch)
+        isr = [each for each, replica in partition.replicas.items() if replica.log.log_end_offset >= log.log_end_offset]
+        self._write([partition_change_record(partition.number, partition.topic_id, isr=isr, leader=broker)])
+
+    def reassign(self, partition: Partition, leaves: int, comes: int) -> None:
+        """A follower's replica goes to another broker: the new one begins where the leader's log begins."""
+        replicas = [broker for broker in partition.replicas if broker != leaves] + [comes]
+        self._write([partition_change_record(partition.number, partition.topic_id, replicas=replicas, isr=[partition.leader])])
+        _remove(partition.replicas.pop(leaves))
+        self._witness.left(partition.log_id(leaves))
+        self._place(partition, comes, 0, partition.replicas[partition.leader].log.segments[0].base_offset)
+
+    def would_replace_higher_epochs(self, partition: Partition, broker: int) -> bool:
+        """Whether a follower would get batches of a lower epoch in the place of those it cuts off."""
+        leader = partition.replicas[broker].log
+        for other, replica in partition.replicas.items():
+            shared = divergence(leader, replica.log)
+            parts = other != broker and shared < min(leader.log_end_offset, replica.log.log_end_offset)
+            if parts and leader.leader_epoch_at(shared) < replica.log.leader_epoch_at(shared):
+                return True
+        return False
+
+    def clean(self, replica: Replica, which: int, keep: int) -> None:
+        """The cleaner rewrites a closed segment below the last stable offset, without some of its batches; markers stay."""
+        log = replica.log
+        closed = [
+            segment for segment in log.segments[:-1] if segment.entries and segment.entries[-1].last_offset < log.last_stable_offset()
+        ]
+        if closed and not replica.disk.away:
+            segment = closed[which % len(closed)]
+            kept = {entry.base_offset for place, entry in enumerate(segment.entries) if keep >> place & 1 or entry.control}
+            compact(log, segment.base_offset, kept, self.now)
+
+    def move(self, partition: Partition, broker: int) -> None:
+        """To another log dir of the same broker: a ``-future`` log catches up and takes the place of the current one."""
+        replica, disks = partition.replicas[broker], self.brokers[broker].disks
+        target = next((disk for disk in disks if disk is not replica.disk and not disk.away), None)
+        if target is None or replica.disk.away:
+            return
+        name = f"{replica.log.name}.{self.now:032x}-future"
+        base_offset = replica.log.segments[0].base_offset
+        future = target.directory.create(partition.topic, partition.number, partition.topic_id, CONFIG, base_offset=base_offset, name=name)
+        for copy, epoch in replica.copies_from(base_offset):
+            _put(future, copy, epoch)
+        if future.log_end_offset < replica.log.log_end_offset:  # what lay behind the last batch was cleaned away
+            future.truncate_fully(replica.log.log_end_offset, self.now)
+        _begin_epoch(future, replica.log.leader_epochs[-1][0] if replica.log.leader_epochs else -1)
+        _remove(replica)
+        future.rename(future.name)
+        partition.replicas[broker] = Replica(target, future)
+
+
+def divergence(leader: PartitionLog, follower: PartitionLog) -> int:
+    """The first offset of the follower's log that the leader's log does not have alike."""
+    low = max(leader.segments[0].base_offset, follower.segments[0].base_offset)
+    high = min(leader.log_end_offset, follower.log_end_offset)
+    for offset in sorted({low, *(start for _, start in (*leader.leader_epochs, *follower.leader_epochs) if low <= start < high)}):
+        if offset < high and leader.leader_epoch_at(offset) != follower.leader_epoch_at(offset):
+            return offset
+    return high
+
+
+def _put(log: PartitionLog, copy: Copy, epoch: int) -> None:
+    if log.leader_epochs and log.leader_epochs[-1][0] < epoch:
+        _begin_epoch(log, epoch, copy.entry.base_offset)
+    log.append(copy, leader_epoch=epoch, base_offset=copy.entry.base_offset)
+
+
+def _begin_epoch(log: PartitionLog, epoch: int, offset: int | None = None) -> None:
+    """As `LeaderEpochFileCache.assign` does it: epochs without a batch make room."""
+    start = log.log_end_offset if offset is None else offset
+    if epoch >= 0 and (not log.leader_epochs or log.leader_epochs[-1][0] < epoch):
+        log._write_leader_epochs([*(item for item in log.leader_epochs if item[1] < start), (epoch, start)])
+
+
+def _remove(replica: Replica) -> None:
+    """The directory is renamed and then removed, as a broker does with what it deletes."""
+    log = replica.log
+    log.rename(f"{log.name}.{0:032x}-delete")
+    replica.disk.directory.forget(log)
+    log.remove()

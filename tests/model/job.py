@@ -1,0 +1,205 @@
+"""A job as Spark runs it: the offset log, the micro-batch, the state, ``foreachBatch``, the commit log; a crash between any two of them.
+
+Planning is what `streaming.source.stream` does, without threads and clocks. The fold runs in the real processor, and what Spark would keep
+of a shard is what survives.
+"""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest
+from streaming.errors import AgentError
+from streaming.metrics.table import Table
+from streaming.query.processor import ShardProcessor
+from streaming.query.state import ShardState
+from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
+from streaming.rules.log_state import LogKey, LogState
+from streaming.source import offsets
+from streaming.source.sharding import by_shard
+from tests.metrics.rows import new_judges
+from tests.model.agent import Wire
+
+SHARDS = 2
+STEPS = ("planned", "read", "folded", "kept", "shown")
+"""Behind what a job may crash: the offset log is written, all is read, a shard is folded, the state is committed, the table has it."""
+
+
+class Crashed(BaseException):
+    """The driver ends here."""
+
+
+class Job:
+    """One job. What begins with ``self._checkpoint`` survives a crash."""
+
+    def __init__(self, name: str, start_from: str, wires: dict[str, Wire]) -> None:
+        self.name, self.start_from, self.wires = name, start_from, wires
+        self.crash_after = ""
+        self.budget: int | None = None
+        self._offsets: list[offsets.Offset] = []
+        self._committed = 0  # micro-batches
+        self.states: dict[int, bytes] = {}
+        self._runs = 0
+        self._shown_before: dict[LogKey, int] = {}
+        self.start()
+
+    def start(self) -> None:
+        """A new run, in a new process: nothing is left but the checkpoint."""
+        self._runs += 1
+        self.run = f"run {self._runs}"
+        self.crash_after = ""
+        self._greeted: dict[str, str] = {}  # agent and journal
+        self._processed = False  # whether this run has run a micro-batch
+        self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, judges=new_judges())
+
+    @property
+    def at(self) -> offsets.Offset:
+        """The end of the last micro-batch that was planned."""
+        return self._offsets[-1] if self._offsets else {}
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether every agent that is up knows that this job is there."""
+        return all(agent in self._greeted for agent, wire in self.wires.items() if wire.agent.up)
+
+    def knows(self, agent: str) -> bool:
+        return agent in self.at
+
+    # --- one trigger
+
+    def step(self) -> bool:
+        """One trigger; returns whether there was a micro-batch. Raises Crashed where it was told to."""
+        if self._committed == len(self._offsets):
+            end = self._plan()
+            if end is self.at or end == self.at:
+                return False
+            self._offsets.append(end)
+            self._crash("planned")
+            if len(self._offsets) > 1:
+                self._commit_sources(self._offsets[-2])
+        start = self._offsets[-2] if len(self._offsets) > 1 else {}
+        packed = self._read(start, self.at)
+        self._crash("read")
+        states, changed = self._fold(packed)
+        self._crash("kept")
+        self._show(changed)
+        self._crash("shown")
+        self.states, self._committed = states, len(self._offsets)
+        self._shown_before = self._shown()
+        return True
+
+    def _crash(self, after: str) -> None:
+        if self.crash_after == after:
+            raise Crashed(after)
+
+    def _plan(self) -> offsets.Offset:
+        known = offsets.parse(self.at)
+        for agent, wire in self.wires.items():
+            if agent not in self._greeted:
+                hello = Hello(self.name, self.start_from, agent in known)
+                self._ask(agent, lambda wire=wire, hello=hello: wire.hello(hello))
+        plans = []
+        for agent in list(self._greeted):
+            at = known.get(agent)
+            journal, after = ("", -1) if at is None else (at.journal, at.seq)
+            request = PlanRequest(self.name, self.run, journal, after, self.budget, 0)
+            try:
+                plan = self.wires[agent].plan(request)
+            except AgentError:
+                del self._greeted[agent]
+                continue
+            if plan.journal != self._greeted[agent] or plan.seq == NOT_BEGUN:
+                del self._greeted[agent]
+            plans.append(plan)
+        return offsets.advance(self.at, plans)
+
+    def _ask(self, agent: str, hello: Callable[[], Any]) -> None:
+        try:
+            self._greeted[agent] = hello().journal
+        except AgentError:
+            self._greeted.pop(agent, None)
+
+    def _commit_sources(self, end: offsets.Offset) -> None:
+        for agent, at in offsets.parse(end).items():
+            if agent in self._greeted:
+                try:
+                    self.wires[agent].committed(Committed(self.name, self.run, at.journal, at.seq))
+                except AgentError:
+                    continue
+
+    def _read(self, start: offsets.Offset, end: offsets.Offset) -> dict[int, list[bytes]]:
+        packed: dict[int, list[bytes]] = {}
+        for agent, asked in offsets.ranges(start, end, self.name, self.run).items():
+            try:
+                events = self.wires[agent].read(asked)
+            except AgentError:
+                continue  # it sends them with a later range
+            for row in by_shard(events, SHARDS).to_pylist():
+                packed.setdefault(row[SHARD], []).append(row[ROWS])
+        return packed
+
+    def _fold(self, packed: dict[int, list[bytes]]) -> tuple[dict[int, bytes], list[pa.RecordBatch]]:
+        states, changed = dict(self.states), []
+        for shard, rows in sorted(packed.items()):
+            kept = _Kept(states.get(shard))
+            processor = ShardProcessor()
+            processor.init(SimpleNamespace(getValueState=lambda name, schema, kept=kept: kept))  # type: ignore[arg-type]
+            frames = iter([pd.DataFrame({SHARD: [shard] * len(rows), ROWS: rows})])
+            for produced in processor.handleInputRows((shard,), frames, None):
+                changed += [unpack_rows(each, STATES) for each in produced[ROWS]]
+            if kept.value is not None:
+                states[shard] = kept.value
+            self._crash("folded")
+        return states, changed
+
+    def _show(self, changed: list[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(changed, STATES)
+        self.table.apply(table)
+        anew = {LogKey(*key) for change, *key in _changes(table) if change in (Change.REMOVED, Change.DEPARTED)}
+        shown = self._shown()
+        for key, counted in self._shown_before.items():
+            if key in shown and key not in anew:
+                assert shown[key] >= counted, f"{self.name}: a counter of {key} stepped back from {counted} to {shown[key]}"
+
+    def _shown(self) -> dict[LogKey, int]:
+        """The byte counters on the page, by log."""
+        seen = self.table.snapshot(0.0)
+        columns = seen.columns
+        values = zip(columns["kind"], columns["broker"], columns["topic"], columns["partition"], columns["appended_bytes"], strict=True)
+        return {
+            LogKey(int(broker), seen.topic_names[topic], int(partition), seen.topic_ids[slot]): int(counted)
+            for slot, (kind, broker, topic, partition, counted) in enumerate(values)
+            if kind == 1
+        }
+
+    # --- what it says
+
+    def logs(self) -> dict[LogKey, LogState]:
+        """All that the state holds."""
+        found: dict[LogKey, LogState] = {}
+        for value in self.states.values():
+            state = ShardState(value)
+            keys = [key for key, _ in state.known()]
+            state.load(keys)  # one by one it costs several times as much
+            found.update({key: each for key in keys if (each := state.find(key)) is not None})
+        return found
+
+
+class _Kept:
+    """What Spark would keep of a shard."""
+
+    def __init__(self, value: bytes | None) -> None:
+        self.value = value
+
+    def get(self) -> tuple[bytes] | None:
+        return None if self.value is None else (self.value,)
+
+    def update(self, row: tuple[bytes]) -> None:
+        (self.value,) = row
+
+
+def _changes(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(table[name].to_pylist() for name in ("change", "broker", "topic", "partition", "topic_id")), strict=True)

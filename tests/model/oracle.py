@@ -1,0 +1,170 @@
+"""What each job must have counted of each log, kept from what was done to the brokers and from when agents have looked at everything.
+
+An `Account` is a job's view of one log since the last settlement. A batch that lay on the disk when the agent looked at everything must
+be counted, or be told as skipped: exactly once. One that came and went between two such looks may be: there the expectation is an
+interval. Every settlement compares what was added since the one before, so that an interval does not blur what comes later.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streaming.watcher.events import LogId
+from tests.model.brokers import Written
+from tests.model.waiting import waits
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Of batches: bytes of all, batches and records of data; ``shared`` the records that a leader appended."""
+
+    bytes: int = 0
+    batches: int = 0
+    records: int = 0
+    shared: int = 0
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.bytes + other.bytes, self.batches + other.batches, self.records + other.records, self.shared + other.shared)
+
+    def __sub__(self, other: "Sums") -> "Sums":
+        return Sums(self.bytes - other.bytes, self.batches - other.batches, self.records - other.records, self.shared - other.shared)
+
+    def within(self, low: "Sums", high: "Sums") -> bool:
+        pairs = ((self.bytes, low.bytes, high.bytes), (self.batches, low.batches, high.batches))
+        more = ((self.records, low.records, high.records), (self.shared, low.shared, high.shared))
+        return all(least <= value <= most for value, least, most in (*pairs, *more))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a job says of a log."""
+
+    sums: Sums
+    skipped: int
+
+
+@dataclass
+class Account:
+    """One job's expectation of one log.
+
+    ``next`` is how far it was looked at, ``arrived`` how far of that the job has it; ``pending`` was appended and not looked at yet,
+    ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``hole`` and ``lost`` say
+    that bytes may be skipped: because they were gone before a look, or with a part of the journal.
+    """
+
+    next: int
+    arrived: int
+    before: Counted = field(default_factory=lambda: Counted(Sums(), 0))
+    pending: dict[tuple[int, int], Written] = field(default_factory=dict)
+    seen: list[Written] = field(default_factory=list)
+    sure: list[Written] = field(default_factory=list)
+    maybe: list[Written] = field(default_factory=list)
+    hole: bool = False
+    lost: bool = False
+
+    def truncated(self, offset: int) -> None:
+        self.next, self.arrived = min(self.next, offset), min(self.arrived, offset)
+
+    def looked(self, first_offset: int, on_disk: Iterable[Written]) -> None:
+        """The agent has read all there is to read."""
+        if first_offset > self.next:
+            self.hole = True
+            self.next = first_offset
+        for written in on_disk:
+            if written.base_offset >= self.next:
+                self.seen.append(written)
+                self.next = written.next_offset
+                before = self.pending.pop(written.name, written)
+                if before != written:  # cleaned: it may have been read as it was before
+                    self.maybe.append(before)
+        self.maybe += self.pending.values()
+        self.pending.clear()
+
+    def delivered(self) -> None:
+        """The job has all that was published."""
+        self.sure += self.seen
+        self.seen.clear()
+        self.arrived = self.next
+
+    def journal_lost(self) -> None:
+        """What was published and not delivered is looked for again on the disk."""
+        self.maybe += self.seen
+        self.lost = self.lost or bool(self.seen)
+        self.seen.clear()
+        self.next = self.arrived
+
+    def settled(self, counted: Counted) -> None:
+        """From here on only what is added counts."""
+        self.before = counted
+        self.sure.clear()
+        self.maybe.clear()
+        self.hole = self.lost = False
+
+
+class Oracle:
+    """The accounts of all jobs, and which broker led each epoch of each partition. A `tests.model.brokers.Witness`."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[str, dict[LogId, Account]] = {}
+        self.departed: dict[str, dict[LogId, Account]] = {}
+        self.leaders: dict[tuple[str, int, str, int], int] = {}
+
+    def sums(self, log: LogId, batches: Iterable[Written]) -> Sums:
+        """Of batches on one replica: a topic's counters take those of the epochs that it led."""
+        total = Sums()
+        for each in batches:
+            led = not waits("late reads over elections") and self.leaders[log.topic, log.partition, log.topic_id, each.epoch] == log.broker
+            total += Sums(each.bytes, each.batches, each.records, each.records if led else 0)
+        return total
+
+    # --- what brokers do
+
+    def created(self, log: LogId) -> None:
+        for job, accounts in self.accounts.items():
+            back = self.departed[job].pop(log, None)
+            accounts[log] = Account(0, 0)
+            if back is not None:  # what it counts for its topic goes on, the rest begins anew
+                kept = self.sums(log, back.sure).shared + back.before.sums.shared
+                accounts[log].before = Counted(Sums(shared=kept), back.before.skipped)
+
+    def appended(self, log: LogId, written: Written) -> None:
+        for accounts in self.accounts.values():
+            if log in accounts:
+                accounts[log].pending[written.name] = written
+
+    def truncated(self, log: LogId, offset: int) -> None:
+        for accounts in self.accounts.values():
+            if log in accounts:
+                accounts[log].truncated(offset)
+
+    def left(self, log: LogId) -> None:
+        for job, accounts in self.accounts.items():
+            if log in accounts:
+                self.departed[job][log] = accounts.pop(log)
+
+    def removed(self, log: LogId) -> None:
+        for job, accounts in self.accounts.items():
+            accounts.pop(log, None)
+            for each in [each for each in self.departed[job] if each.topic_id == log.topic_id]:
+                del self.departed[job][each]
+
+    # --- what agents and jobs do
+
+    def began(self, job: str, logs: dict[LogId, tuple[int, list[Written]]]) -> None:
+        """A job's beginning at one agent: of each log the offset, and what lies behind it. What it knows already goes on."""
+        accounts = self.accounts.setdefault(job, {})
+        self.departed.setdefault(job, {})
+        for log, (offset, written) in logs.items():
+            if log not in accounts:
+                # what others wait for may be read from a file that is not one of the log's any more
+                others = [each for other in self.accounts.values() if log in other for each in other[log].pending.values()]
+                pending = {each.name: each for each in (*written, *others) if each.base_offset >= offset}
+                accounts[log] = Account(offset, offset, pending=pending)
+
+    def looked(self, broker: int, logs: dict[LogId, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
+        for job in jobs:
+            for log, account in self.accounts.get(job, {}).items():
+                if log.broker == broker and log in logs:
+                    account.looked(*logs[log])
+
+    def of(self, job: str, broker: int) -> dict[LogId, Account]:
+        return {log: account for log, account in self.accounts.get(job, {}).items() if log.broker == broker}

@@ -1,0 +1,229 @@
+"""The whole path, from the disks of three brokers to the tables of two jobs: whatever happens, every byte is counted once or told as lost.
+
+A thousand steps in the suite, a hundred thousand in ``make fuzz``. A failure is printed as a program of these rules.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from tests.model.brokers import Partition, Replica
+from tests.model.job import STEPS
+from tests.model.world import TOPICS, World
+
+EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
+STEPS_AT_ONCE = 50
+PARTS, EXAMPLES = (4, 500) if EXHAUSTIVE else (1, 20)
+MEMORY = Path("/dev/shm")  # journals are written through at every commit
+
+topics = st.sampled_from(sorted(TOPICS))
+brokers = st.integers(1, 3)
+places = st.integers(0, 2)
+jobs = st.sampled_from(["first", "second"])
+calls = st.sampled_from(["hello", "plan", "read", "rows", "received", "committed"])
+
+
+class WholePath(RuleBasedStateMachine):
+    """Rules choose by number what they do something to; where there is no such thing nothing happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._root = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.world = World(Path(self._root.name))
+
+    def teardown(self) -> None:
+        try:
+            self.world.bring_back()
+            self.world.settle()
+        finally:
+            self.world.close()
+            self._root.cleanup()
+
+    def _partition(self, topic: tuple[str, int]) -> Partition | None:
+        return self.world.cluster.partitions.get(topic)
+
+    def _replica(self, topic: tuple[str, int], place: int) -> Replica | None:
+        partition = self._partition(topic)
+        return None if partition is None else list(partition.replicas.values())[place % len(partition.replicas)]
+
+    def _broker(self, partition: Partition, place: int) -> int:
+        return list(partition.replicas)[place % len(partition.replicas)]
+
+    @initialize()
+    def begin(self) -> None:
+        for broker in self.world.agents:
+            self.world.look(broker, hinted=True)
+
+    # --- what brokers do
+
+    @rule(topic=topics, records=st.integers(1, 3), batches=st.integers(1, 6))
+    def append(self, topic: tuple[str, int], records: int, batches: int) -> None:
+        if partition := self._partition(topic):
+            self.world.append(partition, records, batches)
+
+    @rule(topic=topics, records=st.integers(1, 3), count=st.integers(1, 9))
+    def append_and_replicate(self, topic: tuple[str, int], records: int, count: int) -> None:
+        if partition := self._partition(topic):
+            self.world.append(partition, records, 3)
+            self.world.replicate(partition, count)
+
+    @rule(topic=topics, producer=st.integers(1, 3), records=st.integers(1, 2))
+    def transact(self, topic: tuple[str, int], producer: int, records: int) -> None:
+        if partition := self._partition(topic):
+            self.world.transact(partition, producer, records)
+
+    @rule(topic=topics, producer=st.integers(1, 3), committed=st.booleans())
+    def end_transaction(self, topic: tuple[str, int], producer: int, committed: bool) -> None:
+        if partition := self._partition(topic):
+            self.world.end_transaction(partition, producer, committed=committed)
+
+    @rule(topic=topics, count=st.integers(1, 20))
+    def replicate(self, topic: tuple[str, int], count: int) -> None:
+        if partition := self._partition(topic):
+            self.world.replicate(partition, count)
+
+    @rule(topic=topics, place=places)
+    def roll(self, topic: tuple[str, int], place: int) -> None:
+        if replica := self._replica(topic, place):
+            self.world.roll(replica)
+
+    @rule(topic=topics, place=places, count=st.integers(1, 3))
+    def delete_segments(self, topic: tuple[str, int], place: int, count: int) -> None:
+        if replica := self._replica(topic, place):
+            self.world.delete_segments(replica, count)
+
+    @rule(topic=topics, place=places, which=st.integers(0, 3), keep=st.integers(0, 31))
+    def clean(self, topic: tuple[str, int], place: int, which: int, keep: int) -> None:
+        if replica := self._replica(topic, place):
+            self.world.clean(replica, which, keep)
+
+    @rule(topic=topics, place=places)
+    def elect(self, topic: tuple[str, int], place: int) -> None:
+        if partition := self._partition(topic):
+            self.world.elect(partition, self._broker(partition, place))
+
+    @rule(topic=topics, place=places)
+    def move(self, topic: tuple[str, int], place: int) -> None:
+        if partition := self._partition(topic):
+            self.world.move(partition, self._broker(partition, place))
+
+    @rule(topic=topics, place=places)
+    def reassign(self, topic: tuple[str, int], place: int) -> None:
+        if partition := self._partition(topic):
+            self.world.reassign(partition, self._broker(partition, place))
+
+    @rule(topic=topics)
+    def delete_topic(self, topic: tuple[str, int]) -> None:
+        if partition := self._partition(topic):
+            self.world.delete(partition)
+
+    @rule(topic=topics)
+    def create_topic(self, topic: tuple[str, int]) -> None:
+        self.world.create(*topic, TOPICS[topic])
+
+    @rule(broker=brokers, how=st.sampled_from(["gone", "unmounted"]))
+    def take_away(self, broker: int, how: str) -> None:
+        self.world.take_away(broker, how)
+
+    @rule()
+    def bring_back(self) -> None:
+        self.world.bring_back()
+
+    # --- what happens to agents
+
+    @rule(broker=brokers, hinted=st.booleans())
+    def look(self, broker: int, hinted: bool) -> None:
+        self.world.look(broker, hinted=hinted)
+
+    @rule(broker=brokers, budget=st.integers(1, 2_000))
+    def turn(self, broker: int, budget: int) -> None:
+        self.world.turn(broker, budget)
+
+    @rule(broker=brokers, commits=st.integers(0, 8), before=st.booleans())
+    def light_fuse(self, broker: int, commits: int, before: bool) -> None:
+        self.world.light_fuse(broker, commits, before=before)
+
+    @rule(broker=brokers, killed=st.booleans())
+    def stop(self, broker: int, killed: bool) -> None:
+        self.world.stop(broker, killed=killed)
+
+    @rule(broker=brokers)
+    def start(self, broker: int) -> None:
+        self.world.start(broker)
+
+    @rule(broker=brokers, by_ms=st.sampled_from([-7_200_000, -1_000, 1_000, 7_200_000]))
+    def set_clock(self, broker: int, by_ms: int) -> None:
+        self.world.set_clock(broker, by_ms)
+
+    @rule(broker=brokers)
+    def save_journal(self, broker: int) -> None:
+        self.world.save_journal(broker)
+
+    @rule(broker=brokers)
+    def restore_journal(self, broker: int) -> None:
+        self.world.restore_journal(broker)
+
+    @rule(broker=brokers)
+    def lose_journal(self, broker: int) -> None:
+        self.world.lose_journal(broker)
+
+    @rule(broker=brokers, max_bytes=st.sampled_from([0, 3_000, 1 << 30]), expiry_ms=st.sampled_from([0, 60_000, 10**15]))
+    def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
+        self.world.trim(broker, max_bytes, expiry_ms)
+
+    # --- what happens to jobs
+
+    @rule(start_from=st.sampled_from(["earliest", "active", "latest"]))
+    def second_job(self, start_from: str) -> None:
+        self.world.begin_job("second", start_from)
+
+    @rule(job=jobs)
+    def step(self, job: str) -> None:
+        self.world.step(job, {}, None, "")
+
+    @rule(
+        job=jobs,
+        fails=st.dictionaries(brokers, calls, max_size=2),
+        budget=st.sampled_from([None, 300, 3_000]),
+        crash_after=st.sampled_from(["", "", *STEPS]),
+    )
+    def step_badly(self, job: str, fails: dict[int, str], budget: int | None, crash_after: str) -> None:
+        self.world.step(job, fails, budget, crash_after)
+
+    @rule(job=jobs)
+    def crash(self, job: str) -> None:
+        self.world.crash(job)
+
+    @rule()
+    def settle(self) -> None:
+        self.world.settle()
+
+
+@pytest.fixture(autouse=True)
+def _without_logs() -> Iterator[None]:
+    """What is logged of thousands of faults is a good part of the time."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.timeout(4 * 3600 if EXHAUSTIVE else 600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_happens_every_byte_is_counted_once_or_told_as_lost(part: int) -> None:
+    run_state_machine_as_test(
+        WholePath,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS_AT_ONCE,
+            deadline=None,
+            print_blob=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )

@@ -1,0 +1,464 @@
+"""Brokers, their agents and the jobs, with everything that can happen to them; and what must be true of it all.
+
+Left out, because nothing on the disk tells (docs/reliability.md says so to users):
+
+- a log that leaves a broker and comes back before its agent has looked again;
+- the log dir with a broker's metadata log is never away: without it every replica counts for its topic;
+- a journal is lost only when the jobs have had the agent's beginning: one that begins at ``latest`` and has planned it, and not read
+  it, would be taken for one that has.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from streaming.kafka.names import METADATA_TOPIC
+from streaming.rows import TRANSACTIONS
+from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.transactions import Transactions, open_ones
+from streaming.watcher.consumers import Bounds
+from streaming.watcher.events import LogId
+from streaming.watcher.watcher import SURVEY_MS
+from tests.builders import abort, batch, commit
+from tests.model.agent import Agent, Killed, Wire
+from tests.model.brokers import Cluster, Partition, Replica, Written
+from tests.model.job import Crashed, Job
+from tests.model.oracle import Account, Counted, Oracle, Sums
+from tests.model.waiting import waits
+from tests.watcher.station import Clock
+
+EVER = 10**15
+ROUNDS = 12
+TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2]}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an agent's journal holds: the jobs that are registered, and up to where each log was read."""
+
+    registered: set[str]
+    places: dict[LogId, int]
+
+
+class World:
+    """All of it, below one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.oracle = Oracle()
+        self.cluster = Cluster(root, self.oracle)
+        self.clocks = {number: Clock() for number in self.cluster.brokers}
+        self.agents = {
+            number: Agent(number, [disk.directory.path for disk in broker.disks], root / f"journal-{number}", self.clocks[number])
+            for number, broker in self.cluster.brokers.items()
+        }
+        self.jobs: dict[str, Job] = {}
+        self._epochs: dict[int, int] = {}
+        self._open: dict[str, set[int]] = {}
+        self._residues: dict[tuple[str, int], int] = {}
+        self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
+        for (topic, number), on in TOPICS.items():
+            self.create(topic, number, on)
+        self.begin_job("first", "earliest")
+
+    def close(self) -> None:
+        for agent in self.agents.values():
+            agent.stop(killed=True)
+        self.cluster.close()
+
+    # --- what brokers do
+
+    def create(self, topic: str, number: int, on: list[int]) -> None:
+        if (topic, number) not in self.cluster.partitions and not self._new_logs_have_to_wait():
+            self.cluster.create(topic, number, on)
+            self._led(self.cluster.partitions[topic, number])
+
+    def delete(self, partition: Partition) -> None:
+        if not any(replica.disk.away for replica in partition.replicas.values()):
+            self._look_before_it_leaves(list(partition.replicas))
+            self.cluster.delete(partition)
+
+    def append(self, partition: Partition, records: int, batches: int) -> None:
+        self.cluster.now += 1
+        self.cluster.append(partition, [batch(records, timestamp=self.cluster.now)] * batches)
+
+    def transact(self, partition: Partition, producer: int, records: int) -> None:
+        self.cluster.now += 1
+        epoch = self._epochs.setdefault(producer, 0)
+        made = batch(records, producer=producer, epoch=epoch, transactional=True, timestamp=self.cluster.now)
+        self.cluster.append(partition, [made])
+
+    def end_transaction(self, partition: Partition, producer: int, *, committed: bool) -> None:
+        self.cluster.now += 1
+        self._epochs[producer] = self._epochs.get(producer, 0) + 1
+        marker = (commit if committed else abort)(producer, epoch=self._epochs[producer], timestamp=self.cluster.now)
+        self.cluster.append(partition, [marker])
+
+    def replicate(self, partition: Partition, count: int) -> None:
+        for broker in partition.replicas:
+            self.cluster.replicate(partition, broker, count)
+
+    def roll(self, replica: Replica) -> None:
+        if not replica.disk.away and replica.log.active.entries:
+            replica.log.roll()
+
+    def delete_segments(self, replica: Replica, count: int) -> None:
+        log = replica.log
+        if not replica.disk.away:
+            log.delete_records(log.segments[min(count, len(log.segments) - 1)].base_offset)
+            log.delete_old_segments(self.cluster.now)
+            log.unlink_deleted(self.cluster.now + count * 40_000)
+
+    def clean(self, replica: Replica, which: int, keep: int) -> None:
+        """The cleaner rewrites a closed segment below the last stable offset; markers stay."""
+        self.cluster.clean(replica, which, keep)
+
+    def elect(self, partition: Partition, broker: int) -> None:
+        if waits("lower epochs") and self.cluster.would_replace_higher_epochs(partition, broker):
+            return
+        if not partition.replicas[broker].disk.away:
+            self.cluster.elect(partition, broker)
+            self._led(partition)
+
+    def reassign(self, partition: Partition, leaves: int) -> None:
+        (comes,) = set(self.cluster.brokers) - set(partition.replicas) or {0}
+        away = any(replica.disk.away for replica in partition.replicas.values())
+        if (
+            self._awaits_a_beginning()
+            or leaves == partition.leader
+            or not comes
+            or away
+            or not self.agents[leaves].up
+            or not self.cluster.brokers[comes].whole
+        ):
+            return
+        self._look_before_it_leaves([leaves])
+        self.cluster.reassign(partition, leaves, comes)
+        self._look_at([leaves, comes])
+        self._drain()
+
+    def move(self, partition: Partition, broker: int) -> None:
+        self.cluster.now += 1
+        self.cluster.move(partition, broker)
+
+    def _new_logs_have_to_wait(self) -> bool:
+        return bool(self.jobs) and waits("new log as a job begins") and self._awaits_a_beginning()
+
+    def _awaits_a_beginning(self) -> bool:
+        """Whether some job is not registered at some agent."""
+        every = [self._registered(agent) for agent in self.agents.values() if agent.up]
+        return len(every) < len(self.agents) or any(len(each) < len(self.jobs) for each in every)
+
+    def take_away(self, broker: int, how: str) -> None:
+        disk = self.cluster.brokers[broker].disks[-1]
+        begins = waits("begun while a dir is away") and self._awaits_a_beginning()
+        if len(self.cluster.brokers[broker].disks) > 1 and not disk.away and not begins:
+            disk.take_away(how)
+
+    def bring_back(self) -> None:
+        for broker in self.cluster.brokers.values():
+            for disk in broker.disks:
+                if disk.away:
+                    disk.bring_back()
+
+    def _led(self, partition: Partition) -> None:
+        log = partition.log_id(partition.leader)
+        self.oracle.leaders[log.topic, log.partition, log.topic_id, partition.epoch] = partition.leader
+
+    def _look_before_it_leaves(self, brokers: list[int]) -> None:
+        if waits("unread when it leaves"):
+            for broker in brokers:
+                self._have_read(broker)
+
+    def _look_at(self, brokers: list[int]) -> None:
+        for broker in brokers:
+            self.start(broker)
+            self.agents[broker].fuse.left = -1
+            self.look(broker, hinted=False)
+
+    # --- what happens to agents
+
+    def look(self, broker: int, *, hinted: bool) -> None:
+        """The agent looks at everything there is."""
+        agent = self.agents[broker]
+        if agent.up:
+            agent.clock.now += 1_000 if hinted else SURVEY_MS
+            before = self._standing(agent)
+            try:
+                agent.look(self._everything(broker) if hinted else None)
+            except Killed:
+                self._restarted(broker, before)
+            else:
+                self._note_beginnings(agent, before)
+                self.oracle.looked(broker, self._on_disk(broker), self._registered(agent))
+
+    def turn(self, broker: int, budget: int) -> None:
+        """The agent looks for a moment."""
+        agent = self.agents[broker]
+        if agent.up:
+            agent.clock.now += 200
+            before = self._standing(agent)
+            try:
+                agent.turn(self._everything(broker), budget)
+            except Killed:
+                self._restarted(broker, before)
+            else:
+                self._note_beginnings(agent, before)
+
+    def light_fuse(self, broker: int, commits: int, *, before: bool) -> None:
+        """The agent will be killed at one of its next writes."""
+        self.agents[broker].fuse.left, self.agents[broker].fuse.before = commits, before
+
+    def stop(self, broker: int, *, killed: bool) -> None:
+        self.agents[broker].stop(killed=killed)
+
+    def start(self, broker: int) -> None:
+        if not self.agents[broker].up:
+            self.agents[broker].start()
+
+    def set_clock(self, broker: int, by_ms: int) -> None:
+        self.clocks[broker].now += by_ms
+
+    def save_journal(self, broker: int) -> None:
+        if self.agents[broker].up:
+            self.agents[broker].save_journal()
+
+    def lose_journal(self, broker: int) -> None:
+        if self.cluster.brokers[broker].whole:
+            self._have_begun(broker)
+            self.agents[broker].lose_journal()
+            self._journal_lost(broker)
+
+    def restore_journal(self, broker: int) -> None:
+        if self.cluster.brokers[broker].whole:
+            self._have_begun(broker)
+            if self.agents[broker].restore_journal():
+                self._journal_lost(broker)
+
+    def _have_read(self, broker: int) -> None:
+        """The agent has read all that was appended, for every job."""
+        self.start(broker)
+        known = len(self._registered(self.agents[broker])) == len(self.jobs)
+        if not known or any(account.pending for job in self.jobs for account in self.oracle.of(job, broker).values()):
+            self._have_begun(broker)
+
+    def _have_begun(self, broker: int) -> None:
+        """Every job has had this agent's beginning."""
+        self._look_at([broker])
+        self._drain()
+        self._look_at([broker])
+        self._drain()
+
+    def _journal_lost(self, broker: int) -> None:
+        for job in self.jobs:
+            for account in self.oracle.of(job, broker).values():
+                account.journal_lost()
+        self.start(broker)
+        if waits("restored and further on"):
+            for job in self.jobs.values():
+                self._step(job)
+
+    def _restarted(self, broker: int, before: Standing) -> None:
+        agent = self.agents[broker]
+        agent.stop(killed=True)
+        agent.start()
+        self._note_beginnings(agent, before)
+
+    def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
+        """Forget what is beyond the bounds, also what some job has not had."""
+        agent = self.agents[broker]
+        if not agent.up:
+            return
+        agent.fuse.left = -1
+        if waits("loss told once"):
+            self._have_begun(broker)
+        agent.trim(Bounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
+        for job in self.jobs:
+            self._lossy.add((job, broker))
+        if waits("loss told once"):
+            self._drain()
+
+    def _everything(self, broker: int) -> set[Path]:
+        roots = [disk.directory.path for disk in self.cluster.brokers[broker].disks if disk.away != "gone"]
+        return {*roots, *(path for root in roots for path in root.iterdir() if path.is_dir())}
+
+    def _on_disk(self, broker: int) -> dict[LogId, tuple[int, list[Written]]]:
+        logs = self.cluster.logs(broker)
+        return {log: (replica.log.segments[0].base_offset, replica.written()) for log, replica in logs.items()}
+
+    # --- beginnings
+
+    def _registered(self, agent: Agent) -> set[str]:
+        return {job for job in self.jobs if agent.consumers.committed(job) is not None}
+
+    def _standing(self, agent: Agent) -> Standing:
+        return Standing(self._registered(agent), {place.log: place.next_offset for place in agent.journal.places()})
+
+    def _note_beginnings(self, agent: Agent, before: Standing) -> None:
+        places = dict(before.places)
+        for name in [name for name in agent.waiting if name in self._registered(agent) - before.registered]:
+            agent.waiting.remove(name)
+            job, logs = self.jobs[name], {}
+            start_from = "earliest" if job.knows(agent.name) else job.start_from
+            for log, replica in self.cluster.logs(agent.number).items():
+                starts = {
+                    "earliest": replica.log.segments[0].base_offset,
+                    "active": replica.log.active.base_offset,
+                    "latest": replica.log.log_end_offset,
+                }
+                # never ahead of what the agent has not read yet: other jobs want that
+                places[log] = min(starts[start_from], places.get(log, EVER))
+                logs[log] = (places[log], replica.written())
+            self.oracle.began(name, logs)
+
+    # --- what happens to jobs
+
+    def begin_job(self, name: str, start_from: str) -> None:
+        """A job is started; it begins at each agent when that agent has heard of it and looks."""
+        if name in self.jobs or (waits("begun while a dir is away") and not all(each.whole for each in self.cluster.brokers.values())):
+            return
+        if waits("new log as a job begins"):
+            self._look_at(list(self.agents))
+        self.oracle.began(name, {})
+        self.jobs[name] = Job(name, start_from, {agent.name: Wire(agent) for agent in self.agents.values()})
+        self._drain()
+
+    def step(self, name: str, fails: dict[int, str], budget: int | None, crash_after: str) -> None:
+        """One trigger, in which calls to some agents do not come through, and which may end with a crash."""
+        job = self.jobs.get(name)
+        if job is None:
+            return
+        for broker, call in fails.items():
+            job.wires[self.agents[broker].name].fails = {call}
+        job.budget, job.crash_after = budget, crash_after
+        self._step(job)
+        for wire in job.wires.values():
+            wire.fails = set()
+        job.budget, job.crash_after = None, ""
+
+    def crash(self, name: str) -> None:
+        if name in self.jobs:
+            self.jobs[name].start()
+
+    def _step(self, job: Job) -> bool:
+        before = {agent.number: self._standing(agent) for agent in self.agents.values() if agent.up}
+        states = job.states
+        try:
+            return job.step()
+        except Crashed:
+            job.start()
+            return True
+        finally:
+            for broker, agent in self.agents.items():
+                if broker in before and not agent.up:
+                    self._restarted(broker, before[broker])
+            if job.states is not states:
+                self._check_ceilings(job)
+
+    def _drain(self) -> None:
+        """Every job gets all that the agents that are up have published."""
+        for job in self.jobs.values():
+            idle = steps = 0
+            while not (idle and job.everywhere) and idle < 2:  # the first may have told that an agent knows nothing of the job any more
+                idle = 0 if self._step(job) else idle + 1
+                steps += 1
+                assert steps < ROUNDS, f"{job.name} never gets to the end"
+            for broker, agent in self.agents.items():
+                if agent.up and agent.consumers.committed(job.name) is not None:
+                    for account in self.oracle.of(job.name, broker).values():
+                        account.delivered()
+
+    # --- what must be true
+
+    def settle(self) -> None:
+        """Everybody looks at everything and every job gets everything; then the numbers are compared."""
+        for broker, agent in self.agents.items():
+            agent.fuse.left = -1
+            self.start(broker)
+        for _ in range(2):  # the beginning, and what is said again behind a loss
+            self._drain()
+            for broker in self.agents:
+                self.look(broker, hinted=False)
+        self._drain()
+        for job in self.jobs.values():
+            self._check(job)
+        self._lossy.clear()
+
+    def _check(self, job: Job) -> None:
+        states = {key: state for key, state in job.logs().items() if key.topic != METADATA_TOPIC}
+        there = {key: state for key, state in states.items() if key.topic and not state.departed}
+        accounts = self.oracle.accounts[job.name]
+        other = {log for log in {_log(key) for key in there} ^ set(accounts) if self.cluster.brokers[log.broker].whole}
+        assert not other, f"{job.name}: shown and not there, or there and not shown: {other}"
+        deficits = dict.fromkeys(self.agents, 0)
+        for log, account in [(log, account) for log, account in accounts.items() if _key(log) in there]:
+            deficits[log.broker] += self._check_log(job, log, account, there[_key(log)])
+        for log, account in self.oracle.departed[job.name].items():
+            self._check_departed(job, log, account, states[_key(log)])
+        for broker, deficit in deficits.items():
+            residue = sum(sum(state.skipped_bytes) for key, state in states.items() if not key.topic and key.broker == broker)
+            grown = residue - self._residues.get((job.name, broker), 0)
+            assert 0 <= deficit <= grown, f"{job.name}: {deficit} bytes of broker {broker} are in neither, {grown} were told without a log"
+            self._residues[job.name, broker] = residue
+
+    def _check_log(self, job: Job, log: LogId, account: Account, state: LogState) -> int:
+        """Compare one log; returns how many bytes of it are in neither, which only a loss that names no log may explain."""
+        name = f"{job.name}: {log} on broker {log.broker}"
+        counted, lossy = _counted(state), (job.name, log.broker) in self._lossy or account.lost
+        grown, skipped = counted.sums - account.before.sums, counted.skipped - account.before.skipped
+        least = self.oracle.sums(log, account.sure)
+        most = least + self.oracle.sums(log, account.maybe)
+        deficit = max(0, least.bytes - grown.bytes - skipped)
+        assert skipped >= 0, f"{name}: fewer bytes are skipped than were"
+        assert grown.within(Sums() if lossy or account.hole else least, most), f"{name}: counted {grown}, of {least} to {most}"
+        assert deficit == 0 or lossy, f"{name}: {deficit} bytes are in neither"
+        if not account.hole:
+            assert grown.bytes + skipped <= most.bytes or account.lost, f"{name}: {grown.bytes} + {skipped} bytes, of {most.bytes}"
+            assert skipped == 0 or lossy, f"{name}: {skipped} bytes are skipped though all were there"
+        replica = self.cluster.logs(log.broker).get(log)
+        if replica is not None:
+            assert state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
+            opened = {(int(each["producer_id"]), int(each["first_offset"])) for each in open_ones(_transactions(state))}
+            assert opened == set(replica.log.facts().open_transactions), f"{name}: other transactions are open"
+        account.settled(counted)
+        return deficit
+
+    def _check_departed(self, job: Job, log: LogId, account: Account, state: LogState) -> None:
+        assert state.departed
+        led = self.oracle.sums(log, account.sure).shared
+        grown = _counted(state).sums.shared - account.before.sums.shared
+        assert (job.name, log.broker) in self._lossy or grown == led, f"{job.name}: {log} left with {grown} records, not {led}"
+        account.settled(_counted(state))
+
+    def _check_ceilings(self, job: Job) -> None:
+        """At any moment: never more than was appended."""
+        for key, state in job.logs().items():
+            account = self.oracle.accounts[job.name].get(_log(key))
+            if account is not None and not state.departed:
+                all_there_is = [*account.sure, *account.seen, *account.pending.values(), *account.maybe]
+                most = account.before.sums + self.oracle.sums(_log(key), all_there_is)
+                sums = _counted(state).sums
+                assert sums.within(Sums(), most), f"{job.name}: {key} counted {sums} of {most}"
+
+
+def _log(key: LogKey) -> LogId:
+    return LogId(key.broker, key.topic, key.partition, key.topic_id)
+
+
+def _key(log: LogId) -> LogKey:
+    return LogKey(log.broker, log.topic, log.partition, log.topic_id)
+
+
+def _counted(state: LogState) -> Counted:
+    share = 0 if waits("late reads over elections") else state.share_records
+    sums = Sums(state.appended_bytes, state.appended_batches, state.appended_records, share)
+    return Counted(sums, sum(state.skipped_bytes))
+
+
+def _transactions(state: LogState) -> Transactions:
+    return np.frombuffer(state.transactions or b"", TRANSACTIONS)
+
+
+def _end(replica: Replica) -> int:
+    """Where a log ends as far as its files tell."""
+    return max([replica.log.active.base_offset, *(each.next_offset for each in replica.written()[-1:])])
