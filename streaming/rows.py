@@ -39,6 +39,7 @@ class Kind(StrEnum):
     FACTS = "facts"  # what a full picture says of a log, told between two of them because it changed
     BEAT = "beat"  # one log of the full picture: log start, leader, settled, facts; never counters or offsets read
     BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone
+    ARRIVED = "arrived"  # all of the agent's journal up to seq has been read: bytes is its total up to there. Added by whoever reads
 
 
 class Step(IntEnum):
@@ -215,6 +216,7 @@ class Change(StrEnum):
     REMOVED = "removed"  # nothing is left of the log: drop every series
     RESIDUE = "residue"  # what removed logs of a broker leave behind: skipped bytes only
     PICTURE = "picture"  # a shard has folded a full picture of an agent
+    ARRIVED = "arrived"  # all of an agent's journal up to some point is in the states of this micro-batch and those before
 
 
 STATES = pa.schema(
@@ -266,7 +268,10 @@ STATES = pa.schema(
         ("facts", pa.binary()),  # `streaming.facts.Facts`; null for what was told last
     ]
 )
-"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``."""
+"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``.
+
+An ``ARRIVED`` row names the journal in ``topic_id``, the point by its seq in ``log_end_offset`` and by its total in ``appended_bytes``.
+"""
 
 
 def pack_rows(rows: pa.RecordBatch) -> bytes:

@@ -101,7 +101,7 @@ class AgentWatch:
         self._table.told_coordinators(coordinator_partitions(brokers))
         self._table.told_fenced(fenced(brokers))
         for status in answered:
-            self._observer.published(status.agent, status.total, now)
+            self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
         for name, known in found.items():
             if known.problems != self._told.get(name, ()):

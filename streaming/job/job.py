@@ -219,6 +219,7 @@ class Job:
     def _take(self, states: pa.Table, batch: int) -> None:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
+        self._progress.arrived(states)
         if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
             rows = zip(*(states[name].to_pylist() for name in ("change", "agent", "partition")), strict=True)
             self._pictured.update(row[1:] for row in rows if row[0] == Change.PICTURE)
@@ -232,7 +233,7 @@ class Job:
         self._agents.poll()
         for agent in self._agents.up - self._met:
             if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
-                self.observer.processed(agent, 0)  # else the first micro-batch tells how much the metrics hold
+                self.observer.begins(agent)  # else it is told when something of it arrives how much the metrics hold
         self._met |= self._agents.up
         if not self.table.ready:
             self.table.expect(self._agents.up or self._met or {NAME}, self._checkpoint.identity.state_shards)
@@ -292,8 +293,6 @@ class Job:
                 within(_STOP_SECONDS, query.stop)
                 return ""
             query.awaitTermination()
-            if query.lastProgress is not None:
-                self._progress.came_to(query.lastProgress)  # the listener may hear of it later
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
             return reason(str(error))

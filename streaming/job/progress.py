@@ -1,19 +1,19 @@
-"""What the query tells of itself, as Spark's listener hears it."""
+"""What the query tells of itself, as Spark's listener hears it and by its rows."""
 
-import json
 from collections.abc import Callable
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
-    StreamingQueryProgress,
 )
 
 from streaming.metrics.observer import Observer
-from streaming.source import offsets
+from streaming.rows import Change
 
 
 class Progress(StreamingQueryListener):
@@ -36,7 +36,6 @@ class Progress(StreamingQueryListener):
         """A micro-batch is through."""
         self._has_looked()
         self._observer.batch_took(event.progress.batchDuration / 1000)
-        self.came_to(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """It looked and found nothing."""
@@ -47,12 +46,14 @@ class Progress(StreamingQueryListener):
         """It ended; the job that started it deals with the reason."""
         del event
 
-    def came_to(self, progress: StreamingQueryProgress) -> None:
-        """So far every agent's bytes are in the metrics."""
-        for source in progress.sources:
-            if source.endOffset:
-                for agent, at in offsets.parse(json.loads(source.endOffset)).items():
-                    self._observer.processed(agent, at.total)
+    def arrived(self, states: pa.Table) -> None:
+        """A micro-batch is in the metrics: what its rows say of how far each agent's bytes have come.
+
+        What was planned says nothing of that: a range may not have arrived, and then comes with a later one.
+        """
+        rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
+        for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
+            self._observer.processed(agent, journal, total)
 
     def _has_looked(self) -> None:
         self._observer.looked(self._clock())

@@ -611,14 +611,14 @@ TAIL_LAG_BYTES = _observer(
     Type.GAUGE,
     ("broker",),
     "bytes",
-    "Bytes that the broker's agent has published and that are not yet in the metrics.",
+    "Bytes that the broker's agent has published and that are not yet in the metrics; absent until the job has had something of the agent.",
 )
 TAIL_LAG_SECONDS = _observer(
     "segtail_tail_lag_seconds",
     Type.GAUGE,
     ("broker",),
     "seconds",
-    "For how long the oldest of the bytes behind segtail_tail_lag_bytes have been waiting.",
+    "For how long the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
 )
 SKIPPED_BYTES = _observer(
     "segtail_skipped_bytes_total",

@@ -102,15 +102,20 @@ class Observer:
         with self._lock:
             self._agents = {status.name: status for status in statuses}
 
-    def published(self, agent: str, total: int, at: float) -> None:
+    def published(self, agent: str, journal: str, total: int, at: float) -> None:
         """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
         with self._lock:
-            self._lags.setdefault(agent, TailLag()).published(total, at)
+            self._lags.setdefault(agent, TailLag()).published(journal, total, at)
 
-    def processed(self, agent: str, total: int) -> None:
+    def begins(self, agent: str) -> None:
+        """None of them are in the metrics, because the job is new."""
+        with self._lock:
+            self._lags.setdefault(agent, TailLag()).begins()
+
+    def processed(self, agent: str, journal: str, total: int) -> None:
         """So many of them are in the metrics now."""
         with self._lock:
-            self._lags.setdefault(agent, TailLag()).processed(total)
+            self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
     def looked(self, at: float) -> None:
         """The query looked for work at ``at``, in Unix seconds."""
@@ -171,14 +176,14 @@ class Observer:
     def _agent_families(self, now: float) -> Iterable[Samples]:
         agents = self.agents
         with self._lock:
-            lags = {name: (lag.size, lag.seconds(now)) for name, lag in self._lags.items() if lag.known}
+            lags = {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
         # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
         info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
         readable = (((broker,), broker in each.metadata_brokers) for each in agents for broker in each.brokers)
         behind = [((broker,), *lags[each.name]) for each in agents if each.name in lags for broker in each.brokers]
         catching_up = (
-            ((broker,), each.catching_up or lags.get(each.name, (0, 0.0))[1] > CATCHING_UP_AFTER_S)
+            ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S)
             for each in agents
             for broker in each.brokers
         )
@@ -190,7 +195,7 @@ class Observer:
         clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
         yield _gauges(definitions.AGENT_CLOCK_AHEAD, clocks)
         yield _gauges(definitions.CATCHING_UP, catching_up)
-        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind))
+        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:

@@ -89,7 +89,7 @@ class Table:
         self._shards = 0
 
     def apply(self, states: pa.Table) -> None:
-        """Set what rows of `streaming.rows.STATES` say.
+        """Set what rows of `streaming.rows.STATES` say of logs and full pictures.
 
         Their order counts only between rows of one log, where the last wins.
 
@@ -100,7 +100,7 @@ class Table:
         states = states.select(STATES.names).cast(STATES).combine_chunks()
         pictured = pc.equal(states["change"], str(Change.PICTURE))
         pictures = states.filter(pictured)
-        rows = states.filter(pc.invert(pictured))
+        rows = states.filter(pc.invert(pc.or_(pictured, pc.equal(states["change"], str(Change.ARRIVED)))))
         last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
         change = rows["change"].to_pylist()
         removed = [key for key, row in last.items() if change[row] == Change.REMOVED]

@@ -15,21 +15,28 @@ class _Point(NamedTuple):
 
 
 class TailLag:
-    """Follows one agent's published bytes, which only grow, and how many of them are in the metrics."""
+    """Follows one agent's published bytes, which only grow, and how many of them are in the metrics.
+
+    Both are totals since the beginning of a journal, by its id. What is said of a journal that was left is passed over.
+    """
 
     def __init__(self) -> None:
+        self._journal = ""
+        self._left: set[str] = set()
         self._published = 0
         self._processed: int | None = None  # not told yet: after a restart that is everything but 0
         self._waiting: deque[_Point] = deque()  # oldest first, each with bytes that are not processed
         self._apart = 0.0  # seconds: a point younger than this against the last one is joined to it
 
-    def published(self, total: int, at: float) -> None:
-        """Say that ``total`` bytes in all were published by ``at``. Fewer than before means a journal made anew."""
+    def published(self, journal: str, total: int, at: float) -> None:
+        """Say that ``total`` bytes in all were published by ``at``. Fewer than before means a journal that was set back."""
+        if not self._speaks(journal):
+            return
         if total < self._published:
             self._waiting.clear()
             self._processed = 0
         self._published = total
-        if (self._processed is not None and total <= self._processed) or (self._waiting and total <= self._waiting[-1].total):
+        if total <= (self._processed or 0) or (self._waiting and total <= self._waiting[-1].total):
             return
         if self._waiting and at - self._waiting[-1].at < self._apart:
             self._waiting[-1] = _Point(total, self._waiting[-1].at)
@@ -37,26 +44,45 @@ class TailLag:
             self._waiting.append(_Point(total, at))
             self._join_if_many()
 
-    def processed(self, total: int) -> None:
+    def begins(self) -> None:
+        """Say that nothing of any journal is in the metrics, unless something else was told."""
+        if self._processed is None:
+            self._processed = 0
+
+    def processed(self, journal: str, total: int) -> None:
         """Say that ``total`` of the bytes published are in the metrics."""
+        if not self._speaks(journal):
+            return
         self._processed = total
         while self._waiting and self._waiting[0].total <= total:
             self._waiting.popleft()
         if not self._waiting:
             self._apart = 0.0
 
+    def _speaks(self, journal: str) -> bool:
+        """Whether a journal is the agent's; one that is new takes the place of the one before, and nothing of it is in the metrics."""
+        if journal in self._left:
+            return False
+        if journal != self._journal:
+            if self._journal:
+                self._left.add(self._journal)
+                self._published = self._processed = 0
+                self._waiting.clear()
+            self._journal = journal
+        return True
+
     @property
     def known(self) -> bool:
-        """Whether it was ever told what is processed: until then there is no lag to speak of."""
+        """Whether it was ever told what is processed: until then nobody knows how many bytes wait."""
         return self._processed is not None
 
     @property
     def size(self) -> int:
-        """Bytes published and not processed; all of them while nothing is told of that."""
+        """Bytes published and not processed; all of them while nothing is told of that, see `known`."""
         return max(0, self._published - (self._processed or 0))
 
     def seconds(self, now: float) -> float:
-        """For how long the oldest of them have been waiting, 0 if there are none."""
+        """For how long the oldest of them have been waiting, 0 if there are none; while nothing is told, since the first was published."""
         return max(0.0, now - self._waiting[0].at) if self._waiting else 0.0
 
     def _join_if_many(self) -> None:

@@ -20,7 +20,7 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One row out of the fold. For ``PICTURE`` only the state's agent counts."""
+    """One row out of the fold. For ``PICTURE`` only the state's agent counts; for ``ARRIVED`` see `streaming.rows.STATES`."""
 
     change: Change
     state: LogState
@@ -73,6 +73,7 @@ class ShardFold:
         self._cut = cut
         self._overwritten_from = overwritten_from
         self._pictures: list[Changed] = []
+        self._arrived: list[Changed] = []
         self._in_picture: set[LogKey] = set()
         self._pictured: set[LogKey] = set()  # told by a full picture in this micro-batch
         self._last: tuple[str, str, int, int] | None = None
@@ -80,6 +81,9 @@ class ShardFold:
     def fold(self, rows: Iterable[EventRow]) -> None:
         """Take in all rows of a micro-batch, which come in any order: neither a shuffle nor pandas keeps one."""
         for row in sorted(rows, key=_place):
+            if row.kind == Kind.ARRIVED:  # whether or not its point was reached before: somebody may have to be told again
+                self._arrived.append(Changed(Change.ARRIVED, _point(row)))
+                continue
             before = self._before.get(row.agent)
             if _place(row) == self._last or (before is not None and before.covers(row)):
                 continue
@@ -91,8 +95,10 @@ class ShardFold:
                 self._gone(row)
             elif row.topic:
                 self._step(row)
-            else:  # a loss that no log can be named for any more
+            elif row.kind == Kind.SKIPPED:  # a loss that no log can be named for any more
                 self._skip_in_residue(row.agent, row.broker, row.reason, row.bytes)
+            else:
+                _not_known(row)
 
     def _get(self, key: LogKey) -> LogState | None:
         return self.touched[key] if key in self.touched else self._find(key)
@@ -115,7 +121,7 @@ class ShardFold:
                 state = throughput.appeared(state, replace(row, next_offset=row.base_offset, transactions=None))
             self.touched[key] = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
         else:
-            log.error("an event of unknown kind is passed over: is the agent of a later version?", extra={"kind": row.kind})
+            _not_known(row)
 
     def _append(self, state: LogState, row: EventRow) -> LogState:
         if throughput.overwrites(state, row):
@@ -171,6 +177,7 @@ class ShardFold:
             else:
                 yield Changed(Change.DEPARTED if state.departed else Change.LOG, self._without_known(key, state))
         yield from self._pictures
+        yield from self._arrived
 
     def _without_known(self, key: LogKey, state: LogState) -> LogState:
         """Without what is large and stands as it was told last. A full picture tells it again: nobody may have it since a restart."""
@@ -182,6 +189,16 @@ class ShardFold:
             facts=None if state.facts == known.facts else state.facts,
             coordinator=None if state.coordinator == known.coordinator else state.coordinator,
         )
+
+
+def _not_known(row: EventRow) -> None:
+    log.error("an event of unknown kind is passed over: is the agent of a later version?", extra={"kind": row.kind, "agent": row.agent})
+
+
+def _point(row: EventRow) -> LogState:
+    return LogState(
+        agent=row.agent, broker=-1, topic="", partition=-1, topic_id=row.journal, log_end_offset=row.seq, appended_bytes=row.bytes
+    )
 
 
 def _skips(state: LogState) -> Iterator[tuple[str, int]]:

@@ -14,11 +14,17 @@ def shard_of(topic: str, partition: int, shards: int) -> int:
 
 
 def by_shard(events: pa.Table, shards: int) -> pa.Table:
-    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a full picture goes to every shard."""
+    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a full picture goes to every shard.
+
+    That all has arrived goes along with another row, so that it costs no shard of its own.
+    """
     rows = events.combine_chunks()
-    closing = np.array(rows["kind"].to_pylist(), dtype=object) == str(Kind.BEAT_END)
+    kinds = np.array(rows["kind"].to_pylist(), dtype=object)
+    closing, arrived = kinds == str(Kind.BEAT_END), kinds == str(Kind.ARRIVED)
+    shard_of_row = _shards_of(rows, shards)
+    shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
     own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
-    keys = np.concatenate([_shards_of(rows, shards)[own], np.tile(np.arange(shards), len(copied))])
+    keys = np.concatenate([shard_of_row[own], np.tile(np.arange(shards), len(copied))])
     items = np.concatenate([own, np.repeat(copied, shards)])
     order = np.argsort(keys, kind="stable")
     keys, ordered = keys[order], rows.take(pa.array(items[order], pa.int64())).combine_chunks()

@@ -18,12 +18,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streaming.agent.client import AgentClient
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range, Status
+from streaming.agent.tables import events_table
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
-from streaming.rows import PACKED
+from streaming.rows import PACKED, Kind
 from streaming.source import agents, offsets
 from streaming.source.options import SourceOptions
 from streaming.source.sharding import by_shard
+from streaming.watcher.events import Event
 
 SCHEMA = from_arrow_schema(PACKED)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
@@ -39,9 +41,10 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class Delivery(InputPartition):
-    """What one task reads: the ranges of some agents, and where these were when the ranges were planned."""
+    """What one task reads: the ranges of some agents, the totals at their ends, and where the agents were when the ranges were planned."""
 
     ranges: dict[str, Range]
+    totals: dict[str, int]
     addresses: dict[str, str]
 
 
@@ -154,8 +157,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
         """The tasks of a micro-batch."""
         found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
+        totals = {agent: at.total for agent, at in offsets.parse(end).items()}
         addresses = {status.agent: address for address, status in self._greeted.items()}
-        return [Delivery(dict(found[task::TASKS]), addresses) for task in range(min(TASKS, len(found)))]
+        return [Delivery(dict(found[task::TASKS]), totals, addresses) for task in range(min(TASKS, len(found)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task. An agent's whole answer is taken before a row is handed on, so that trying again repeats none.
@@ -167,6 +171,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         for agent, events in agents.read_ranges(self._options, partition.ranges, partition.addresses):
             if events is not None:
+                events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
                 yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
             elif _attempt() > 0:
                 raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have had its rows")
@@ -184,6 +189,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
         return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None}
+
+
+def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
+    """Says that all of a range is here. An agent sends with it what did not arrive before it, so nothing before its end is missing."""
+    return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
 
 
 def _attempt() -> int:

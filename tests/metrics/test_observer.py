@@ -66,19 +66,20 @@ def test_a_broker_has_its_cluster_its_agent_and_whether_its_metadata_could_be_re
 def test_a_broker_is_behind_by_what_its_agent_published_and_nobody_folded() -> None:
     observer = new_observer()
     observer.know([agent()])
-    observer.published("a1", 1000, at=50.0)
-    observer.processed("a1", 300)
+    observer.published("a1", "j", 1000, at=50.0)
+    observer.processed("a1", "j", 300)
     assert values(observer, "segtail_tail_lag_bytes", "broker", now=53.0) == {"1": 700}
     assert values(observer, "segtail_tail_lag_seconds", "broker", now=53.0) == {"1": 3.0}
 
 
-def test_lag_is_not_told_before_it_is_known_what_the_metrics_hold() -> None:
+def test_before_it_is_known_what_the_metrics_hold_only_the_time_is_told_for_which_nothing_has_arrived() -> None:
     observer = new_observer()
     observer.know([agent()])
-    observer.published("a1", 1000, at=50.0)
+    observer.published("a1", "j", 1000, at=50.0)
     assert values(observer, "segtail_tail_lag_bytes", "broker", now=60.0) == {}
-    assert values(observer, "segtail_broker_catching_up", "broker", now=60.0) == {"1": 0}
-    observer.processed("a1", 1000)
+    assert values(observer, "segtail_tail_lag_seconds", "broker", now=60.0) == {"1": 10.0}
+    assert values(observer, "segtail_broker_catching_up", "broker", now=60.0) == {"1": 1}
+    observer.processed("a1", "j", 1000)
     assert values(observer, "segtail_tail_lag_bytes", "broker", now=60.0) == {"1": 0}
 
 
@@ -86,8 +87,8 @@ def test_lag_is_not_told_before_it_is_known_what_the_metrics_hold() -> None:
 def test_a_broker_catches_up_while_its_agent_says_so_or_the_metrics_are_behind(own_word: bool, now: float, expected: float) -> None:
     observer = new_observer()
     observer.know([agent(catching_up=own_word)])
-    observer.processed("a1", 0)
-    observer.published("a1", 1000, at=50.0)
+    observer.begins("a1")
+    observer.published("a1", "j", 1000, at=50.0)
     assert values(observer, "segtail_broker_catching_up", "broker", now=now) == {"1": expected}
 
 
@@ -110,8 +111,8 @@ def test_what_keeps_agents_away_and_how_their_clocks_differ_is_told() -> None:
 def test_two_agents_of_one_broker_make_no_series_twice() -> None:
     observer = new_observer()
     observer.know([agent("a1", metadata_brokers=frozenset({1})), agent("a2")])
-    observer.processed("a2", 0)
-    observer.published("a2", 9, at=0.0)
+    observer.begins("a2")
+    observer.published("a2", "j", 9, at=0.0)
     assert values(observer, "segtail_tail_lag_bytes", "broker") == {"1": 9}
     assert values(observer, "segtail_broker_metadata_readable", "broker") == {"1": 1}
     assert values(observer, "segtail_agent_up", "agent") == {"a1": 1, "a2": 1}

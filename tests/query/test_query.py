@@ -1,21 +1,27 @@
 """The streaming query in Spark, over an agent in this process: what a job has counted after all that may come between."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.flight as flight
 import pytest
 from pyspark.sql import SparkSession
 
+from streaming.agent.server import AgentServer
+from streaming.job.progress import Progress
+from streaming.metrics.observer import AgentStatus, Observer
 from streaming.query.query import fold_events
 from streaming.rows import BATCHES, STATES, Change
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
-from tests.metrics.rows import new_table
+from tests.metrics.reading import named
+from tests.metrics.rows import new_observer, new_table
 
 pytestmark = pytest.mark.spark
 
@@ -30,16 +36,26 @@ class Sink:
     batches: list[int] = field(default_factory=list)
     rows: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     pictures: int = 0
+    observer: Observer = field(default_factory=new_observer)
 
     def take(self, states: pa.Table, number: int) -> None:
         assert states.schema.names == STATES.names
         new_table(replicas="all", series_limit=1).apply(states)
         self.batches.append(number)
+        Progress(self.observer, lambda: 0.0, lambda: None).arrived(states)
         for row in states.to_pylist():
             if row["change"] == Change.PICTURE:
                 self.pictures += 1
-            else:
+            elif row["change"] != Change.ARRIVED:
                 self.rows[row["topic"], row["partition"]] = row
+
+    def lag(self, agent: Agent) -> dict[str, set[float]]:
+        """Bytes and seconds, ten seconds after somebody looked at the agent."""
+        self.observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
+        self.observer.published(agent.name, agent.journal.id, agent.journal.end().total, at=0.0)
+        return {
+            name: set(named(new_table(), f"segtail_tail_lag_{name}", self.observer, now=10.0).values()) for name in ("bytes", "seconds")
+        }
 
     def appended(self) -> dict[tuple[str, int], tuple[int, int, int]]:
         return {key: (row["appended_bytes"], row["appended_batches"], row["appended_records"]) for key, row in self.rows.items()}
@@ -80,6 +96,17 @@ def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int
     return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
 
 
+def only_empty_answers(answer: Any) -> Any:
+    """An agent that fails where there are rows to send."""
+
+    def only_empty(self: AgentServer, context: Any, ticket: Any) -> Any:
+        if json.loads(ticket.ticket.partition(b" ")[2])["journal"]:
+            raise flight.FlightServerError("segtail: no")
+        return answer(self, context, ticket)
+
+    return only_empty
+
+
 def newest(directory: Path) -> Path:
     return max((path for path in directory.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
 
@@ -108,6 +135,23 @@ def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
         assert third.appended() == facts(logs)
         assert not any(any(row["skipped_bytes"]) for row in third.rows.values())
     assert len(newest(checkpoint / "offsets").read_text().splitlines()[-1]) < 200
+
+
+def test_what_was_planned_and_did_not_arrive_is_behind(
+    spark: SparkSession, agent: Agent, logs: list[PartitionLog], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever plans reaches the agent, whoever reads does not: the micro-batch goes through without its rows."""
+    checkpoint = tmp_path / "checkpoint"
+
+    with agent.served() as address:
+        with monkeypatch.context() as away:
+            away.setattr(AgentServer, "do_get", only_empty_answers(AgentServer.do_get))
+            first = run_once(spark, address, checkpoint)
+        assert first.appended() == {}
+        assert first.lag(agent) == {"bytes": set(), "seconds": {10.0}}  # nothing is known of how much waits, but for how long
+        second = run_once(spark, address, checkpoint)
+        assert second.appended() == facts(logs)
+        assert second.lag(agent) == {"bytes": {0}, "seconds": {0}}
 
 
 def test_a_journal_made_anew_between_two_runs_changes_no_number(

@@ -335,3 +335,25 @@ def test_each_agent_has_its_own_mark() -> None:
     shard.fold(APPEARED, appended(50, 0, 10))
     shard.fold(row(Kind.APPEARED, 1, agent="a2", journal="of a2", broker=2, next_offset=0))
     assert shard.log(broker=2).log_end_offset == 0
+
+
+# --- how far an agent's journal has come
+
+
+def test_that_all_has_arrived_is_handed_on_and_changes_nothing() -> None:
+    shard = Shard()
+    shard.fold(appended(3, 0, 5))
+    before = (dict(shard.states), dict(shard.marks))
+    (told,) = shard.fold(row(Kind.ARRIVED, 9, broker=-1, topic="", partition=-1, bytes=1234))
+    assert (told.change, told.state.agent, told.state.topic_id) == (Change.ARRIVED, "a1", "j1")
+    assert (told.state.log_end_offset, told.state.appended_bytes) == (9, 1234)
+    assert (shard.states, shard.marks) == before
+    assert (
+        len(shard.fold(row(Kind.ARRIVED, 2, topic="", bytes=10), row(Kind.ARRIVED, 9, topic="", bytes=1234))) == 2
+    )  # told again, told late
+
+
+def test_an_event_of_unknown_kind_is_passed_over_whether_or_not_it_names_a_log() -> None:
+    shard = Shard()
+    unknown = replace(row(Kind.SKIPPED, 1), kind="hummed")
+    assert shard.fold(unknown, replace(unknown, seq=2, topic="")) == []

@@ -63,3 +63,18 @@ def test_a_row_goes_to_its_shard_and_the_end_of_a_picture_to_all(found: list[Eve
 def test_all_replicas_of_a_partition_meet() -> None:
     table = by_shard(events(*(Event(kind=Kind.APPENDED, broker=broker, topic="orders", partition=3) for broker in range(5))), 64)
     assert len(table) == 1
+
+
+def test_that_all_has_arrived_goes_along_with_another_row() -> None:
+    arrived = Event(kind=Kind.ARRIVED, bytes=9)
+    order, bill = (Event(kind=Kind.APPENDED, topic=topic, partition=0) for topic in ("orders", "bills"))
+
+    def shards(*found: Event) -> dict[int, list[str]]:
+        packed = by_shard(events(*found), 64)
+        rows = [unpack_rows(each, EVENTS)["kind"].to_pylist() for each in packed[ROWS].to_pylist()]
+        return dict(zip(packed[SHARD].to_pylist(), rows, strict=True))
+
+    both = shards(order, bill, arrived)
+    assert (len(both), both[shard_of("orders", 0, 64)]) == (2, ["appended", "arrived"])
+    assert list(shards(arrived).values()) == [["arrived"]]
+    assert shards(Event(kind=Kind.BEAT_END), arrived)[0] == ["arrived", "beat_end"]
