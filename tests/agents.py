@@ -36,9 +36,10 @@ class Agent:
         self.now = NOW
         self._log_dirs = open_log_dirs(log_dirs)
         self._directory = journal
-        self._open()
+        self.open()
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Start on the journal that is there."""
         self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
         self.consumers = Consumers(self.journal, lambda: self.now)
         self.cluster = ClusterView(self._log_dirs)
@@ -63,13 +64,13 @@ class Agent:
     def restart(self) -> None:
         """Another process on the same journal."""
         self.close()
-        self._open()
+        self.open()
 
     def lose_journal(self) -> None:
         """Another process that finds no journal."""
         self.close()
         shutil.rmtree(self._directory)
-        self._open()
+        self.open()
 
     def look(self) -> None:
         """Look at everything, publish what is new, and tell a beat."""

@@ -114,16 +114,26 @@ def _with_hole(state: LogState, row: EventRow) -> LogState:
     return state.skipped("agent_lost", missing * row.bytes // max(1, row.next_offset - row.base_offset))
 
 
+def _ended_unseen(state: LogState, row: EventRow) -> LogState:
+    """Another journal has read the log to its end and found nothing behind what was counted: what was there is lost, by the mean size of a
+    record."""
+    missing, known = row.next_offset - state.log_end_offset, _noted(state, row)
+    if missing <= 0 or row.journal == state.journal:
+        return known
+    lost_bytes = max(1, missing * state.appended_bytes // max(1, state.appended_records))
+    return replace(known, journal=row.journal).skipped("agent_lost", lost_bytes)
+
+
 def _part(row: EventRow, offset: int) -> int:
     return row.bytes * (row.next_offset - offset) // max(1, row.next_offset - row.base_offset)
 
 
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was cut off at ``row.next_offset``; what was counted stays counted, what comes in its place is counted anew."""
+    if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again, or was cleaned
+        return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)
     # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
-    if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again
-        return log_transactions.found(replace(_noted(state, row), log_end_offset=end), row)
     after = replace(
         _noted(state, row),
         log_end_offset=end,

@@ -29,7 +29,7 @@ CREATE TABLE places (
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
   log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
   skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
-  first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL,
+  first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL DEFAULT x'',
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE producers (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE consumers (
 CREATE TABLE totals (published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL);
 """
 
-_UPGRADES: dict[int, tuple[str, ...]] = {3: ()}
+_UPGRADES: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE places ADD COLUMN epochs BLOB NOT NULL DEFAULT x''",)}
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""
 
 

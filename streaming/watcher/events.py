@@ -132,7 +132,7 @@ class Place:
     ``stopped`` says why the log is not read on, "" while it is, and ``skipped`` how many bytes behind ``position`` are counted as skipped
     for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches. ``first_timestamp`` is the largest
     of the first batch of the segment, ``largest_timestamp`` that of all of it up to the place: Unix milliseconds, -1 none,
-    `TIMES_UNKNOWN` where reading began inside the segment.
+    `TIMES_UNKNOWN` where reading began inside the segment. ``epochs`` are the leader epochs of what was read (`streaming.watcher.heeded`).
     """
 
     log: LogId
@@ -151,6 +151,7 @@ class Place:
     settled_position: int
     first_timestamp: int
     largest_timestamp: int
+    epochs: bytes = b""
 
     @property
     def settled(self) -> bool:

@@ -17,6 +17,7 @@ from streaming.watcher.blobs import encode_steps
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator import find_entries
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place, values_of
+from streaming.watcher.heeded import with_epoch
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
@@ -243,6 +244,7 @@ class Reading:
             position=before.position + scanned.end - start,
             next_offset=sums.next_offset,
             log_epoch=max(before.log_epoch, sums.leader_epoch),
+            epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
             anchor=scanned.anchor,
             anchor_position=before.position + scanned.anchor_position - start,
             frontier=max(before.frontier, sums.next_offset),
@@ -272,8 +274,8 @@ class Reading:
     def _caught_up(self, tail: Tail, done: Read) -> None:
         place = tail.place
         tail.live, tail.looked_ms = True, self._clock_ms()
-        if place.frontier > place.next_offset:
-            # what is told again ends before what was told once: nobody may stay behind the end of the log
+        if place.frontier != place.next_offset:
+            # what is told again ends before what was told once, or what came last was cleaned: nobody may stay off the end of the log
             tail.place = place = replace(place, frontier=place.next_offset)
             done.events.append(
                 tail.event(

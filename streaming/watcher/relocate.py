@@ -96,7 +96,7 @@ def relocate(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Eve
     tail.close()
     tail.settle(segments)
     # an offset gap before the next batch is compaction's: what was read stays read
-    tail.place = replace(moved(place, spot), next_offset=place.next_offset)
+    tail.place = replace(moved(place, spot), next_offset=place.next_offset, log_epoch=max(place.log_epoch, spot.log_epoch))
     return []
 
 

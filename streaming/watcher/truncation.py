@@ -14,6 +14,7 @@ from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over
 from streaming.watcher.events import Event, Place
+from streaming.watcher.heeded import pack, parted_at, unpack
 from streaming.watcher.locate import Spot, beginning, find_offset
 from streaming.watcher.tail import Tail, moved
 
@@ -26,11 +27,13 @@ def holds_anchor(file: OpenSegment, place: Place) -> bool:
 
 
 def epoch_below(tail: Tail) -> int | None:
-    """Where a leader epoch begins that is later than what was read, although it begins before the place; None if there is none."""
-    place = tail.place
+    """Where another leader epoch begins than was read there, before the place; None if there is no such."""
+    place, told = tail.place, read_leader_epochs(tail.partition.path)
+    if place.epochs:
+        return parted_at(unpack(place.epochs), told, place.next_offset)
     if place.log_epoch < 0:
         return None
-    later = [entry.start_offset for entry in read_leader_epochs(tail.partition.path) if entry.epoch > place.log_epoch]
+    later = [entry.start_offset for entry in told if entry.epoch > place.log_epoch]
     return later[0] if later and later[0] < place.next_offset else None
 
 
@@ -54,11 +57,12 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     spot = _shared(tail, segments, buffer)
     cut = _bytes_between(spot, tail)
     # all epochs that are told by now have been heeded: none of them sets the log back once more
-    below = epoch_before(tail, spot)
-    epoch = max((entry.epoch for entry in read_leader_epochs(tail.partition.path)), default=below)
+    below, told = epoch_before(tail, spot), read_leader_epochs(tail.partition.path)
+    epoch = max((entry.epoch for entry in told), default=below)
+    epochs = pack(entry for entry in told or unpack(before.epochs) if entry.start_offset < spot.next_offset)
     tail.close()
     tail.settle(segments)
-    tail.place = replace(moved(before, spot), log_epoch=epoch, frontier=min(before.frontier, spot.next_offset))
+    tail.place = replace(moved(before, spot), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, spot.next_offset))
     log.warning(
         "log truncated",
         extra={

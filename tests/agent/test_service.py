@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
 from streaming.errors import AgentError
 from streaming.rows import SKIP_REASONS, EventRow, Kind
+from streaming.simulator.compaction import compact
 from streaming.simulator.log import PartitionLog
+from streaming.simulator.segment import LogConfig
 from streaming.watcher.blobs import decode_steps
 from tests.agents import Agent, Reader, event_rows
-from tests.builders import batch, commit, log_dir, partition
+from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.events import Shard
 
 
@@ -538,3 +540,46 @@ def test_a_log_that_is_deleted_for_good_is_gone_from_the_picture(agent: Agent, l
     agent.look()
     agent.look()
     assert Kind.BEAT not in kinds(reader.step())
+
+
+# --- logs that are empty now
+
+
+def test_a_log_that_was_emptied_while_its_journal_was_lost_says_where_it_ends_and_what_is_missing(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader, shard = Reader(agent), Shard()
+    shard.fold(*reader.begin().step())
+    log.append(batch(2))
+    log.roll()
+    log.delete_records(5)
+    log.config = LogConfig(compacted=True, retention_ms=-1)
+    log.delete_old_segments(NOW)
+    log.unlink_deleted(NOW + 10**6)
+    agent.lose_journal()
+    reader.hello(resumed=True)
+    agent.look()
+    shard.fold(*reader.step())
+    (state,) = shard.states.values()
+    assert (state.log_end_offset, state.appended_records, state.truncations) == (5, 3, 0)
+    assert state.skipped_bytes[SKIP_REASONS.index("agent_lost")] == 2 * state.appended_bytes // 3
+    log.append(batch(4))
+    agent.look()
+    shard.fold(*reader.step())
+    (after,) = shard.states.values()
+    assert (after.log_end_offset, after.appended_records, after.skipped_bytes) == (9, 7, state.skipped_bytes)
+
+
+def test_a_log_whose_last_batches_were_cleaned_unread_says_where_it_ends(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader, shard = Reader(agent), Shard()
+    shard.fold(*reader.begin().step())
+    agent.close()
+    log.append(batch(2))
+    log.roll()
+    compact(log, 0, {0})
+    agent.open()
+    reader.hello()
+    agent.look()
+    shard.fold(*reader.step())
+    (state,) = shard.states.values()
+    assert (state.log_end_offset, state.appended_records, state.truncations, sum(state.skipped_bytes)) == (5, 3, 0, 0)

@@ -66,6 +66,7 @@ def place(number: int, position: int) -> Place:
         position=position,
         next_offset=position,
         log_epoch=3,
+        epochs=b"\x01\x00" * 6,
         anchor=b"\x00\xff" * 30,
         anchor_position=7,
         frontier=2**63 - 1,

@@ -8,11 +8,13 @@ import pytest
 
 from streaming.kafka.detail import first_offset_above
 from streaming.rows import Kind
+from streaming.simulator.compaction import compact
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.simulator.segment import LogConfig
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
-from tests.builders import batch, log_dir, partition
+from tests.builders import NOW, batch, log_dir, partition
 from tests.watcher.station import SURVEY_MS, Station
 
 STEPS = Path(__file__).parents[1] / "data" / "steps"
@@ -209,6 +211,68 @@ def test_a_range_told_again_shows_where_the_log_parts_from_what_was_counted(stat
     assert (before.next_offset, first_offset_above(before.detail, 0)) == (2, None)
     assert first_offset_above(appended.detail, 0) == 2
     assert station.fold_of("t").records == 9 + 15
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_bytes_of_a_lower_epoch_that_replace_higher_ones_are_read(station: Station, disk: LogDir, looks: bool, restarted: bool) -> None:
+    """Two unclean elections, to and fro: what the leader of epoch 5 appended gives way to epoch 4, and that is followed by epoch 6."""
+    log = log_of(disk, 2, 3)
+    log.append(batch(10), leader_epoch=5)
+    station.look()
+    if restarted:
+        station.restart()
+    log.truncate(5)
+    log.append(batch(3), batch(4), leader_epoch=4)
+    if looks:
+        station.look()
+    log.append(batch(8), leader_epoch=6)
+    station.look()
+    counted = station.fold_of("t")
+    assert (counted.records, counted.next_offset, counted.truncations) == (5 + 10 + 7 + 8, 20, 1)
+    assert station.look() == []
+
+
+def test_an_epoch_whose_first_batches_were_cleaned_before_it_was_read_is_no_truncation(station: Station, disk: LogDir) -> None:
+    log = log_of(disk, 2)
+    log.append(batch(3), leader_epoch=1)
+    log.append(batch(4), batch(5), leader_epoch=2)
+    log.roll()
+    compact(log, 0, {0, 9})
+    station.look()
+    log.append(batch(1), leader_epoch=3)
+    station.look()
+    station.restart()
+    compact(log, 0, {9})
+    assert station.look() == []
+    assert station.fold_of("t").truncations == 0
+
+
+def test_an_epoch_that_was_read_stays_heeded_when_its_last_batches_are_cleaned(station: Station, disk: LogDir) -> None:
+    log = log_of(disk, 2)
+    log.append(batch(3), leader_epoch=5)
+    station.look()
+    log.append(batch(4), leader_epoch=5)
+    log.roll()
+    compact(log, 0, {0})
+    station.restart()
+    station.turn(budget=0)
+    (tail,) = station.watcher.tails()
+    assert (tail.place.log_epoch, tail.place.next_offset) == (5, 5)
+
+
+def test_segments_deleted_with_their_epochs_are_no_truncation(station: Station, disk: LogDir) -> None:
+    log = log_of(disk, 2)
+    for epoch in (1, 2, 3):
+        log.roll()
+        log.append(batch(3), leader_epoch=epoch)
+    station.look()
+    log.delete_records(8)
+    log.config = LogConfig(compacted=True, retention_ms=-1)
+    log.delete_old_segments(NOW)
+    station.restart()
+    assert station.look() == []
+    assert station.fold_of("t").truncations == 0
 
 
 def put(step: Path, directory: Path) -> None:
