@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from streaming.errors import CheckpointError
+from streaming.job.repair import repair
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class Checkpoint:
         """Open a checkpoint or make one.
 
         Raises:
-            CheckpointError: it belongs to another cluster, is held by another job, or cannot be written or understood.
+            CheckpointError: it belongs to another cluster, is held by another job, or cannot be written, understood or repaired.
         """
         self.directory = directory.absolute()
         self.new = not (self.directory / "job.json").exists()
@@ -69,6 +70,7 @@ class Checkpoint:
                     f"checkpoint {self.directory} cannot be written: {error}; name another with --checkpoint DIR"
                 ) from error
             self.identity = self._identify(cluster_id, state_shards)
+            repair(self.spark)
             self._held = held.pop_all()
 
     def _hold(self, path: Path, seconds: float, held: contextlib.ExitStack) -> int:

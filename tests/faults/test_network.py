@@ -92,6 +92,7 @@ def test_nothing_is_lost_over_a_network_that_fails_and_the_other_agent_goes_on(t
         world.write()
         until("the other agent goes on", lambda: world.has_all_of(NEAR), SECONDS)
         assert not world.has_all_of(FAR)
+        until("the page says that something waits", lambda: (world.value("segtail_tail_lag_bytes", FAR) or 0) > 0, SECONDS)
         world.network.mend()
         world.until_whole()
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streaming.units import format_size, parse_size
+from streaming.units import parse_size
 from tests.bench.table import show
 from tests.soak import beside, fleet, kills, sampling, steady
 
@@ -86,7 +86,7 @@ def _steady(directory: Path, given: argparse.Namespace) -> Sequence[str]:
         ("rolls, each with a segment deleted", f"{written.rolls:,}"),
         (f"topics of {fleet.CHURNED} partitions made / deleted", f"{written.topics_made:,} / {written.topics_deleted:,}"),
         ("seconds until all that was there was on the page", f"{report.start_seconds:.0f}"),
-        (f"seconds until a backlog of {format_size(written.backlog)} was on the page", f"{report.backlog_seconds:.0f}"),
+        (f"seconds until a backlog of {written.backlog / 2**30:.1f} GiB was on the page", f"{report.backlog_seconds:.0f}"),
         ("MB a second of it", f"{backlog_rate:.0f}"),
         ("longest tail lag outside of it, s", f"{report.lag_seconds:.1f}"),
     ]

@@ -51,9 +51,14 @@ class _Churned:
 
 
 class Fleet:
-    """The only writer of a log dir. Not for several threads."""
+    """The only writer of a log dir. Not for several threads.
 
-    def __init__(self, directory: Path, partitions: int, active: int, seed: int) -> None:
+    Args:
+        topics: so many that come and go are there at any time.
+        delay_seconds: after which files that were deleted are removed.
+    """
+
+    def __init__(self, directory: Path, partitions: int, active: int, seed: int, *, topics: int, delay_seconds: float) -> None:
         self.path = directory
         self.written = Written()
         self._outside = directory.with_name(f"{directory.name}.outside")
@@ -67,6 +72,10 @@ class Fleet:
         self._next = 0
         self._churned: list[_Churned] = []
         self._leaving: list[tuple[float, Path]] = []
+        self._topics_kept = topics
+        self._delay_seconds = delay_seconds
+        for _ in range(topics):
+            self.churn()
 
     def __enter__(self) -> Self:
         return self
@@ -92,18 +101,18 @@ class Fleet:
             self._append(log)
             old = log.directory / f"{before:020}.log"
             old.rename(old.with_suffix(".log.deleted"))
-            self._leaving.append((time.monotonic() + 60, old.with_suffix(".log.deleted")))
+            self._leaving.append((time.monotonic() + self._delay_seconds, old.with_suffix(".log.deleted")))
             self.written.rolls += 1
 
-    def churn(self, keep: int) -> None:
-        """A topic is made; of those made so, the oldest beyond ``keep`` is deleted."""
+    def churn(self) -> None:
+        """A topic is made, and the oldest one that was made so is deleted."""
         made = _Churned(f"churn.{self.written.topics_made}")
         self.written.topics_made += 1
         for partition in range(CHURNED):
             log = self._made(made.name, partition)
             made.directories.append(log.directory)
         self._churned.append(made)
-        if len(self._churned) > keep:
+        if len(self._churned) > self._topics_kept:
             self.written.topics_deleted += 1
             for directory in self._churned.pop(0).directories:
                 self._delete(directory)
@@ -125,7 +134,7 @@ class Fleet:
         self._delete(self.path / f"{BACKLOG}-0")
 
     def sweep(self) -> None:
-        """Remove what was deleted a minute ago."""
+        """Remove what was deleted long enough ago."""
         now = time.monotonic()
         for due, path in [each for each in self._leaving if each[0] <= now]:
             if path.is_dir():
@@ -155,4 +164,4 @@ class Fleet:
     def _delete(self, directory: Path) -> None:
         gone = directory.with_name(f"{directory.name}.{self._chance.randbytes(16).hex()}-delete")
         directory.rename(gone)
-        self._leaving.append((time.monotonic() + 60, gone))
+        self._leaving.append((time.monotonic() + self._delay_seconds, gone))

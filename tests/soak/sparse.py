@@ -1,7 +1,4 @@
-"""A backlog that is large to whoever reads it and small on the disk: batches with true headers, whose records are holes in the file.
-
-What reads headers cannot tell them from others; whoever checked their CRC or opened their records would find zeros.
-"""
+"""A backlog that is large to whoever reads it and small on the disk: the values of its records are zeros, and holes in the file."""
 
 import os
 import struct
@@ -10,13 +7,14 @@ from pathlib import Path
 from streaming.simulator.batches import Batch, Record, encode
 
 BATCH_BYTES, SEGMENT_BYTES = 1 << 20, 1 << 30
-_HEADER_BYTES = 61
+_WRITTEN_BYTES = 128  # the headers of the batch and of its record
 
 
 def write_sparse_log(directory: Path, size: int, now_ms: int) -> int:
     """Fill the directory of a log with segments of together about ``size`` bytes; returns how many they are exactly."""
     whole = encode(Batch(records=(Record(None, bytes(BATCH_BYTES), now_ms),)), 0)
-    header, length = whole[8:_HEADER_BYTES], len(whole)
+    header, length = whole[8:_WRITTEN_BYTES], len(whole)
+    assert not any(whole[_WRITTEN_BYTES:])
     offset = 0
     for first in range(0, max(1, size // length), SEGMENT_BYTES // length):
         count = min(SEGMENT_BYTES // length, max(1, size // length) - first)

@@ -15,8 +15,10 @@ from tests.soak.scraping import Scraper, scrape
 from tests.soak.services import Service, services
 
 STEP_SECONDS = 0.2
-CHURN_SECONDS = 10.0
 ROLL_SECONDS = 1.0
+CHURN_SECONDS, DELAY_SECONDS = 10.0, 60.0
+"""How often a topic comes and another goes, and when files that were deleted are removed; a short run has less time for both."""
+
 KEPT_TOPICS = 6
 SCRAPE_SECONDS = 15.0
 """As Prometheus does; a short run samples more often."""
@@ -58,36 +60,36 @@ class Report:
 class _Run:
     """The parts of a run and what was seen of them."""
 
-    def __init__(self, fleet: Fleet, running: Mapping[str, Service], journal: Path, url: str, every: float) -> None:
+    def __init__(self, fleet: Fleet, running: Mapping[str, Service], journal: Path, url: str, plan: Plan) -> None:
         self.fleet = fleet
         self.running = running
         self.url = url
         self.samples: dict[Measure, list[tuple[float, float]]] = {measure: [] for measure in MEASURES}
         self.lag_seconds = 0.0
         self._journal = journal
-        self._every = every
-        self._next_sample = 0.0
+        self.every = min(SCRAPE_SECONDS, plan.minutes)
+        self._churn_seconds = min(CHURN_SECONDS, 3 * plan.minutes)
+        self._next_sample = self._next_churn = self._next_roll = 0.0
         self._pause = threading.Event()
 
     def write(self, seconds: float, appends_a_second: int) -> None:
         """Go on as a broker does for so long, and look at the processes now and then."""
         began = time.monotonic()
         due = 0.0
-        next_churn, next_roll = began, began
         while (now := time.monotonic()) < began + seconds:
             wanted = (now - began) * appends_a_second
             self.fleet.append(int(wanted - due))
             due += int(wanted - due)
-            if now >= next_roll:
+            if now >= self._next_roll:
                 self.fleet.roll()
-                next_roll = now + ROLL_SECONDS
-            if now >= next_churn:
-                self.fleet.churn(KEPT_TOPICS)
+                self._next_roll = now + ROLL_SECONDS
+            if now >= self._next_churn:
+                self.fleet.churn()
                 self.fleet.sweep()
-                next_churn = now + CHURN_SECONDS
+                self._next_churn = now + self._churn_seconds
             if now >= self._next_sample:
                 self._sample()
-                self._next_sample = time.monotonic() + self._every
+                self._next_sample = time.monotonic() + self.every
             self._pause.wait(STEP_SECONDS)
 
     def _sample(self) -> None:
@@ -125,13 +127,13 @@ def run_steady(directory: Path, plan: Plan) -> Report:
     where = ("--agents", f"grpc://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{page_port}")
     agent = ("agent", "--log-dirs", logs, "--journal", journal, "--listen", f"127.0.0.1:{agent_port}", "--name", "soak", *_SMALL[2:])
     url = f"http://127.0.0.1:{page_port}/metrics"
-    every = min(SCRAPE_SECONDS, plan.minutes)
+    delay_seconds = min(DELAY_SECONDS, 6 * plan.minutes)
     with (
-        Fleet(logs, plan.partitions, plan.active, plan.seed) as fleet,
+        Fleet(logs, plan.partitions, plan.active, plan.seed, topics=KEPT_TOPICS, delay_seconds=delay_seconds) as fleet,
         services(directory / "messages", agent=agent, job=("run", "--from", "earliest", *where, *_SMALL)) as running,
-        Scraper(url, leave_out=("churn.",), pause_seconds=every) as pages,
+        Scraper(url, leave_out=("churn.",), pause_seconds=min(SCRAPE_SECONDS, plan.minutes)) as pages,
     ):
-        run = _Run(fleet, running, journal, url, every)
+        run = _Run(fleet, running, journal, url, plan)
         began = time.monotonic()
         until("everything is counted", run.whole, _START_SECONDS)
         start_seconds = time.monotonic() - began
@@ -139,7 +141,7 @@ def run_steady(directory: Path, plan: Plan) -> Report:
         began = time.monotonic()
         run.write(seconds / 4, plan.appends_a_second)
         lag_seconds = run.lag_seconds
-        backlog_seconds = _backlog(run, plan, min(5.0, every))
+        backlog_seconds = _backlog(run, plan)
         run.lag_seconds = lag_seconds
         run.write(max(seconds / 2, began + seconds - time.monotonic()), plan.appends_a_second)
         problems = list(pages.steps_back)
@@ -162,7 +164,7 @@ def run_steady(directory: Path, plan: Plan) -> Report:
         )
 
 
-def _backlog(run: _Run, plan: Plan, every: float) -> float:
+def _backlog(run: _Run, plan: Plan) -> float:
     """The seconds from when the backlog appears until the page has all of it, while appends go on."""
     if not plan.backlog_bytes:
         return 0.0
@@ -170,7 +172,7 @@ def _backlog(run: _Run, plan: Plan, every: float) -> float:
     began = time.monotonic()
     while run.counted().get(BACKLOG) != run.fleet.written.backlog:
         assert time.monotonic() < began + _CAUGHT_UP_SECONDS, f"{run.counted().get(BACKLOG)} of {run.fleet.written.backlog} bytes"
-        run.write(every, plan.appends_a_second)
+        run.write(min(5.0, run.every), plan.appends_a_second)
     seconds = time.monotonic() - began
     run.fleet.end_backlog()
     return seconds

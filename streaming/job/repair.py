@@ -1,0 +1,70 @@
+"""Spark's plans and commits in a checkpoint, as a loss of power leaves them: the newest ones may be cut off or empty.
+
+Spark writes ``offsets/N`` before micro-batch N and ``commits/N`` after it, a version in the first line and JSON in the others
+(`HDFSMetadataLog`). It refuses to start with one that is cut off, and does not always say which.
+"""
+
+import json
+import logging
+import re
+from pathlib import Path
+
+from streaming.errors import CheckpointError
+
+log = logging.getLogger(__name__)
+
+_VERSION = re.compile(r"v\d+")
+_NONE = "-"
+"""Stands for the offset of a source that has none."""
+
+
+def repair(spark: Path) -> None:
+    """Make good what can be made good without changing a number; nothing is done where all is well.
+
+    A commit that is damaged goes: its micro-batch is run again by the same plan, and absolute values stay what they are. A plan that is
+    damaged goes if it was the last one and is not committed: no agent was told that anything of it need not be sent again.
+
+    Args:
+        spark: Spark's part of a checkpoint, which need not exist.
+
+    Raises:
+        CheckpointError: the last plan is damaged and committed: nobody knows any more where the next one begins.
+        OSError: a file cannot be read or removed.
+    """
+    commit, plan = _newest(spark / "commits"), _newest(spark / "offsets")
+    if commit is not None and not _whole(commit):
+        _remove(commit, "the micro-batch is run once more")
+        commit = _newest(spark / "commits")
+    if plan is not None and not _whole(plan):
+        if commit is not None and int(commit.name) >= int(plan.name):
+            raise CheckpointError(
+                f"{plan} is damaged, so that nobody knows where the job stood: "
+                f"restore the checkpoint, or delete {spark.parent} to begin anew"
+            )
+        _remove(plan, "the micro-batch is planned anew")
+
+
+def _newest(directory: Path) -> Path | None:
+    if not directory.is_dir():
+        return None
+    found = [path for path in directory.iterdir() if path.name.isdigit()]
+    return max(found, key=lambda path: int(path.name), default=None)
+
+
+def _whole(path: Path) -> bool:
+    version, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
+    if not _VERSION.fullmatch(version) or not lines:
+        return False
+    try:
+        for line in lines:
+            if line != _NONE:
+                json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _remove(path: Path, what_follows: str) -> None:
+    log.warning("a file of the checkpoint is cut off and is removed: %s", what_follows, extra={"path": str(path)})
+    path.unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

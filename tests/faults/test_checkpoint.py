@@ -1,0 +1,88 @@
+"""A checkpoint that is damaged, cut off or partly deleted: a job that says at which file, or the numbers of an undisturbed one."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.processes import exported, read_page, segtail
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+SECONDS = 300
+
+
+def newest(directory: Path) -> Path:
+    return max((path for path in directory.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def last_commit_cut_off(checkpoint: Path) -> None:
+    cut_off(newest(checkpoint / "spark" / "commits"))
+
+
+def last_plan_cut_off_before_its_commit(checkpoint: Path) -> None:
+    newest(checkpoint / "spark" / "commits").unlink()
+    cut_off(newest(checkpoint / "spark" / "offsets"))
+
+
+def sparks_part_deleted(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint / "spark")
+
+
+def state_cut_off(checkpoint: Path) -> None:
+    files = sorted((checkpoint / "spark" / "state").rglob("*.*"), key=lambda path: path.stat().st_mtime)
+    for path in [path for path in files if path.suffix in (".zip", ".changelog")][-2:]:
+        path.write_bytes(path.read_bytes()[:10])
+
+
+def run(broker: WritingBroker, checkpoint: Path, directory: Path) -> tuple[int, str]:
+    """A job that counts what is there and ends; its status and what it said."""
+    out = directory / "out.prom"
+    out.unlink(missing_ok=True)
+    arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint, "--set", "state_shards=2")
+    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, said=directory / "said") as job:
+        status = job.wait(SECONDS)
+        if status == 0:
+            assert exported(read_page(out.read_text())) == written(broker)
+        return status, job.said
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[WritingBroker, Path]:
+    """A broker that rests, and the checkpoint of a job that has counted all but the last of what it wrote."""
+    directory = tmp_path_factory.mktemp("checkpoint")
+    with writing_broker(directory / "broker") as broker:
+        for _ in range(2):
+            assert run(broker, directory / "checkpoint", directory)[0] == 0
+            broker.write_on(300)
+        return broker, directory / "checkpoint"
+
+
+@pytest.mark.parametrize(
+    "damage", [last_commit_cut_off, last_plan_cut_off_before_its_commit, sparks_part_deleted], ids=lambda damage: damage.__name__
+)
+def test_what_can_be_made_good_is(world: tuple[WritingBroker, Path], tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    broker, whole = world
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(whole, checkpoint)
+    damage(checkpoint)
+    status, said = run(broker, checkpoint, tmp_path)
+    assert status == 0, said
+
+
+def test_what_cannot_be_made_good_is_named(world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
+    broker, whole = world
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(whole, checkpoint)
+    state_cut_off(checkpoint)
+    status, said = run(broker, checkpoint, tmp_path)
+    assert status == 1
+    assert "Traceback" not in said
+    error = next(line for line in said.splitlines() if line.startswith("segtail: error: "))
+    assert f"{checkpoint}/spark/state/" in error
