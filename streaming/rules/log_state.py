@@ -89,8 +89,8 @@ class LogState:
         return LogKey(self.broker, self.topic, self.partition, self.topic_id)
 
     def skipped(self, reason: str, size: int) -> "LogState":
-        """With ``size`` more bytes that never reached the counters."""
-        at = SKIP_REASONS.index(reason)
+        """With ``size`` more bytes that never reached the counters. A reason of a later version counts as the last one that is known."""
+        at = SKIP_REASONS.index(reason) if reason in SKIP_REASONS else len(SKIP_REASONS) - 1
         return replace(self, skipped_bytes=(*self.skipped_bytes[:at], self.skipped_bytes[at] + size, *self.skipped_bytes[at + 1 :]))
 
     def left(self) -> "LogState":

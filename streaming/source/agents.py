@@ -30,6 +30,9 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
 REFUSED_SECONDS = 30.0
 """After how long one that answers, but may not take part, is looked at again."""
 
+CHECK_AGAIN_SECONDS = 60.0
+"""After how long it is found out again whether an agent's rows can be read: its version may stay the same while it becomes another."""
+
 _AT_ONCE = 32
 _ASIDE_AT_ONCE = 8
 _READS_AT_ONCE = 8
@@ -81,15 +84,17 @@ class Line:
         return answer
 
     def misfit(self, status: Status) -> AgentError | None:
-        """Why an agent that answered so cannot be understood, None if it can: found out once for each version that is seen there."""
+        """Why an agent that answered so cannot be understood, None if it can: found out when its version changes, and now and then."""
         seen = (status.version, status.journal, status.protocol)
-        if self._checked is None or self._checked[0] != seen or (self._checked[1] is not None and time.monotonic() >= self._check_again_at):
+        if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:
+            pause = CHECK_AGAIN_SECONDS
             try:
                 self.client.check(status)
                 self._checked, self._refused = (seen, None), ""
             except AgentError as error:
                 self._checked = (seen, error)
-                self._check_again_at = time.monotonic() + (REFUSED_SECONDS if isinstance(error, VersionError) else 0.0)
+                pause = REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
+            self._check_again_at = time.monotonic() + pause
         return self._checked[1]
 
     def refuse(self, error: AgentError) -> None:

@@ -353,6 +353,13 @@ def test_that_all_has_arrived_is_handed_on_and_changes_nothing() -> None:
     )  # told again, told late
 
 
+def test_bytes_that_are_skipped_for_a_reason_of_a_later_version_are_skipped() -> None:
+    shard = Shard()
+    named, unnamed = row(Kind.SKIPPED, 1, base_offset=0, next_offset=3, bytes=10), row(Kind.SKIPPED, 2, topic="", partition=-1, bytes=5)
+    shard.fold(*(replace(each, reason="eaten") for each in (named, unnamed)))
+    assert sum(sum(state.skipped_bytes) for state in shard.states.values()) == 15
+
+
 def test_an_event_of_unknown_kind_is_passed_over_whether_or_not_it_names_a_log() -> None:
     shard = Shard()
     unknown = replace(row(Kind.SKIPPED, 1), kind="hummed")
