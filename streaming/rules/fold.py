@@ -115,10 +115,12 @@ class ShardFold:
             if state is not None and not state.departed:
                 self.touched[key] = throughput.pictured(state, row)
         elif row.kind in _STEPS:
+            # where a log was cut off is all that its row tells
+            begins = row.next_offset if row.kind == Kind.TRUNCATED else row.base_offset
             if state is None:
-                state = new_log(row, row.base_offset)
+                state = new_log(row, begins)
             elif state.departed:
-                state = throughput.appeared(state, replace(row, next_offset=row.base_offset, transactions=None))
+                state = throughput.appeared(state, replace(row, next_offset=begins, transactions=None))
             self.touched[key] = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
         else:
             _not_known(row)

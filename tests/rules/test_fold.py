@@ -259,6 +259,12 @@ def test_a_log_that_comes_back_counts_from_there_and_keeps_its_share() -> None:
     assert (change.state.share_records, change.state.appended_records, change.state.log_end_offset) == (11, 1, 51)
 
 
+def test_a_log_of_which_the_first_that_is_told_is_where_it_was_cut_off_begins_there() -> None:
+    shard = Shard()
+    shard.fold(row(Kind.TRUNCATED, 1, next_offset=6), appended(2, 6, 10))
+    assert (shard.log().appended_bytes, sum(shard.log().skipped_bytes)) == (40, 0)
+
+
 def test_a_log_that_another_agent_has_taken_over_does_not_leave_with_the_first() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10))
