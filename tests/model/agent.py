@@ -67,6 +67,7 @@ class Agent:
     def __init__(self, number: int, log_dirs: list[Path], directory: Path, clock: Clock) -> None:
         self.number, self.name = number, f"agent {number}"
         self.up = False
+        self.waiting: list[str] = []  # jobs, in the order in which they begin
         self.fuse = Fuse()
         self.clock = clock
         self._log_dirs, self._directory, self._saved = log_dirs, directory, directory.with_name(f"{directory.name}.copy")
@@ -80,7 +81,6 @@ class Agent:
         return answer
 
     def start(self) -> None:
-        self.waiting: list[str] = []
         log_dirs = open_log_dirs(self._log_dirs)
         with patch("streaming.watcher.journal.Database", FusedDatabase):
             self.journal = Journal(self._directory, CLUSTER_ID, self.clock)

@@ -107,6 +107,7 @@ class Oracle:
         self.accounts: dict[str, dict[LogId, Account]] = {}
         self.departed: dict[str, dict[LogId, Account]] = {}
         self.leaders: dict[tuple[str, int, str, int], int] = {}
+        self._cut: set[LogId] = set()  # logs that were cut off since their agent looked at everything
 
     def sums(self, log: LogId, batches: Iterable[Written]) -> Sums:
         """Of batches on one replica: a topic's counters take those of the epochs that it led."""
@@ -132,6 +133,7 @@ class Oracle:
                 accounts[log].pending[written.name] = written
 
     def truncated(self, log: LogId, offset: int) -> None:
+        self._cut.add(log)
         for accounts in self.accounts.values():
             if log in accounts:
                 accounts[log].truncated(offset)
@@ -157,10 +159,14 @@ class Oracle:
             if log not in accounts:
                 # what others wait for may be read from a file that is not one of the log's any more
                 others = [each for other in self.accounts.values() if log in other for each in other[log].pending.values()]
-                pending = {each.name: each for each in (*written, *others) if each.base_offset >= offset}
-                accounts[log] = Account(offset, offset, pending=pending)
+                found = {each.name: each for each in (*written, *others)}
+                accounts[log] = Account(offset, offset, pending={name: each for name, each in found.items() if name[0] >= offset})
+                accounts[log].hole = waits("told before a beginning")
+                if log in self._cut:  # then it may begin where the agent is set back to
+                    accounts[log].maybe += [each for name, each in found.items() if name[0] < offset]
 
     def looked(self, broker: int, logs: dict[LogId, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
+        self._cut -= set(logs)
         for job in jobs:
             for log, account in self.accounts.get(job, {}).items():
                 if log.broker == broker and log in logs:

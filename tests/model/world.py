@@ -214,6 +214,7 @@ class World:
 
     def start(self, broker: int) -> None:
         if not self.agents[broker].up:
+            self.agents[broker].waiting.clear()
             self.agents[broker].start()
 
     def set_clock(self, broker: int, by_ms: int) -> None:
@@ -263,6 +264,7 @@ class World:
         agent.stop(killed=True)
         agent.start()
         self._note_beginnings(agent, before)
+        agent.waiting.clear()  # who is not registered by now has to say hello again
 
     def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
         """Forget what is beyond the bounds, also what some job has not had."""
