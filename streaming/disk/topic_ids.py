@@ -44,9 +44,13 @@ class TopicIds:
             log.info("partition.metadata can be read again", extra={"path": str(directory)})
         return topic_id
 
-    def keep(self, directories: Collection[Path]) -> None:
-        """Forget all directories but these; of those that cannot be read, the ones that are no more."""
-        self.unreadable = {path: why for path, why in self.unreadable.items() if _is_there(path)}
+    def keep(self, directories: Collection[Path], unavailable: Collection[Path] = ()) -> None:
+        """Forget all directories but these; of those that cannot be read, the ones that are no more.
+
+        Args:
+            unavailable: log dirs into which no call may be made.
+        """
+        self.unreadable = {path: why for path, why in self.unreadable.items() if path.parent in unavailable or _is_there(path)}
         if len(self._read) > len(directories):
             self._read = {path: known for path, known in self._read.items() if path in directories}
 

@@ -16,6 +16,7 @@ from streaming.watcher.carrying import carry_over
 from streaming.watcher.events import Event, Place
 from streaming.watcher.locate import beginning, find_offset
 from streaming.watcher.producers import KnownProducers
+from streaming.watcher.same_log import has_files_of
 from streaming.watcher.tail import Tail, moved
 from streaming.watcher.truncation import epoch_below, holds_anchor, rewind
 
@@ -31,7 +32,9 @@ def list_again(tail: Tail) -> tuple[Segment, ...]:
     segments, before = list_segments(tail.partition.path), None
     while before is None or [segment.identity for segment in segments] != [segment.identity for segment in before]:
         segments, before = list_segments(tail.partition.path), segments
-    if not segments or read_topic_id(tail.partition.path) != tail.place.log.topic_id:
+    topic_id = read_topic_id(tail.partition.path)
+    is_same = topic_id == tail.place.log.topic_id or (topic_id == "" and has_files_of(tail, segments))
+    if not segments or not is_same:
         raise FileNotFoundError(f"{tail.path} does not hold this log any more")
     return segments
 

@@ -14,10 +14,13 @@ from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_d
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over, still_open
+from streaming.watcher.copies import Copies
 from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
 from streaming.watcher.locate import StartFrom, beginning, start_spot
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
+from streaming.watcher.same_log import has_files_of, has_open_file_of, has_place
 from streaming.watcher.stopping import failed, retry, tell_stopped
 from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
 from streaming.watcher.truncation import epoch_before
@@ -30,9 +33,6 @@ HOT_LOOKS = 50
 HALF_MADE_MS = 60_000
 """An empty directory without ``partition.metadata`` may still be getting it for so long; then it is from before topics had ids."""
 
-HOLD_MS = 55_000
-"""The file of a deleted segment is read to its end, but held no longer than this once it is unlinked too: it pins disk space."""
-
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
@@ -44,10 +44,11 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at the directories led to: events in order, and the logs that are no more."""
+    """What a look at the directories led to: events in order, and the logs that are no more. ``again``: look once more now."""
 
     events: list[Event]
     gone: list[LogId]
+    again: bool = False
 
 
 class Roster:
@@ -57,6 +58,7 @@ class Roster:
         log_dirs: into one that is unavailable no call is made, and nothing in it is gone. Whatever makes one unavailable, it is told there.
         places: where an earlier process left each log.
         has_topic: whether a topic still exists by the metadata log, None if nobody knows.
+        assigned: the directory.id in which the metadata log has the log, None if it does not say.
         producers: those of a log as an earlier process left them.
     """
 
@@ -65,6 +67,7 @@ class Roster:
         log_dirs: LogDirs,
         places: Iterable[Place],
         has_topic: Callable[[LogId], bool | None],
+        assigned: Callable[[LogId], str | None],
         producers: Callable[[LogId], KnownProducers],
         clock_ms: Callable[[], int],
         buffer: Bytes,
@@ -80,6 +83,10 @@ class Roster:
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._topic_ids = TopicIds()
+        self._renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
+        self._copies = Copies(assigned, buffer)
+        self._leaving: set[LogId] = set()
+        self._awaited = False  # a log was found that has the name of one that leaves
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
 
     # --- looking around
@@ -94,13 +101,23 @@ class Roster:
         found = self._list()
         if self._missing(found):
             found = self._list()  # a move between log dirs shows a log nowhere for a moment
-        gone = self._missing(found)
-        events = [self._drop(missing) for missing in gone]
+        gone: list[LogId] = []
+        events: list[Event] = []
+        self._adopt(found, events, gone)
+        for key in self._missing(found):
+            if not self._leave(key, events):
+                events.append(self._drop(key))
+                gone.append(key)
+        self._copies.listed()
         self._keep_hidden(found)
         if thorough:
-            self._topic_ids.keep({partition.path for partition in found.values()})
+            self._topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
+        leaving = {(key.broker, key.topic, key.partition) for key in self._leaving}
         for key, partition in found.items():
             known = self.tails.get(key)
+            if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._stays(known, partition)):
+                self._awaited = True  # another of its name: it comes when the one of before has left
+                continue
             if not thorough and known is not None and known.resumed and known.partition.path == partition.path:
                 continue
             try:
@@ -129,7 +146,9 @@ class Roster:
         """List a log's directory; False if it does not hold this log (any more)."""
         try:
             segments = list_segments(tail.partition.path)
-            if not segments or self._topic_ids.read(tail.partition.path) not in (tail.place.log.topic_id, None):
+            topic_id = self._topic_ids.read(tail.partition.path)
+            is_same = topic_id in (tail.place.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
+            if not segments or not is_same:
                 return False
             tail.log_start = log_start_offset(tail.partition.path, segments)
         except OSError:
@@ -149,7 +168,7 @@ class Roster:
         """Let go of unlinked files that were held for long enough; what was not read of them is skipped."""
         now, events = self._clock_ms(), []
         for tail in self.tails.values():
-            held = not tail.away and tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS
+            held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS
             if held and tail.file is not None and tail.file.unlinked():
                 try:
                     events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))
@@ -167,14 +186,84 @@ class Roster:
     # --- which are there
 
     def _list(self) -> dict[LogId, Partition]:
-        found: dict[LogId, Partition] = {}
+        """The directory of each log that is there."""
+        copies: dict[LogId, list[Partition]] = {}
+        self._renamed = {}
         for partition in self._listed():
-            if partition.state is DirState.LIVE:
-                key, watched = log_id(partition), self.tails.get(log_id(partition))
-                # while a move between log dirs ends, both may be there: stay with the one that is watched
-                if key not in found or (watched is not None and watched.partition.path == partition.path):
-                    found[key] = partition
+            if partition.state in (DirState.DELETE, DirState.STRAY):
+                self._renamed.setdefault(partition.partition, []).append(partition)
+            elif partition.state is DirState.LIVE:
+                known = self._as_known(partition)
+                copies.setdefault(log_id(known), []).append(known)
+        found: dict[LogId, Partition] = {}
+        for key, those in copies.items():
+            tail = self.tails.get(key)
+            one = those[0] if len(those) == 1 else self._copies.choose(key, those, None if tail is None else tail.partition)
+            if not self._is_elsewhere(key, one):
+                found[key] = one
         return found
+
+    def _is_elsewhere(self, key: LogId, copy: Partition) -> bool:
+        """Whether the log itself lies in a log dir that is unavailable, and this copy is an old one."""
+        tail, away = self.tails.get(key), self._log_dirs.unavailable
+        if not away or (tail is not None and not tail.away):
+            return False
+        place = self._kept.get(key) if tail is None else tail.place
+        return place is not None and not self._copies.goes_on_in(copy, place)
+
+    # --- whose directory it is
+
+    def _as_known(self, partition: Partition) -> Partition:
+        """A directory that has lost its topic id, with that of the log that it still holds."""
+        if partition.topic_id:
+            return partition
+        tail = self._at.get(partition.path)
+        try:
+            if tail is not None and tail.place.log.topic_id:
+                return replace(partition, topic_id=tail.place.log.topic_id if has_files_of(tail, list_segments(partition.path)) else "")
+            for place in self._kept_as(partition):
+                if has_place(partition.path, place):
+                    return replace(partition, topic_id=place.log.topic_id)
+        except OSError as error:
+            log.info("log cannot be looked at", extra={"path": str(partition.path), "error": str(error)})
+        return partition
+
+    def _kept_as(self, partition: Partition) -> list[Place]:
+        """The places that an earlier process left in logs of a name with a topic id."""
+        named = log_id(partition)
+        if not self._kept or named in self._kept:
+            return []
+        return [place for key, place in self._kept.items() if key.topic_id and replace(key, topic_id="") == named]
+
+    def _adopt(self, found: dict[LogId, Partition], events: list[Event], gone: list[LogId]) -> None:
+        """A log whose files are there under another topic id goes on under that: what was read of it is not read again."""
+        for key, partition in list(found.items()):
+            if key in self.tails or key in self._kept or not key.topic_id:
+                continue
+            tail = self._at.get(partition.path)
+            before = tail.place if tail is not None and tail.resumed else self._kept.get(replace(key, topic_id=""))
+            if before is None or before.log in found:
+                continue
+            try:
+                segments = list_segments(partition.path)
+                certain = tail is not None and has_open_file_of(tail, segments)
+                if not certain and (before.log.topic_id or not has_place(partition.path, before)):
+                    continue
+                producers = self._producers(before.log) if tail is None else tail.producers
+                renamed = KnownProducers(producers.limit)
+                renamed.reset(producers.now)
+                tail, led_to = resume(partition, segments, replace(before, log=key), renamed, self._buffer)
+            except OSError as error:  # it stays what it was until it can be looked at
+                log.warning("log cannot be looked at", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
+                found[before.log] = replace(found.pop(key), topic_id=before.log.topic_id)
+                continue
+            log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
+            events.extend([self._drop(before.log, "moved"), *led_to])
+            gone.append(before.log)
+            self._hold(key, tail)
+            self._at[partition.path] = tail
+            self.hot[tail] = HOT_LOOKS
+            events.append(_appeared(tail, still_open(tail)))
 
     def _listed(self) -> list[Partition]:
         """What lies in the log dirs that are available before and after."""
@@ -211,7 +300,8 @@ class Roster:
             tail.doubt()
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
-        return [key for key in (*self.tails, *self._kept) if key not in found and self._hidden_in(key) is None]
+        there = found.keys() | self._leaving
+        return [key for key in (*self.tails, *self._kept) if key not in there and self._hidden_in(key) is None]
 
     def _hidden_in(self, key: LogId) -> LogDir | None:
         """Where a log that was not found may lie all the same: where nothing can be read now."""
@@ -235,12 +325,60 @@ class Roster:
                 self._hold(key, tail)
                 tail.away = log_dir.path in self._log_dirs.unavailable
 
-    def _drop(self, gone: LogId) -> Event:
+    # --- leaving
+
+    def _leave(self, key: LogId, events: list[Event]) -> bool:
+        """Go on with a log whose directory is not where it was, as long as there is something to read; False if there is nothing."""
+        tail, renamed = self.tails.get(key), self._renamed.get(key.partition, ())
+        place = self._kept[key] if tail is None else tail.place
+        try:
+            found = find_renamed(key, place, renamed)
+            if tail is None or not tail.resumed:  # only what an earlier process kept is known of it
+                if found is None:
+                    return False
+                tail, led_to = resume(*found, place, self._producers(key), self._buffer)
+                events.extend(led_to)
+                self._hold(key, tail)
+        except OSError as error:  # the next survey tries again
+            log.warning("log that leaves cannot be read now", extra={"log": str(key), "error": str(error)})
+            return True
+        if self._at.get(tail.partition.path) is tail:
+            del self._at[tail.partition.path]
+        leave(tail, found, self._clock_ms())
+        self._leaving.add(key)
+        self.hot[tail] = HOT_LOOKS
+        return True
+
+    def _stays(self, tail: Tail, partition: Partition) -> bool:
+        """Whether a log that was leaving is back: its directory has the old name again."""
+        try:
+            back = tail.leaving and has_files_of(tail, list_segments(partition.path))
+        except OSError:
+            return False
+        if back:
+            tail.partition, tail.leaving = partition, False
+            self._leaving.discard(tail.place.log)
+        return back
+
+    def departed(self) -> Found:
+        """The logs that have left and of which nothing more can be read. Call it when what can be read was read."""
+        found, now = Found([], [], again=self._awaited), self._clock_ms()
+        for key in list(self._leaving):
+            tail = self.tails[key]
+            if not tail.away and is_over(tail, now):
+                self._leaving.discard(key)
+                found.events.extend([*count_unread(tail), self._drop(key)])
+                found.gone.append(key)
+        if found.gone:
+            self._awaited = False
+        return found
+
+    def _drop(self, gone: LogId, reason: str = "") -> Event:
         tail = self.tails.pop(gone, None)
         self._kept.pop(gone, None)
         if tail is not None:
             self._let_go(tail)
-        reason = "moved" if self._has_topic(gone) else "deleted"
+        reason = reason or ("moved" if self._has_topic(gone) else "deleted")
         log.info("log left", extra={"log": str(gone), "reason": reason})
         return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
 

@@ -50,7 +50,7 @@ def failed(tail: Tail, error: Exception) -> list[Event]:
     what, position = f"{type(error).__name__}: {error}", tail.place.position
     if tail.place.stopped:
         tail.close()
-        return _count_growth(tail)
+        return count_growth(tail)
     file = tail.partition.path / segment_file_name(tail.place.segment, FileKind.LOG)
     extra = _extra(tail) | {"path": str(file), "position": position, "what": what}
     log.error("log cannot be dealt with and is not read on", exc_info=error, extra=extra)
@@ -97,7 +97,7 @@ def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffe
     place = tail.place
     here = any(tail.is_at(segment) and segment.size >= place.position for segment in segments)
     if here and (tail.failed or _still_flawed(tail, buffer)):
-        return _count_growth(tail)
+        return count_growth(tail)
     tail.failed = False
     if not here and segments[0].base_offset > place.next_offset:
         return [_go_on_behind(tail, sizes, buffer)]
@@ -117,7 +117,8 @@ def _still_flawed(tail: Tail, buffer: Bytes) -> bool:
     return scanned.sums is None and (scanned.flaw is not None or (scanned.stop is Stop.SHORT and tail.behind))
 
 
-def _count_growth(tail: Tail) -> list[Event]:
+def count_growth(tail: Tail) -> list[Event]:
+    """What lies behind the flaw of a stopped log by now and was not skipped yet."""
     before, behind = tail.place.skipped, _bytes_behind(tail)
     if behind <= before:
         return []

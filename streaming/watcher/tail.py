@@ -143,6 +143,7 @@ class Tail:
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.resumed = True  # the place was found in the files that are there
         self.away = False  # its log dir is unavailable: no call into it may be made
+        self.leaving = False  # its directory was renamed or removed: what is left of it is read
         self.live = False  # what is read now is growing under our eyes, no backlog
         self.new = False  # it appeared under our eyes and was not looked into yet
         self.looked_ms = -1  # when it was last seen that there is nothing behind the place

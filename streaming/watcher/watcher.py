@@ -133,6 +133,7 @@ class Watcher:
             log_dirs,
             journal.places(),
             cluster.has_topic,
+            self._assigned,
             lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
             clock_ms,
             self._reading.buffer,
@@ -217,6 +218,7 @@ class Watcher:
             self._look_around(hints, now, surveyed=began)
         more = self._read(TURN_BYTES if budget is None else budget)
         if self._attached:
+            more = self._let_go() or more
             more = self._tell_facts() or more
             self._beat_if_due(now, asked, more)
         return more
@@ -294,6 +296,16 @@ class Watcher:
             if released:
                 self._publish(released, self.tails())
 
+    def _let_go(self) -> bool:
+        """Say which logs are gone, all of which that could be read was read; returns whether to look again at once."""
+        departed = self._roster.departed()
+        if not departed.gone:
+            return False
+        self._publish(departed.events, (), departed.gone)
+        if departed.again:
+            self._stirred, self._next_glance = True, 0
+        return departed.again
+
     def _tell(self, found: Found) -> None:
         if found.events or found.gone:
             self._publish(found.events, self.tails(), found.gone)
@@ -368,9 +380,13 @@ class Watcher:
             self._publish(failed(tail, error), [tail])
         return False
 
+    def _assigned(self, log_id: LogId) -> str | None:
+        state = self._cluster.partition(log_id)
+        return None if state is None else state.directory(log_id.broker)
+
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
-        telling = self._teller.round([tail for tail in self.tails() if not tail.away], beat_follows=not self.caught_up)
+        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], beat_follows=not self.caught_up)
         if telling.events:
             self._publish(telling.events, ())
         return telling.more

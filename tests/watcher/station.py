@@ -41,6 +41,7 @@ class Leaders:
     topics: dict[str, bool] = field(default_factory=dict)
     compacted: set[str] = field(default_factory=set)
     replicas: dict[LogId, tuple[int, ...]] = field(default_factory=dict)
+    directories: dict[LogId, tuple[str, ...]] = field(default_factory=dict)
     set_for: dict[str, str] = field(default_factory=dict)
     former: dict[tuple[LogId, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
     changes: int = 0
@@ -67,7 +68,10 @@ class Leaders:
             return None
         leader, epoch = self.leaders[log]
         replicas = self.replicas.get(log, (leader,))
-        return PartitionState(replicas=replicas, isr=replicas, leader=leader, leader_epoch=epoch, partition_epoch=0)
+        directories = self.directories.get(log, ())
+        return PartitionState(
+            replicas=replicas, isr=replicas, leader=leader, leader_epoch=epoch, partition_epoch=0, directories=directories
+        )
 
     def configs(self, log: LogId) -> str:
         return self.set_for.get(log.topic, "")

@@ -14,9 +14,10 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
+from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.locate import window
 from streaming.watcher.producers import KnownProducers
-from streaming.watcher.roster import HALF_MADE_MS, HOLD_MS, Roster
+from streaming.watcher.roster import HALF_MADE_MS, Roster
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import SURVEY_MS, Clock, Station
@@ -325,7 +326,7 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(
 
 def test_hints_in_directories_that_are_deleted_or_moved_are_no_reason_to_list_the_log_dirs(disk: LogDir) -> None:
     log = partition(disk, "t")
-    roster = Roster(open_log_dirs([disk.path]), [], lambda _: None, lambda _: KnownProducers(10), Clock(), window())
+    roster = Roster(open_log_dirs([disk.path]), [], lambda _: None, lambda _: None, lambda _: KnownProducers(10), Clock(), window())
     roster.survey()
     assert not roster.heed({log.directory, disk.path / f"t-1.{1:032x}-delete", disk.path / f"t-2.{1:032x}-future", disk.path / "x"})
     assert roster.heed({disk.path})
