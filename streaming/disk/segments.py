@@ -151,6 +151,7 @@ class OpenSegment:
             self._fd = os.open(segment_path, os.O_RDONLY | os.O_CLOEXEC)
             stat = os.fstat(self._fd)
         self.identity = Identity(stat.st_dev, stat.st_ino)
+        self._reads_ahead = True
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -186,6 +187,10 @@ class OpenSegment:
         Args:
             spare_cache: give pages back that only this read brought into the page cache (for a backlog, which no one else is reading).
         """
+        if spare_cache and self._reads_ahead:
+            # a device may read megabytes ahead: the next window's end would seem to be there for somebody else's sake, and would stay
+            self._reads_ahead = False
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
         ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
         with Calling(self.path):
             read = os.preadv(self._fd, [buffer.data], position)

@@ -76,7 +76,7 @@ def test_what_can_be_made_good_is(world: tuple[WritingBroker, Path], tmp_path: P
     assert status == 0, said
 
 
-def test_what_cannot_be_made_good_is_named(world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
+def test_what_cannot_be_made_good_is_told(world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
     broker, whole = world
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(whole, checkpoint)
@@ -85,4 +85,4 @@ def test_what_cannot_be_made_good_is_named(world: tuple[WritingBroker, Path], tm
     assert status == 1
     assert "Traceback" not in said
     error = next(line for line in said.splitlines() if line.startswith("segtail: error: "))
-    assert f"{checkpoint}/spark/state/" in error
+    assert "[CANNOT_LOAD_STATE_STORE" in error

@@ -41,8 +41,8 @@ def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_foll
 
 def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
-    log = partition(disk, "t", 0, segment_bytes=8 << 20)
-    for _ in range(40):
+    log = partition(disk, "t", 0, segment_bytes=32 << 20)
+    for _ in range(100):
         log.append(Batch(records=(Record(None, _VALUE, NOW),)))
     files = [segment.path("log") for segment in log.segments]
     size = sum(path.stat().st_size for path in files)

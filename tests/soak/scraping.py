@@ -53,6 +53,7 @@ class Scraper:
         """Of all partitions, on the last page."""
         self._leave_out = tuple(leave_out)
         self._highest: dict[str, float] = {}
+        self._last = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._scrape, name="scraper")
 
@@ -65,18 +66,17 @@ class Scraper:
         self._thread.join()
 
     def _scrape(self) -> None:
-        last = time.monotonic()
         while not self._over.wait(self._pause_seconds):
-            page = scrape(self.url)
-            found = counters(page, self._leave_out) if page is not None else {}
-            now = time.monotonic()
-            if found:
-                self.scrapes += 1
-                self.absent_seconds = max(self.absent_seconds, now - last)
-                last = now
-                self._compare(found)
+            self.take(scrape(self.url) or "")
 
-    def _compare(self, found: dict[str, float]) -> None:
+    def take(self, page: str) -> None:
+        """Compare a page with those before."""
+        found, now = counters(page, self._leave_out), time.monotonic()
+        if not found:
+            return
+        self.scrapes += 1
+        self.absent_seconds = max(self.absent_seconds, now - self._last)
+        self._last = now
         for series, value in found.items():
             before = self._highest.get(series, 0.0)
             if value < before:
