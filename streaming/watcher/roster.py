@@ -86,6 +86,7 @@ class Roster:
         self._renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
         self._copies = Copies(assigned, buffer)
         self._leaving: set[LogId] = set()
+        self._back: set[LogId] = set()  # logs in log dirs that were unavailable: to be listed again
         self._awaited = False  # a log was found that has the name of one that leaves
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
 
@@ -118,10 +119,12 @@ class Roster:
             if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._stays(known, partition)):
                 self._awaited = True  # another of its name: it comes when the one of before has left
                 continue
-            if not thorough and known is not None and known.resumed and known.partition.path == partition.path:
+            is_known = known is not None and known.resumed and known.partition.path == partition.path
+            if is_known and not thorough and key not in self._back:
                 continue
             try:
                 self._take_up(key, partition, wanted, events)
+                self._back.discard(key)
             except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
                 self._leave_out(key, partition, error)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one log, the others are taken up
@@ -298,6 +301,9 @@ class Roster:
             if tail.away and path not in barred:
                 tail.close()  # an open file holds up an unmount
             tail.doubt()
+            if not tail.away:  # nothing that happened there meanwhile was heeded
+                self._back.add(tail.place.log)
+                self.hot[tail], tail.stamp = HOT_LOOKS, None
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
         there = found.keys() | self._leaving
@@ -375,6 +381,7 @@ class Roster:
 
     def _drop(self, gone: LogId, reason: str = "") -> Event:
         tail = self.tails.pop(gone, None)
+        self._back.discard(gone)
         self._kept.pop(gone, None)
         if tail is not None:
             self._let_go(tail)

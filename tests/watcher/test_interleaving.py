@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.simulator.batches import Entry, encode
@@ -316,6 +316,7 @@ steps = st.one_of(
 )
 
 
+@example([("disk_away", (), {}), ("append", (0, 1, 1), {}), ("append", (0, 1, 5), {}), ("second_reader", ("latest",), {})])
 @given(st.lists(steps, max_size=25))
 def test_every_byte_is_counted_once_whatever_happens(done: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as root:
