@@ -41,7 +41,7 @@ class Agent:
     def open(self) -> None:
         """Start on the journal that is there."""
         self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
-        self.consumers = Consumers(self.journal, lambda: self.now)
+        self.consumers = Consumers(self.journal, self.journal.now_ms)
         self.cluster = ClusterView(self._log_dirs)
         self.wake = threading.Event()
         self.watcher = Watcher(
@@ -81,7 +81,8 @@ class Agent:
 
     def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
         """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
-        self.consumers.trim(Bounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms))
+        while self.consumers.trim(Bounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms)):
+            pass
 
     @contextmanager
     def served(self, *, port: int = 0) -> Iterator[str]:
@@ -128,7 +129,9 @@ class Reader:
         return self
 
     def plan(self, budget: int | None = None) -> Plan:
-        return self.agent.service.plan(PlanRequest(self.consumer, self.run, *self.at[:2], budget, 0))
+        return self.agent.service.plan(
+            PlanRequest(self.consumer, self.run, *self.at[:2], budget, 0, total=self.at[2] if self.at[0] else -1)
+        )
 
     def asked(self, plan: Plan) -> Range:
         journal, seq, total = self.at

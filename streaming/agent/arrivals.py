@@ -7,21 +7,14 @@ import threading
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Bytes of logs that were forgotten before a consumer had them, up to and with ``seq`` of the journal."""
-
-    seq: int
-    size: int
-
-
 @dataclass(slots=True)
 class _Consumer:
     begun: threading.Event | None = None  # set once its beginning is published
     run: str = ""
     journal: str = ""
     upto: int = -1  # what that run has of that journal without a gap
-    loss: Loss | None = None
+    missed: int = 0  # up to where it has missed what is published again by
+    appears: tuple[object, threading.Event] | None = None  # this watcher, and is set once that is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +54,17 @@ class Arrivals:
             same = (known.run, known.journal) == (run, journal)
             known.run, known.journal, known.upto = run, journal, max(known.upto, upto) if same else upto
 
-    def loss(self, consumer: str) -> Loss | None:
-        """The last loss that was told to it."""
+    def appears_again(self, consumer: str, missed: int, watcher: object) -> threading.Event | None:
+        """Whether ``watcher`` was asked to publish again what is open, for what a consumer has missed: is set once that is done."""
         with self._lock:
-            return self._of(consumer).loss
+            known = self._of(consumer)
+            return known.appears[1] if known.appears is not None and known.missed == missed and known.appears[0] is watcher else None
 
-    def note_loss(self, consumer: str, loss: Loss) -> None:
-        """A loss is about to be told."""
+    def note_appearing(self, consumer: str, missed: int, watcher: object, published: threading.Event) -> None:
+        """It was asked."""
         with self._lock:
-            self._of(consumer).loss = loss
+            known = self._of(consumer)
+            known.missed, known.appears = missed, (watcher, published)
 
     def _of(self, consumer: str) -> _Consumer:
         return self._consumers.setdefault(consumer, _Consumer())

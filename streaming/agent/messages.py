@@ -171,7 +171,8 @@ class PlanRequest(Message):
     """How far does a budget reach?
 
     ``run``: what received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the first);
-    ``budget``: bytes of logs, None for all there is; ``wait_ms``: how long to wait where there is nothing new.
+    ``budget``: bytes of logs, None for all there is; ``wait_ms``: how long to wait where there is nothing new; ``total``: of the last plan,
+    -1 where the job does not say.
     """
 
     UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
@@ -183,6 +184,7 @@ class PlanRequest(Message):
     budget: int | None
     wait_ms: int
     protocol: int = PROTOCOL
+    total: int = -1
 
 
 NOT_BEGUN = -1

@@ -40,6 +40,12 @@ log = logging.getLogger(__name__)
 
 TRIM_EVERY_SECONDS = 10.0
 
+TRIM_SECONDS = 0.5
+"""How long the journal forgets at a time."""
+
+TRIM_PAUSE_SECONDS = 0.005
+"""How long it rests behind each slice: a lock that is taken again at once is not given to those who wait for it."""
+
 END_SECONDS = 5.0
 """How long the watcher has to keep its places when the agent is told to stop."""
 
@@ -80,6 +86,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _running_ms() -> int:
+    """A clock that is never set, milliseconds from any beginning."""
+    return time.monotonic_ns() // 1_000_000
+
+
 def serve(options: AgentOptions) -> None:
     """Run an agent until it is told to stop.
 
@@ -106,7 +117,7 @@ def serve(options: AgentOptions) -> None:
         if journal is None:
             return
         resources.callback(journal.close)
-        consumers, arrivals = Consumers(journal, now_ms), Arrivals()
+        consumers, arrivals = Consumers(journal, journal.now_ms), Arrivals()
 
         def start() -> LookingThread:
             arrivals.forget_beginnings()  # what the watcher before had been asked for is asked for again
@@ -180,10 +191,18 @@ def _care(blocking: Blocking, consumers: Consumers, listening: Listening, bounds
     while not stop.is_set():
         blocking.poll()
         listening.refresh()
-        if time.monotonic() >= next_trim:
-            consumers.trim(bounds)
+        if time.monotonic() >= next_trim and not _trim(consumers, bounds, stop):
             next_trim = time.monotonic() + TRIM_EVERY_SECONDS
         stop.wait(POLL_SECONDS)
+
+
+def _trim(consumers: Consumers, bounds: Bounds, stop: threading.Event) -> bool:
+    """Let the journal forget for a while; returns whether there is more. Between two slices those come to their turn who wait for it."""
+    ends = time.monotonic() + TRIM_SECONDS
+    while consumers.trim(bounds):
+        if stop.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
+            return True
+    return False
 
 
 def _end(blocking: Blocking, stop: threading.Event, wake: threading.Event) -> None:
@@ -241,7 +260,7 @@ def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, secon
     deadline = time.monotonic() + seconds
     while not stop.is_set():
         try:
-            return Journal(directory, cluster_id, now_ms)
+            return Journal(directory, cluster_id, _running_ms)
         except JournalBusyError:
             if time.monotonic() >= deadline:
                 raise

@@ -4,11 +4,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import pyarrow as pa
 
 import streaming
-from streaming.agent.arrivals import Arrivals, Loss
+from streaming.agent.arrivals import Arrivals
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking
@@ -23,6 +24,7 @@ from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.locate import StartFrom
+from streaming.watcher.losses import UNKNOWN, Loss
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
@@ -126,7 +128,7 @@ class Service:
         """How far ``request.budget`` bytes reach. A consumer without an id plans from what it asks for."""
         _serve_only(request.protocol)
         same = request.journal == self.journal.id
-        if same and request.after > self.journal.end().seq:
+        if same and not self.journal.has_been_at(request.after, request.total):
             self.journal.renew()
             return self._not_begun()
         committed = self.consumers.committed(request.consumer)
@@ -135,14 +137,30 @@ class Service:
         planned = request.after if same else committed or 0
         after = planned
         if committed is not None:
+            if 0 <= planned < committed:
+                self.consumers.set_back(request.consumer, planned, request.total)
+                committed = planned
             after = min(planned, max(committed, self.arrivals.upto(request.consumer, request.run, self.journal.id)))
+            self._make_good(request.consumer)
         mark = self._reach(after, request)
         if mark.seq > planned:
             return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False, missed=after < planned)
         if not same:
             return self._not_begun()
-        mark = self.journal.at(planned)
-        return Plan(self.name, self.journal.id, mark.seq, mark.total, again=after < planned, missed=after < planned)
+        total = self.journal.at(planned).total if request.total < 0 else request.total
+        return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned)
+
+    def _make_good(self, consumer: str) -> None:
+        """Have what is open published again behind what a consumer has missed: what ended there must not seem open for ever."""
+        missed = self.consumers.missed(consumer)
+        if not missed:
+            return
+        watcher, published = self.watcher, self.arrivals.appears_again(consumer, missed, self.watcher)
+        if published is None:
+            self.arrivals.note_appearing(consumer, missed, watcher, watcher.appear_again())
+            self.wake.set()
+        elif published.is_set():
+            self.consumers.made_good(consumer, missed)
 
     def _not_begun(self) -> Plan:
         return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)
@@ -150,7 +168,7 @@ class Service:
     def _reach(self, after: int, request: PlanRequest) -> Mark:
         deadline = time.monotonic() + request.wait_ms / 1000
         while True:
-            mark = self.journal.reach(after, request.budget)
+            mark = max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
             if mark.seq > after or not self.journal.wait(deadline - time.monotonic()):
                 return mark
 
@@ -159,16 +177,16 @@ class Service:
         _serve_only(asked.protocol)
         if asked.journal != self.journal.id:
             return EVENTS.empty_table()
-        committed = self.consumers.committed(asked.consumer)
-        after = max(0, asked.after) if committed is None else committed if asked.after < 0 else min(asked.after, committed)
-        rows = self.journal.read(after, asked.upto)
+        after, losses = self._losses(asked)
+        rows = [row for row in self.journal.read(after, asked.upto) if not any(loss.after < row[0] <= loss.upto for loss in losses)]
         drawn = self._beat_to_draw(rows)
         expanded = [
             (seq, picture(event, self.watcher.tails()) if event.kind is Kind.BEAT else [event])
             for seq, event in rows
             if event.kind is not Kind.BEAT or seq == drawn
         ]
-        return events_table(self.name, self.journal.id, [*self._forgotten(asked, after), *expanded])
+        told = [(loss.upto, [self._told(loss)]) for loss in losses if loss.bytes and loss.upto <= asked.upto]
+        return events_table(self.name, self.journal.id, [*told, *expanded])
 
     def _beat_to_draw(self, rows: list[tuple[int, Event]]) -> int:
         """One full picture replaces all others of a range: the last one that tells that the backlog was read, else the last one.
@@ -178,24 +196,25 @@ class Service:
         beats = [(event.settled, seq) for seq, event in rows if event.kind is Kind.BEAT and seq > self.born]
         return max(beats)[1] if beats else -1
 
-    def _forgotten(self, asked: Range, after: int) -> list[tuple[int, list[Event]]]:
-        """What was forgotten although this consumer had not had it: it was away for longer than the journal waits."""
-        trimmed = self.journal.trimmed()
-        if trimmed.seq <= after:
-            return []
-        if 0 <= asked.after < trimmed.seq:
-            loss = Loss(trimmed.seq, max(0, trimmed.total - asked.after_total))
-            self.arrivals.note_loss(asked.consumer, loss)
-        else:  # the range that was to tell it did not arrive
-            known = self.arrivals.loss(asked.consumer)
-            if known is None or known.seq <= after:
-                return []
-            loss = known
+    def _losses(self, asked: Range) -> tuple[int, list[Loss]]:
+        """From where on a range is sent, and what of it was forgotten."""
+        committed = self.consumers.committed(asked.consumer)
+        if committed is None:
+            after, trimmed = max(0, asked.after), self.journal.trimmed()
+            size = trimmed.total - asked.after_total if asked.after >= 0 else 0
+            return after, [Loss(after, trimmed.seq, max(0, size))] if after < trimmed.seq else []
+        if 0 <= asked.after < committed and self.arrivals.upto(asked.consumer, asked.run, asked.journal) < 0:
+            self.consumers.set_back(asked.consumer, asked.after, asked.after_total)
+            committed = asked.after
+        losses = self.consumers.send(asked.consumer, asked.upto) or []
+        if any(loss.bytes == UNKNOWN for loss in losses):
+            self.consumers.measure(asked.consumer, asked.after_total if asked.after >= 0 else -1)
+            losses = self.consumers.send(asked.consumer, asked.upto) or []
+        return committed, losses
+
+    def _told(self, loss: Loss) -> Event:
         broker = self.watcher.log_dirs.brokers[0]
-        told = Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.size)
-        self.watcher.appear_again()  # behind what is read now: what ended in the loss must not seem open for ever
-        self.wake.set()
-        return [(loss.seq, [told])] if loss.size else []
+        return Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)
 
     def received(self, asked: Range) -> None:
         """A run of a consumer's query has all rows of a range."""

@@ -125,8 +125,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
         wait_ms = self._options.wait_ms if self._targets is None else 0
-        journal, after = ("", -1) if at is None else (at.journal, at.seq)
-        return PlanRequest(self._options.consumer, self._run, journal, after, budget, wait_ms)
+        journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
+        return PlanRequest(self._options.consumer, self._run, journal, after, budget, wait_ms, total=total)
 
     def _budget(self, limit: ReadLimit, count: int) -> int:
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.watcher.journal import Journal
+from streaming.watcher.losses import UNKNOWN, Loss, let_go, losses_of
 from streaming.watcher.registering import Registration
+from streaming.watcher.trimming import Limits, Trimming
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ class Consumers:
     def __init__(self, journal: Journal, clock_ms: Callable[[], int]) -> None:
         self._journal = journal
         self._clock_ms = clock_ms
+        self._trimming = Trimming(journal)
+        self._lost = 0  # bytes of logs, since that was logged
 
     def hello(self, consumer: str) -> bool:
         """Note that a consumer is there; returns whether this journal knows it."""
@@ -71,34 +75,67 @@ class Consumers:
                 "UPDATE consumers SET committed = max(committed, min(streamed, ?)), seen_ms = ? WHERE id = ?",
                 (seq, self._clock_ms(), consumer),
             )
+            row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
+            if row is not None:
+                let_go(run, consumer, row[0])
 
-    def trim(self, bounds: Bounds) -> int:
-        """Forget what nobody needs, and what is beyond the bounds. Returns the log bytes that were lost to some consumer."""
+    def send(self, consumer: str, upto: int) -> list[Loss] | None:
+        """A consumer is about to be sent everything up to ``upto``: until that is committed, none of it is forgotten from now on.
+
+        Returns:
+            What it has lost and not committed yet, in order; None for one that is not known.
+        """
+        with self._journal.database.transaction() as run:
+            row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
+            if row is None:
+                return None
+            run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer))
+            if upto > row[0]:
+                run.execute("INSERT OR IGNORE INTO reads (consumer, seq) VALUES (?, ?)", (consumer, upto))
+            return losses_of(run, consumer)
+
+    def measure(self, consumer: str, after_total: int) -> None:
+        """Size the loss that an earlier version left unmeasured: the consumer had ``after_total`` bytes of logs, -1 if it does not say."""
+        size = max(0, self._journal.trimmed().total - after_total) if after_total >= 0 else 0
+        with self._journal.database.transaction() as run:
+            run.execute("UPDATE losses SET bytes = ? WHERE consumer = ? AND bytes = ?", (size, consumer, UNKNOWN))
+
+    def set_back(self, consumer: str, seq: int, total: int) -> None:
+        """A consumer goes on from an earlier place than it has committed: its job was restored from a copy."""
+        with self._journal.database.transaction() as run:
+            run.execute("DELETE FROM reads WHERE consumer = ?", (consumer,))
+            run.execute("DELETE FROM losses WHERE consumer = ?", (consumer,))
+            run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))
+            trimmed = self._journal.trimmed()
+            if seq < trimmed.seq:
+                size = max(0, trimmed.total - total) if total >= 0 else UNKNOWN
+                run.execute("INSERT INTO losses (consumer, after, upto, bytes) VALUES (?, ?, ?, ?)", (consumer, seq, trimmed.seq, size))
+                run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (trimmed.seq, consumer))
+        log.warning("consumer goes on from an earlier place than it had committed", extra={"consumer": consumer, "after": seq})
+
+    def missed(self, consumer: str) -> int:
+        """Up to where a consumer has missed events since what is open was last told to it anew, 0 if it has not."""
+        with self._journal.database.reading() as run:
+            row = run.execute("SELECT missed FROM consumers WHERE id = ?", (consumer,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def made_good(self, consumer: str, missed: int) -> None:
+        """What is open has been published again behind what it had missed."""
+        with self._journal.database.transaction() as run:
+            run.execute("UPDATE consumers SET missed = 0 WHERE id = ? AND missed = ?", (consumer, missed))
+
+    def trim(self, bounds: Bounds) -> bool:
+        """Forget a slice of what nobody needs, or of what is beyond the bounds. Returns whether there is more to do."""
         now = self._clock_ms()
-        with self._journal.database.reading() as run:
+        limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)
+        with self._journal.database.reading() as run:  # a consumer whose time lies ahead, by a clock that was set back, is there now
             (needed,) = run.execute("SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)).fetchone()
-            beyond = self._beyond(bounds, now)
-        if needed is None:  # nobody holds it; one that expired counts its loss by the totals when it returns
-            self._journal.trim(beyond)
-            return 0
-        self._journal.trim(needed)
-        if beyond <= needed:
-            return 0
-        lost = self._journal.trim_losing(beyond)
-        log.warning("journal trimmed beyond its slowest consumer", extra={"upto": beyond, "lost_bytes": lost})
-        return lost
-
-    def _beyond(self, bounds: Bounds, now: int) -> int:
-        """The last seq that lies outside the bounds of age and size, 0 if none does."""
-        with self._journal.database.reading() as run:
-            young = run.execute("SELECT seq FROM events WHERE at_ms >= ? ORDER BY seq LIMIT 1", (now - bounds.max_age_ms,)).fetchone()
-            old = "SELECT coalesce(max(seq), 0) FROM events WHERE seq < ?"
-            (by_age,) = run.execute(old, (young[0] if young else self._journal.end().seq + 1,)).fetchone()
-            excess, by_size = self._journal.size() - bounds.max_bytes, 0
-            if excess > 0:
-                for seq, size in run.execute("SELECT seq, size FROM events ORDER BY seq"):
-                    excess -= size
-                    by_size = seq
-                    if excess <= 0:
-                        break
-        return max(int(by_age), by_size)
+        end = self._journal.end().seq
+        if self._trimming.forget(end if needed is None else needed, limits if needed is None else None):
+            return True
+        lost, more = self._trimming.merge(self._journal.trimmed().seq if needed is None else end, limits)
+        self._lost += lost
+        if self._lost and not more:
+            log.warning("journal trimmed beyond its slowest consumer", extra={"lost_bytes": self._lost})
+            self._lost = 0
+        return more

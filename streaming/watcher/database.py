@@ -17,6 +17,10 @@ log = logging.getLogger(__name__)
 
 
 _VERSION = 4
+
+_WAL_BYTES = 16 << 20
+"""To this the write-ahead log shrinks again once it was longer."""
+
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
@@ -35,11 +39,30 @@ CREATE TABLE producers (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
   entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID;
 CREATE TABLE consumers (
-  id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE totals (published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL);
+  id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
+  missed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID;
+CREATE TABLE losses (
+  consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  PRIMARY KEY (consumer, upto)) WITHOUT ROWID;
+CREATE TABLE totals (
+  published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL DEFAULT 0);
 """
 
-_UPGRADES: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE places ADD COLUMN epochs BLOB NOT NULL DEFAULT x''",)}
+_UPGRADES: dict[int, tuple[str, ...]] = {
+    3: (
+        "ALTER TABLE places ADD COLUMN epochs BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE consumers ADD COLUMN missed INTEGER NOT NULL DEFAULT 0",
+        "CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID",
+        "CREATE TABLE losses (consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL, "
+        "PRIMARY KEY (consumer, upto)) WITHOUT ROWID",
+        "ALTER TABLE totals ADD COLUMN merged_seq INTEGER NOT NULL DEFAULT 0",
+        "UPDATE totals SET merged_seq = coalesce((SELECT max(seq) FROM events WHERE kind = 'skipped'), 0)",
+        # what these have lost was not measured (`streaming.watcher.losses.UNKNOWN`)
+        "INSERT INTO losses SELECT id, committed, trimmed_seq, -1 FROM consumers, totals WHERE committed < trimmed_seq",
+        "UPDATE consumers SET missed = (SELECT trimmed_seq FROM totals) WHERE committed < (SELECT trimmed_seq FROM totals)",
+    )
+}
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""
 
 
@@ -93,6 +116,7 @@ class Database:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
         except BaseException:
             connection.close()
             raise
@@ -134,7 +158,7 @@ class Database:
         for statement in _SCHEMA.split(";"):
             self._connection.execute(statement)
         self._connection.execute("INSERT INTO journal VALUES (?, ?)", (journal_id, cluster_id))
-        self._connection.execute("INSERT INTO totals VALUES (0, 0, 0)")
+        self._connection.execute("INSERT INTO totals (published, trimmed_seq, trimmed_total) VALUES (0, 0, 0)")
         self._connection.execute(f"PRAGMA user_version={_VERSION}")
         self._connection.execute("COMMIT")
         log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
@@ -145,7 +169,8 @@ class Database:
         self.id = str(uuid.uuid4())
         with self.transaction() as run:
             run.execute("UPDATE journal SET id = ?", (self.id,))
-            run.execute("DELETE FROM consumers")
+            for table in ("consumers", "reads", "losses"):
+                run.execute(f"DELETE FROM {table}")
         log.warning("the journal was set back and goes on under another id", extra={"path": str(self._path), "journal": self.id})
         return self.id
 

@@ -4,8 +4,10 @@
 to it: how far a byte budget reaches is one look-up. Before that, the next append of its log may still be merged into it.
 """
 
+import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
@@ -13,7 +15,6 @@ from pathlib import Path
 from streaming.kafka.producers import Producers
 from streaming.rows import Kind
 from streaming.watcher import producers, registering
-from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
 from streaming.watcher.database import Database
 from streaming.watcher.events import Event, LogId, Place
 from streaming.watcher.producers import Pages
@@ -24,22 +25,6 @@ _PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
 _values = attrgetter(*_PLACE)
 _PLACE_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_PLACE))
 _PUT_PLACE = f"INSERT OR REPLACE INTO places ({_PLACE_COLUMNS}) VALUES ({','.join('?' * (4 + len(_PLACE)))})"
-_GOES_ON = (
-    "broker",
-    "log_dir",
-    "topic",
-    "partition",
-    "topic_id",
-    "segment",
-    "base_offset",
-    "next_offset",
-    "log_epoch",
-    "end_position",
-    "bytes",
-    "settled",
-)
-
-
 _Line = tuple[LogId, bool]
 """Events of which one may be merged into the one before it: those of a log that are facts, or those that are not."""
 
@@ -52,14 +37,35 @@ class Mark:
     total: int
 
 
+class Edit:
+    """A transaction that forgets events. ``grown``: by how much what is held has become larger, bytes, about."""
+
+    def __init__(self, run: sqlite3.Connection) -> None:
+        self.run = run
+        self.grown = 0
+
+    def delete(self, after: int, upto: int) -> None:
+        """Delete the events with ``after < seq <= upto``."""
+        where = "FROM events WHERE seq > ? AND seq <= ?"
+        (size,) = self.run.execute(f"SELECT coalesce(sum(size), 0) {where}", (after, upto)).fetchone()
+        self.run.execute(f"DELETE {where}", (after, upto))
+        self.grown -= size
+
+
 class Journal:
     """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
 
     def __init__(self, directory: Path, cluster_id: str, clock_ms: Callable[[], int]) -> None:
-        """Open or make the journal in ``directory``. Raises JournalError as `Database` does."""
+        """Open or make the journal in ``directory``. Raises JournalError as `Database` does.
+
+        Args:
+            clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.
+        """
         self.database = Database(directory, cluster_id)
         self.id = self.database.id
         self._clock_ms = clock_ms
+        self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
+        self._go_on_in_time()
         self._published = threading.Condition()
         self._last: dict[_Line, tuple[int, Event]] = {}
         self._told = self._last_told()
@@ -68,6 +74,25 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self.database.close()
+
+    def now_ms(self) -> int:
+        """The journal's own time: it goes on from where an earlier process left it, and only while somebody holds the journal.
+
+        So neither a clock that is set nor an agent that was down makes anything old that was not.
+        """
+        return self._clock_ms() + self._ahead_ms
+
+    def _go_on_in_time(self) -> None:
+        with self.database.transaction() as run:
+            row = run.execute("SELECT at_ms FROM events ORDER BY seq DESC LIMIT 1").fetchone()
+            (seen_ms,) = run.execute("SELECT max(seen_ms) FROM consumers").fetchone()
+            last_ms = seen_ms if row is None else row[0]
+            if last_ms is None:
+                return
+            # what is later than the last event was written by a clock that was ahead for a while
+            run.execute("UPDATE events SET at_ms = ? WHERE at_ms > ?", (last_ms, last_ms))
+            run.execute("UPDATE consumers SET seen_ms = ? WHERE seen_ms > ?", (last_ms, last_ms))
+            self._ahead_ms = last_ms - self._clock_ms()
 
     # --- writing
 
@@ -103,7 +128,7 @@ class Journal:
             if registers is not None:
                 self._tell(lambda *_: True)
             with self.database.transaction() as run:
-                at_ms, grown = self._clock_ms(), 0
+                at_ms, grown = self.now_ms(), 0
                 if registers is not None:
                     registering.write(run, registers, self.end().seq, at_ms)
                 for event in events:
@@ -152,7 +177,8 @@ class Journal:
                 return self.end()
             begin = self.at(after)
             limit = begin.total + budget
-            self._tell(lambda told, following: told.seq <= after or following.total <= limit)
+            (least,) = run.execute("SELECT min(seq) FROM events WHERE seq > ?", (after,)).fetchone()
+            self._tell(lambda _, following: following.seq <= (least or 0) or following.total <= limit)
             beyond = run.execute("SELECT seq FROM events WHERE seq > ? AND total > ? ORDER BY seq LIMIT 1", (after, limit)).fetchone()
             upto = self._told.seq if beyond is None else beyond[0] - 1
             fits = "SELECT seq, total FROM events WHERE seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
@@ -164,8 +190,9 @@ class Journal:
         """The mark of an event that is in the journal, or was the last one to be forgotten."""
         with self.database.reading() as run:
             self._tell(lambda _, following: following.seq <= seq)
-            row = run.execute("SELECT total FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
-            return Mark(seq, row[0] if row else self.trimmed().total)
+            trimmed, last = self.trimmed(), "SELECT total FROM events WHERE seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+            row = run.execute(last, (trimmed.seq, seq)).fetchone()  # what lies further back is held for somebody else
+            return Mark(seq, row[0] if row else trimmed.total)
 
     def read(self, after: int, upto: int) -> list[tuple[int, Event]]:
         """The events with ``after < seq <= upto``, in order."""
@@ -173,6 +200,22 @@ class Journal:
             self._tell(lambda _, following: following.seq <= upto)
             rows = run.execute(f"SELECT {COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", (after, upto)).fetchall()
         return [(row[0], event_of(row)) for row in rows]
+
+    def has_been_at(self, seq: int, total: int) -> bool:
+        """Whether somebody can have read so far here; if not, this is an earlier copy of the journal that was read.
+
+        What was forgotten or merged since cannot be told; neither can it where ``total`` is not known (-1).
+        """
+        with self.database.reading() as run:
+            trimmed_seq, trimmed_total, merged = run.execute("SELECT trimmed_seq, trimmed_total, merged_seq FROM totals").fetchone()
+            if seq > self.end().seq:
+                return False
+            if total < 0 or seq < trimmed_seq or seq <= merged:
+                return True
+            if seq == trimmed_seq:
+                return bool(total == trimmed_total)
+            row = run.execute("SELECT total FROM events WHERE seq = ?", (seq,)).fetchone()
+            return row is not None and row[0] == total
 
     def wait(self, seconds: float) -> bool:
         """Wait until something is published; returns False when ``seconds`` have passed without."""
@@ -197,7 +240,8 @@ class Journal:
     def _last_told(self) -> Mark:
         with self.database.reading() as run:
             row = run.execute("SELECT seq, total FROM events WHERE total IS NOT NULL ORDER BY seq DESC LIMIT 1").fetchone()
-        return Mark(*row) if row else self.trimmed()
+        trimmed = self.trimmed()  # what is held for some consumer may lie before that
+        return Mark(*row) if row and row[0] > trimmed.seq else trimmed
 
     # --- forgetting
 
@@ -210,49 +254,16 @@ class Journal:
         """How much the events take, bytes, about."""
         return self._size
 
-    def trim(self, upto: int) -> None:
-        """Forget all events up to and with ``upto``."""
+    @contextmanager
+    def edit(self, upto: int) -> Iterator["Edit"]:
+        """One transaction that changes or deletes events up to and with ``upto``: nothing is merged into them any more."""
         with self.database.reading():
             self._tell(lambda _, following: following.seq <= upto)
             with self.database.transaction() as run:
-                row = run.execute("SELECT seq, total FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (upto,)).fetchone()
-                if row is None:
-                    return
-                forgotten = self._sum_of_sizes("seq <= ?", (upto,))
-                run.execute("DELETE FROM events WHERE seq <= ?", (upto,))
-                run.execute("UPDATE totals SET trimmed_seq = ?, trimmed_total = ?", row)
-            self._size -= forgotten
+                edit = Edit(run)
+                yield edit
+            self._size += edit.grown
             self._last = {line: last for line, last in self._last.items() if last[0] > upto}
-
-    def trim_losing(self, upto: int) -> int:
-        """Forget what some consumer has not had: of each log the appends that follow each other become one SKIPPED event in their place.
-
-        It still tells which transactions they have opened and closed, and what coordinators wrote in them: without that, what ended there
-        would seem open for ever.
-
-        Returns:
-            How many bytes of logs will never reach that consumer, besides those that would not anyway.
-        """
-        with self.database.reading() as run:
-            self._tell(lambda _, following: following.seq <= upto)
-            runs: dict[LogId, tuple[int, int, Event]] = {}
-            kept, lost = [], 0
-            for *row, total in run.execute(f"SELECT {COLUMNS}, total FROM events WHERE seq <= ? ORDER BY seq", (upto,)):
-                event = event_of(tuple(row))
-                if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
-                    lost += event.bytes if event.kind is Kind.APPENDED else 0
-                    runs[event.log] = (row[0], total, _skipped(runs.get(event.log), event))
-                elif event.kind not in (Kind.BEAT, Kind.FACTS):  # the next full picture tells all of it again
-                    kept += [runs.pop(event.log)] if event.log in runs else []
-                    kept.append((row[0], total, event))
-            kept += runs.values()
-            with self.database.transaction() as write:
-                forgotten, at_ms = self._sum_of_sizes("seq <= ?", (upto,)), self._clock_ms()
-                write.execute("DELETE FROM events WHERE seq <= ?", (upto,))
-                left = sum(insert(write, event, at_ms, seq=seq, total=total)[1] for seq, total, event in kept)
-            self._size += left - forgotten
-            self._last = {line: last for line, last in self._last.items() if last[0] > upto}
-        return lost
 
     def _sum_of_sizes(self, where: str, values: tuple[int, ...]) -> int:
         with self.database.reading() as run:
@@ -268,26 +279,3 @@ def _merged(before: Event, event: Event) -> Event | None:
     if before.kind is event.kind is Kind.FACTS:
         return replace(event, facts=before.facts) if event.facts is None else event
     return event if before.kind is event.kind is Kind.BEAT else before.merged(event)
-
-
-def _skipped(run: tuple[int, int, Event] | None, event: Event) -> Event:
-    """A run of lost events of one log with one more."""
-    one = replace(
-        Event(kind=Kind.SKIPPED, reason="journal_trimmed", transactions=still_counts(event.transactions), coordinator=event.coordinator),
-        **{name: getattr(event, name) for name in _GOES_ON},
-    )
-    if run is None:
-        return one
-    before = run[2]
-    return replace(
-        one,
-        base_offset=min(before.base_offset, one.base_offset),
-        bytes=before.bytes + one.bytes,
-        transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
-        coordinator=merged_entries(before.coordinator, one.coordinator),
-    )
-
-
-def _tells_what_is_open(event: Event) -> bool:
-    """Whether a loss says anew what is open behind it; then nothing of what was before it can be told together with it."""
-    return event.base_offset < event.next_offset and event.reason != "journal_trimmed"

@@ -150,7 +150,7 @@ class Watcher:
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of which log dirs are available, as the roster knows it
         self._stirred = False  # directories have come or gone since the log dirs were listed
-        self._missed = threading.Event()  # some reader has missed what was forgotten
+        self._missed: threading.Event | None = None  # some reader has missed what was forgotten: is set once that is made good
         self._looks = 0
         self._next_survey = self._next_glance = self._next_release = 0
         self._next_beat = 0
@@ -182,9 +182,16 @@ class Watcher:
         with self._asked_lock:
             self._asked += 1
 
-    def appear_again(self) -> None:
-        """A reader has missed a part of the journal: say again what is open in every log, in the next turn."""
-        self._missed.set()
+    def appear_again(self) -> threading.Event:
+        """A reader has missed a part of the journal: say again what is open in every log, in the next turn.
+
+        Returns:
+            An event that is set once that is published.
+        """
+        with self._asked_lock:
+            if self._missed is None:
+                self._missed = threading.Event()
+            return self._missed
 
     def doubts(self) -> dict[Doubt, int]:
         """How many files beside the segments could not be believed so far, by what they are."""
@@ -287,9 +294,10 @@ class Watcher:
             if self._stirred and _is_due(now, self._next_glance, GLANCE_MS):
                 self._stirred, self._next_glance = False, now + GLANCE_MS
                 self._tell(self._roster.survey(thorough=False))
-        if self._missed.is_set():
-            self._missed.clear()
-            self._publish(self._roster.appear_again(), self.tails())
+        with self._asked_lock:
+            missed, self._missed = self._missed, None
+        if missed is not None:
+            self._publish(self._roster.appear_again(), self.tails(), published=missed)
         if _is_due(now, self._next_release, GLANCE_MS):
             self._next_release = now + GLANCE_MS
             released = self._roster.release()

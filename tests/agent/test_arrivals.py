@@ -2,7 +2,7 @@
 
 import threading
 
-from streaming.agent.arrivals import Arrivals, Loss
+from streaming.agent.arrivals import Arrivals
 
 
 def test_only_what_this_run_received_of_this_journal_counts() -> None:
@@ -36,8 +36,10 @@ def test_a_beginning_is_on_its_way_until_it_is_published() -> None:
     assert not arrivals.begins("job")
 
 
-def test_a_loss_is_remembered() -> None:
-    arrivals = Arrivals()
-    assert arrivals.loss("job") is None
-    arrivals.note_loss("job", Loss(5, 100))
-    assert arrivals.loss("job") == Loss(5, 100)
+def test_what_was_asked_for_of_another_watcher_or_for_less_has_to_be_asked_for_again() -> None:
+    arrivals, published, watcher = Arrivals(), threading.Event(), object()
+    assert arrivals.appears_again("job", 5, watcher) is None
+    arrivals.note_appearing("job", 5, watcher, published)
+    assert arrivals.appears_again("job", 5, watcher) is published
+    assert arrivals.appears_again("job", 6, watcher) is None
+    assert arrivals.appears_again("job", 5, object()) is None

@@ -26,7 +26,7 @@ KINDS = [Hello, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Rang
 
 @given(st.one_of(*(st.from_type(kind) for kind in KINDS)))
 def test_a_message_is_read_as_it_was_written(message: Message) -> None:
-    assert type(message).decode(message.encode()) == message
+    assert repr(type(message).decode(message.encode())) == repr(message)  # not a number equals nothing
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:

@@ -10,7 +10,7 @@ from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
 from streaming.watcher.cluster import Leads
-from streaming.watcher.consumers import Consumers
+from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.events import Event, LogId, values_of
 from streaming.watcher.journal import Journal
 from streaming.watcher.roster import Beginning
@@ -181,7 +181,7 @@ class Station:
     def _open(self) -> None:
         dirs = open_log_dirs(self.paths)
         self.journal = Journal(self.directory, CLUSTER_ID, self.clock)
-        self.consumers = Consumers(self.journal, self.clock)
+        self.consumers = Consumers(self.journal, self.journal.now_ms)
         self.watcher = Watcher(
             dirs,
             self.journal,
@@ -196,6 +196,10 @@ class Station:
     def _should_stop(self) -> bool:
         self.asked += 1
         return self.asked == self.stop_at
+
+    def trim(self, bounds: Bounds) -> None:
+        while self.consumers.trim(bounds):
+            pass
 
     def close(self) -> None:
         self.watcher.close()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.rows import Kind
+from streaming.watcher import trimming
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
 from tests.builders import CLUSTER_ID
@@ -14,6 +15,9 @@ from tests.watcher.test_journal import appended
 HOUR = 3_600_000
 BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)
 
+OLD = Bounds(max_bytes=1 << 30, max_age_ms=-1, consumer_expiry_ms=24 * HOUR)
+"""By which everything is too old."""
+
 
 class Desk:
     """A journal of five appends of 10 bytes, and its consumers."""
@@ -21,13 +25,23 @@ class Desk:
     def __init__(self, directory: Path) -> None:
         self.clock = Clock()
         self.journal = Journal(directory, CLUSTER_ID, self.clock)
-        self.consumers = Consumers(self.journal, self.clock)
+        self.consumers = Consumers(self.journal, self.journal.now_ms)
 
     def publish(self, count: int) -> None:
         for _ in range(count):
             end = self.journal.end()
             self.journal.publish([appended(end.total, 10)])
             self.journal.reach(0, None)
+
+    def trim(self, bounds: Bounds) -> None:
+        while self.consumers.trim(bounds):
+            pass
+
+    def sent(self, consumer: str, upto: int) -> None:
+        """It was sent everything up to there, has it, and commits it."""
+        self.consumers.send(consumer, upto)
+        self.consumers.note_streamed(consumer, 0, upto)
+        self.consumers.note_committed(consumer, upto)
 
     @property
     def held(self) -> list[int]:
@@ -95,7 +109,7 @@ def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
     for name, seq in (("a", 5), ("b", 2)):
         desk.consumers.note_streamed(name, 0, seq)
         desk.consumers.note_committed(name, seq)
-    assert desk.consumers.trim(BOUNDS) == 0
+    desk.trim(BOUNDS)
     assert desk.held == [3, 4, 5]
 
 
@@ -106,26 +120,26 @@ def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> Non
     desk.clock.now += BOUNDS.consumer_expiry_ms
     desk.consumers.note_streamed("a", 0, 4)
     desk.consumers.note_committed("a", 4)
-    desk.consumers.trim(BOUNDS)
+    desk.trim(BOUNDS)
     assert desk.held == [5]
     desk.consumers.hello("b")
     desk.publish(1)
     desk.consumers.note_streamed("a", 4, 6)
     desk.consumers.note_committed("a", 6)
-    desk.consumers.trim(BOUNDS)
+    desk.trim(BOUNDS)
     assert desk.held == [5, 6]
 
 
 def test_without_any_consumer_only_the_bounds_hold(desk: Desk) -> None:
     desk.publish(5)
-    desk.consumers.trim(BOUNDS)
+    desk.trim(BOUNDS)
     assert desk.held == [1, 2, 3, 4, 5]
     desk.clock.now += BOUNDS.max_age_ms + 1
     desk.publish(1)
-    assert desk.consumers.trim(BOUNDS) == 0
+    desk.trim(BOUNDS)
     assert desk.held == [6]
     desk.clock.now += BOUNDS.max_age_ms + 1
-    desk.consumers.trim(BOUNDS)
+    desk.trim(BOUNDS)
     assert desk.held == []
 
 
@@ -135,19 +149,22 @@ def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told
     desk.clock.now += BOUNDS.max_age_ms + 1
     desk.consumers.hello("a")
     desk.publish(2)
-    assert desk.consumers.trim(BOUNDS) == 30
+    desk.trim(BOUNDS)
     (seq, lost), *rest = desk.journal.read(0, 9)
     assert (seq, lost.kind, lost.reason, lost.bytes, lost.next_offset) == (3, Kind.SKIPPED, "journal_trimmed", 30, 30)
     assert [event.kind for _, event in rest] == [Kind.APPENDED] * 2
     assert [record.lost_bytes for record in caplog.records if record.levelname == "WARNING"] == [30]  # type: ignore[attr-defined]
-    assert desk.consumers.trim(BOUNDS) == 0
+    caplog.clear()
+    desk.trim(BOUNDS)
+    assert caplog.records == []
 
 
 def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
     desk.consumers.enrol("a")
     desk.publish(100)
     bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
-    lost = desk.consumers.trim(bounds)
+    desk.trim(bounds)
+    lost = sum(event.bytes for _, event in desk.journal.read(0, 100) if event.kind is Kind.SKIPPED)
     assert 490 <= lost <= 520
     assert desk.journal.size() <= bounds.max_bytes + 1000
     assert sum(event.bytes for _, event in desk.journal.read(0, 100)) == 1000
@@ -158,5 +175,75 @@ def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptu
     for look in range(5):
         desk.journal.publish([appended(look * 10, 10)])
     desk.journal.reach(0, None)
-    assert desk.consumers.trim(BOUNDS) == 0
+    desk.trim(BOUNDS)
     assert caplog.text == ""
+
+
+# --- a slice at a time
+
+
+def test_whoever_wants_to_plan_waits_for_a_slice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trimming, "SLICE", 10)
+    desk.publish(35)
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    held = []
+    while desk.consumers.trim(BOUNDS):
+        held.append(len(desk.held))
+    assert (held, desk.held) == ([25, 15, 5], [])
+
+
+def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_somebody_may_be(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "SLICE", 10)
+    for name in "ab":
+        desk.consumers.enrol(name)
+    desk.publish(35)
+    desk.sent("b", 12)
+    desk.consumers.send("b", 23)
+    assert desk.consumers.trim(OLD)
+    desk.publish(2)
+    desk.trim(OLD)
+    assert [(seq, event.bytes, event.base_offset, event.next_offset) for seq, event in desk.journal.read(0, 99)] == [
+        (12, 120, 0, 120),
+        (23, 110, 120, 230),
+        (37, 140, 230, 370),
+    ]
+
+
+def test_the_write_ahead_log_shrinks_again(desk: Desk, tmp_path: Path) -> None:
+    wal = tmp_path / "journal" / "journal.db-wal"
+    desk.journal.publish([appended(number, 1, detail=bytes(30_000)) for number in range(1000)])
+    large = wal.stat().st_size
+    for number in range(3):
+        desk.journal.publish([appended(number, 1, detail=bytes(9_000_000))])
+    assert large > 30_000_000
+    assert wal.stat().st_size <= 20_000_000
+
+
+# --- time
+
+
+def test_a_clock_that_was_ahead_for_a_while_makes_nothing_old_and_keeps_nothing_for_ever(tmp_path: Path) -> None:
+    clock = Clock()
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    consumers.enrol("a")
+    journal.publish([appended(0, 10)])
+    journal.close()
+    clock.now += 400 * 24 * HOUR  # while no agent ran
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    assert not consumers.trim(BOUNDS)
+    assert [seq for seq, _ in journal.read(0, 9)] == [1]
+    journal.publish([appended(10, 10)])
+    journal.close()
+    clock.now -= 800 * 24 * HOUR
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    clock.now += BOUNDS.consumer_expiry_ms + 1
+    assert not consumers.trim(BOUNDS)
+    clock.now += BOUNDS.max_age_ms
+    consumers.trim(BOUNDS)
+    assert journal.read(0, 9) == []
+    journal.close()

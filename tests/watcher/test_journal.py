@@ -16,6 +16,7 @@ from streaming.kafka.sums import together
 from streaming.rows import Kind
 from streaming.watcher.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Event, LogId, Place
 from streaming.watcher.journal import Journal, Mark
+from streaming.watcher.trimming import Limits, Trimming
 from tests.builders import CLUSTER_ID
 from tests.watcher.station import Clock
 
@@ -77,6 +78,21 @@ def place(number: int, position: int) -> Place:
         first_timestamp=4,
         largest_timestamp=-2,
     )
+
+
+def forget(journal: Journal, upto: int) -> None:
+    while Trimming(journal).forget(upto):
+        pass
+
+
+def merge(journal: Journal, upto: int) -> int:
+    """Merge everything up to there; returns how many bytes are lost."""
+    trimming, lost = Trimming(journal), 0
+    while True:
+        size, more = trimming.merge(upto, Limits(before_ms=1 << 62, max_bytes=0))
+        lost += size
+        if not more:
+            return lost
 
 
 def everything(journal: Journal) -> list[tuple[int, Event]]:
@@ -188,7 +204,7 @@ def test_what_lies_beyond_the_budget_may_still_grow(journal: Journal) -> None:
 def test_the_mark_of_a_seq(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1)])
     assert (journal.at(0), journal.at(1), journal.at(2), journal.at(9)) == (Mark(0, 0), Mark(1, 10), Mark(2, 30), Mark(9, 30))
-    journal.trim(1)
+    forget(journal, 1)
     assert (journal.at(1), journal.trimmed()) == (Mark(1, 10), Mark(1, 10))
 
 
@@ -237,10 +253,10 @@ def test_waiting_for_something_to_be_published(journal: Journal) -> None:
 
 def test_what_is_forgotten_keeps_the_totals_right(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1), appended(0, 30, number=2)])
-    journal.trim(2)
+    forget(journal, 2)
     assert [(seq, event.bytes) for seq, event in everything(journal)] == [(3, 30)]
     assert (journal.trimmed(), journal.reach(2, 30), journal.reach(0, 30)) == (Mark(2, 30), Mark(3, 60), Mark(3, 60))
-    journal.trim(3)
+    forget(journal, 3)
     assert (journal.end(), journal.reach(3, 10), journal.size()) == (Mark(3, 60), Mark(3, 60), 0)
     journal.publish([appended(30, 5, number=2)])
     assert everything(journal)[0][0] == 4
@@ -248,7 +264,7 @@ def test_what_is_forgotten_keeps_the_totals_right(journal: Journal) -> None:
 
 def test_nothing_is_merged_into_what_was_forgotten(journal: Journal) -> None:
     journal.publish([appended(0, 10)])
-    journal.trim(1)
+    forget(journal, 1)
     journal.publish([appended(10, 5)])
     assert [(seq, event.bytes) for seq, event in everything(journal)] == [(2, 5)]
 
@@ -259,7 +275,7 @@ def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(jo
     journal.publish([appended(10, 5), appended(20, 1, number=1), appended(0, 7, number=2)])
     journal.reach(0, None)
     journal.publish([appended(15, 100)])
-    assert journal.trim_losing(5) == 43
+    assert merge(journal, 5) == 43
     first, second, third, kept = (event for _, event in everything(journal))
     assert {(event.kind, event.reason) for event in (first, second, third)} == {(Kind.SKIPPED, "journal_trimmed")}
     assert [(event.partition, event.base_offset, event.next_offset, event.bytes) for event in (first, second, third)] == [
@@ -269,7 +285,7 @@ def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(jo
     ]
     assert (kept.kind, kept.bytes, journal.end().total) == (Kind.APPENDED, 100, 143)
     assert journal.reach(0, None) == Mark(6, 143)
-    assert journal.trim_losing(5) == 0
+    assert merge(journal, 5) == 0
     assert len(everything(journal)) == 4
 
 
@@ -278,7 +294,7 @@ def test_a_loss_keeps_what_is_no_loss_in_its_order(journal: Journal) -> None:
     truncated = appended(0, 0, kind=Kind.TRUNCATED, next_offset=5)
     gone = appended(0, 0, kind=Kind.GONE, number=1)
     journal.publish([appended(0, 10), appended(0, 3, number=1), Event(kind=Kind.BEAT), truncated, appended(5, 20), gone])
-    assert journal.trim_losing(6) == 33
+    assert merge(journal, 6) == 33
     assert Kind.BEAT not in {event.kind for _, event in everything(journal)}
     found = [(event.partition, event.kind, event.next_offset, event.bytes) for _, event in everything(journal)]
     assert [one for one in found if one[0] == 0] == [(0, Kind.SKIPPED, 10, 10), (0, Kind.TRUNCATED, 5, 0), (0, Kind.SKIPPED, 25, 20)]
@@ -291,8 +307,8 @@ def test_size_follows_what_is_held(journal: Journal, tmp_path: Path) -> None:
     held = journal.size()
     journal.publish([appended(10, 10, number=1)])
     assert journal.size() == pytest.approx(held, abs=10)
-    journal.trim_losing(1)
-    journal.trim(2)
+    merge(journal, 1)
+    forget(journal, 2)
     left = journal.size()
     assert 0 < left < 1500
     journal.close()
@@ -357,7 +373,7 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
             told = Told(mark.seq, told.events + answer)
             assert mark.total == sum(event.bytes for _, event in told.events)
         elif name == "trim":
-            journal.trim(told.seq)
+            forget(journal, told.seq)
         else:
             journal.close()
             journal = opened(directory)

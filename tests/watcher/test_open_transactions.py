@@ -117,7 +117,7 @@ class World:
         """A reader is so slow that what it has not had is forgotten."""
         if self.retold:  # the batches that tell where the log was cut off while no journal was there must arrive
             self.look()
-        self.station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+        self.station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
         self.station.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]

@@ -351,7 +351,7 @@ def test_what_a_slow_reader_did_not_get_still_tells_what_it_opened_and_closed(st
         states.append(state("a", State.ONGOING), state("b", State.EMPTY))
         station.watcher.turn(station.everything())
         station.watcher.turn(station.everything())
-    station.consumers.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+    station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
     lost = {event.topic: event for event in station.look(station.everything()) if event.kind is Kind.SKIPPED}
     rows = [(Step(row["step"]), int(row["producer_id"]), int(row["first_offset"])) for row in decode_steps(lost["t"].transactions)]
     assert rows == [(Step.COMMIT, P, 6), (Step.DATA, P, 7), (Step.ABORT, Q, 9)]

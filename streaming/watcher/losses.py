@@ -1,0 +1,92 @@
+"""What each consumer was sent and has not committed, and what was forgotten before it had it: the tables ``reads`` and ``losses``.
+
+A fold is where some range that was read ended, or where the last commit was; nothing tells the agent where. So no event of such a range is
+forgotten before it is committed, however long its consumer is away, and nothing is merged across the end of one. What lies behind the last
+range may be forgotten. How much that was is written down with the very transaction that forgets it, once for each consumer, and told at the
+place where it stood in the journal: a fold drops what it has had by seq alone (`streaming.rules.fold.Mark`).
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+UNKNOWN = -1
+"""``bytes`` of a loss that an earlier version did not measure: only the request of the consumer tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The events with ``after < seq <= upto`` were forgotten before a consumer had them: ``bytes`` of logs."""
+
+    after: int
+    upto: int
+    bytes: int
+
+
+def last_sent(run: sqlite3.Connection) -> dict[str, int]:
+    """How far each consumer may have come: the end of the furthest range that it was sent, at least what it has committed."""
+    sql = "SELECT id, max(committed, coalesce((SELECT max(seq) FROM reads WHERE consumer = id), 0)) FROM consumers"
+    return dict(run.execute(sql).fetchall())
+
+
+def losses_of(run: sqlite3.Connection, consumer: str) -> list[Loss]:
+    """What a consumer has lost and not committed yet, in order."""
+    sql = "SELECT after, upto, bytes FROM losses WHERE consumer = ? ORDER BY upto"
+    return [Loss(*row) for row in run.execute(sql, (consumer,))]
+
+
+def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The events that somebody was sent and has not committed, as ranges ``after < seq <= upto``, in order and apart."""
+    found = []
+    for consumer, upto in last_sent(run).items():
+        (after,) = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
+        for loss in losses_of(run, consumer):
+            found.append((after, min(upto, loss.after)))
+            after = max(after, loss.upto)
+        found.append((after, upto))
+    joined: list[tuple[int, int]] = []
+    for after, upto in sorted(each for each in found if each[0] < each[1]):
+        if joined and after <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], upto))
+        else:
+            joined.append((after, upto))
+    return joined
+
+
+def gaps(ranges: Iterable[tuple[int, int]], upto: int) -> list[tuple[int, int]]:
+    """What lies between such ranges, from the beginning of the journal up to ``upto``."""
+    found, after = [], 0
+    for begin, end in ranges:
+        found.append((after, min(begin, upto)))
+        after = end
+    found.append((after, upto))
+    return [each for each in found if each[0] < each[1]]
+
+
+def cuts(run: sqlite3.Connection) -> list[int]:
+    """Where no event may be merged with one behind it: some fold may be there, or some loss end."""
+    sql = "SELECT committed FROM consumers UNION SELECT seq FROM reads UNION SELECT upto FROM losses UNION SELECT trimmed_seq FROM totals"
+    return sorted(int(seq) for (seq,) in run.execute(sql))
+
+
+def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
+    """Write down what each consumer loses when the events with ``trimmed < seq <= upto`` are forgotten, which is to come next."""
+    for consumer, sent in last_sent(run).items():
+        if sent >= upto:
+            continue
+        # not by the running totals: where events were merged, those count what lies further back now
+        sql = "SELECT coalesce(sum(bytes), 0) FROM events WHERE seq > ? AND seq <= ?"
+        (size,) = run.execute(sql, (max(sent, trimmed), upto)).fetchone()
+        untold = [loss for loss in losses_of(run, consumer) if loss.upto > sent]
+        if untold:
+            sql = "UPDATE losses SET upto = ?, bytes = CASE WHEN bytes < 0 THEN bytes ELSE bytes + ? END WHERE consumer = ? AND upto = ?"
+            run.execute(sql, (upto, size, consumer, untold[-1].upto))
+        else:
+            run.execute("INSERT INTO losses (consumer, after, upto, bytes) VALUES (?, ?, ?, ?)", (consumer, sent, upto, size))
+        run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (upto, consumer))
+
+
+def let_go(run: sqlite3.Connection, consumer: str, committed: int) -> None:
+    """Forget what a consumer will not ask for again."""
+    run.execute("DELETE FROM reads WHERE consumer = ? AND seq <= ?", (consumer, committed))
+    run.execute("DELETE FROM losses WHERE consumer = ? AND upto <= ?", (consumer, committed))

@@ -1,0 +1,189 @@
+"""What a journal forgets, a slice at a time: who wants to plan or to publish waits for one slice and no longer."""
+
+import sqlite3
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+from streaming.rows import Kind
+from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
+from streaming.watcher.events import Event, LogId
+from streaming.watcher.journal import Edit, Journal, Mark
+from streaming.watcher.losses import cuts, gaps, held, lose
+from streaming.watcher.stored import COLUMNS, event_of, insert
+
+SLICE = 1000
+"""Of how many events one slice is."""
+
+_GOES_ON = (
+    "broker",
+    "log_dir",
+    "topic",
+    "partition",
+    "topic_id",
+    "segment",
+    "base_offset",
+    "next_offset",
+    "log_epoch",
+    "end_position",
+    "bytes",
+    "settled",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is beyond the bounds: what was published before ``before_ms``, and as many of the oldest events as leave ``max_bytes``."""
+
+    before_ms: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    seq: int
+    total: int
+    at_ms: int
+    event: Event
+
+
+class Trimming:
+    """Forgets events of one journal. For one thread; others use the journal between two slices."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._merged = 0  # up to where this process has looked for what can be merged
+        self._runs: dict[LogId, _Kept] = {}  # the last loss of each log up to there
+
+    def forget(self, upto: int, limits: Limits | None = None) -> bool:
+        """Forget the next events up to and with ``upto``, but for those that some consumer was sent and has not committed.
+
+        Args:
+            limits: forget no more than what is beyond them.
+
+        Returns:
+            Whether there is more to forget.
+        """
+        with self._journal.database.reading() as run:
+            trimmed, holds = self._journal.trimmed(), held(run)
+            if self._release(run, trimmed.seq, holds):
+                return True
+            listed = "SELECT seq, size, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+            found = run.execute(listed, (trimmed.seq, upto, SLICE)).fetchall()
+            free = found if limits is None else found[: self._beyond(found, limits)]
+            if not free:
+                return False
+            with self._journal.edit(free[-1][0]) as edit:
+                end = Mark(*edit.run.execute("SELECT seq, total FROM events WHERE seq = ?", (free[-1][0],)).fetchone())
+                lose(edit.run, trimmed.seq, end.seq)
+                for after, last in gaps(holds, end.seq):
+                    edit.delete(max(after, trimmed.seq), last)
+                edit.run.execute("UPDATE totals SET trimmed_seq = ?, trimmed_total = ?", (end.seq, end.total))
+            return len(free) == SLICE
+
+    def _release(self, run: sqlite3.Connection, trimmed: int, holds: list[tuple[int, int]]) -> bool:
+        """Forget some of what was held for a consumer that has committed it since; returns whether there was any."""
+        for after, last in gaps(holds, trimmed):
+            row = run.execute(
+                "SELECT max(seq) FROM (SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?)", (after, last, SLICE)
+            ).fetchone()
+            if row[0] is not None:
+                with self._journal.edit(row[0]) as edit:
+                    edit.delete(after, row[0])
+                return True
+        return False
+
+    def merge(self, upto: int, limits: Limits) -> tuple[int, bool]:
+        """Merge the next events up to ``upto`` that are beyond ``limits`` and that some consumer has not had.
+
+        Of each log the appends that follow each other become one SKIPPED event in the place of the last of them. It still tells which
+        transactions they have opened and closed, and what coordinators wrote in them: without that, what ended there would seem open for
+        ever. Nothing is merged across a place where some consumer may be.
+
+        Returns:
+            How many bytes of logs will never reach that consumer, besides those that would not anyway; and whether there is more to merge.
+        """
+        with self._journal.database.reading() as run:
+            listed = "SELECT seq, size, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+            found = run.execute(listed, (self._merged, upto, SLICE)).fetchall()
+            beyond = found[: self._beyond(found, limits)]
+            if not beyond:
+                return 0, False
+            with self._journal.edit(beyond[-1][0]) as edit:
+                lost = self._merge(edit, beyond[-1][0])
+            self._merged = beyond[-1][0]
+            return lost, len(beyond) == SLICE
+
+    def _merge(self, edit: Edit, upto: int) -> int:
+        run, parted, lost = edit.run, cuts(edit.run), 0
+        runs = dict(self._runs)  # the next slice goes on from them only if this one is written
+        fresh: dict[int, _Kept] = {}
+        gone: list[int] = []
+        rows = run.execute(
+            f"SELECT {COLUMNS}, total, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", (self._merged, upto)
+        ).fetchall()
+        for *row, total, at_ms in rows:
+            event = event_of(tuple(row))
+            if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
+                before = runs.get(event.log)
+                if before is not None and (
+                    _is_parted(parted, before.seq, row[0]) or not (before.seq in fresh or _is_there(run, before.seq))
+                ):
+                    before = None
+                if before is not None:
+                    gone.append(before.seq)
+                    fresh.pop(before.seq, None)
+                runs[event.log] = fresh[row[0]] = _Kept(row[0], total, at_ms, _skipped(None if before is None else before.event, event))
+                lost += event.bytes if event.kind is Kind.APPENDED else 0
+            elif event.kind in (Kind.BEAT, Kind.FACTS):  # the next full picture tells all of it again
+                gone.append(row[0])
+            else:
+                runs.pop(event.log, None)
+        for seq in [*gone, *fresh]:
+            edit.delete(seq - 1, seq)
+        for kept in fresh.values():
+            edit.grown += insert(run, kept.event, kept.at_ms, seq=kept.seq, total=kept.total)[1]
+        run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (upto,))
+        self._runs = runs
+        return lost
+
+    def _beyond(self, found: list[tuple[int, int, int]], limits: Limits) -> int:
+        """How many of these events are beyond the limits, from the first one on."""
+        excess = self._journal.size() - limits.max_bytes
+        for count, (_, size, at_ms) in enumerate(found):
+            if excess <= 0 and at_ms >= limits.before_ms:
+                return count
+            excess -= size
+        return len(found)
+
+
+def _is_there(run: sqlite3.Connection, seq: int) -> bool:
+    """Whether an event has not been forgotten meanwhile."""
+    return run.execute("SELECT 1 FROM events WHERE seq = ?", (seq,)).fetchone() is not None
+
+
+def _is_parted(parted: list[int], first: int, second: int) -> bool:
+    """Whether some consumer may have had the first of two events and not the second."""
+    at = bisect_left(parted, first)
+    return at < len(parted) and parted[at] < second
+
+
+def _skipped(before: Event | None, event: Event) -> Event:
+    """A run of lost events of one log with one more."""
+    one = replace(
+        Event(kind=Kind.SKIPPED, reason="journal_trimmed", transactions=still_counts(event.transactions), coordinator=event.coordinator),
+        **{name: getattr(event, name) for name in _GOES_ON},
+    )
+    if before is None:
+        return one
+    return replace(
+        one,
+        base_offset=min(before.base_offset, one.base_offset),
+        bytes=before.bytes + one.bytes,
+        transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
+        coordinator=merged_entries(before.coordinator, one.coordinator),
+    )
+
+
+def _tells_what_is_open(event: Event) -> bool:
+    """Whether a loss says anew what is open behind it; then nothing of what was before it can be told together with it."""
+    return event.base_offset < event.next_offset and event.reason != "journal_trimmed"

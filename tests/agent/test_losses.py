@@ -1,0 +1,402 @@
+"""Counted and skipped bytes are what was published, for every consumer: over trims, expiry, lost deliveries, replays, restarts, kills."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from streaming.agent.messages import Committed, Hello, PlanRequest, Range
+from streaming.rows import EventRow, Kind
+from streaming.simulator.log import PartitionLog
+from streaming.source.sharding import shard_of
+from streaming.watcher import trimming
+from streaming.watcher.blobs import decode_steps
+from streaming.watcher.consumers import Bounds
+from tests.agents import Agent, Reader, event_rows
+from tests.builders import batch, commit, log_dir, partition
+from tests.events import Shard
+
+SHARDS = 3
+TOPICS = ("bills", "orders", "tills")
+EVER = 10**12
+
+
+class KilledError(BaseException):
+    """The agent's process ends."""
+
+
+class MortalAgent(Agent):
+    """An agent that can be killed before any write of its journal."""
+
+    writes_left: int | None = None
+
+    def _open(self) -> None:
+        super()._open()
+        self.writes_left = None
+        with self.journal.database.reading() as run:
+            run.execute("PRAGMA synchronous=OFF")  # a process is killed here, no machine
+        write = self.journal.database.transaction
+
+        @contextmanager
+        def mortal() -> Iterator[Any]:
+            if self.writes_left == 0:
+                raise KilledError
+            if self.writes_left is not None:
+                self.writes_left -= 1
+            with write() as run:
+                yield run
+
+        self.journal.database.transaction = mortal  # type: ignore[method-assign]
+
+    def killed(self) -> None:
+        for tail in self.watcher.tails():
+            tail.close()
+        self.journal.close()
+        self._open()
+
+
+class Job:
+    """One consumer: what Spark keeps of its query, and the folds of its shards."""
+
+    def __init__(self, agent: MortalAgent, name: str) -> None:
+        self.agent = agent
+        self.name = name
+        self.run = 1
+        self.shards = [Shard() for _ in range(SHARDS)]
+        self.at = ("", -1, 0)  # where the last micro-batch ended that is committed
+        self.planned: tuple[str, int, int] | None = None  # where one ends that is not
+        self.told = True  # the agent has heard of the last commit
+
+    def hello(self) -> None:
+        self.agent.service.hello(Hello(self.name, "earliest", self.at[1] >= 0))
+
+    def plan(self) -> bool:
+        """Plan the next micro-batch, if there is anything to do."""
+        if self.planned is None:
+            plan = self.agent.service.plan(
+                PlanRequest(self.name, str(self.run), *self.at[:2], 400, 0, total=self.at[2] if self.at[0] else -1)
+            )
+            if plan.seq >= 0 and (plan.again or (plan.journal, plan.seq) != self.at[:2]):
+                self.planned = (plan.journal, plan.seq, plan.total)
+        return self.planned is not None
+
+    def asked(self) -> Range:
+        assert self.planned is not None
+        journal, seq, _ = self.planned
+        same = journal == self.at[0]
+        return Range(self.name, str(self.run), journal, self.at[1] if same else -1, self.at[2] if same else 0, seq)
+
+    def read(self) -> list[EventRow]:
+        return event_rows(self.agent.service.read(self.asked()))
+
+    def received(self) -> None:
+        self.agent.service.received(self.asked())
+
+    def fold(self, rows: list[EventRow]) -> None:
+        """The micro-batch is through."""
+        for number, shard in enumerate(self.shards):
+            shard.fold(*(row for row in rows if row.kind == Kind.BEAT_END or shard_of(row.topic, row.partition, SHARDS) == number))
+        assert self.planned is not None
+        self.at, self.planned, self.told = self.planned, None, False
+
+    def tell(self) -> None:
+        if not self.told:
+            self.told = True
+            self.agent.service.committed(Committed(self.name, str(self.run), *self.at[:2]))
+
+    def anew(self) -> None:
+        """The query is started again; a micro-batch that is not committed is run again."""
+        self.run += 1
+
+    @property
+    def states(self) -> list[Any]:
+        return [state for shard in self.shards for state in shard.states.values()]
+
+    @property
+    def counted(self) -> int:
+        return sum(state.appended_bytes for state in self.states)
+
+    @property
+    def skipped(self) -> int:
+        return sum(sum(state.skipped_bytes) for state in self.states)
+
+
+class World(RuleBasedStateMachine):
+    """Some logs, their agent, and three jobs that come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp())
+        self.slice, trimming.SLICE = trimming.SLICE, 3
+        self.directory = log_dir(self.home)
+        self.logs = [partition(self.directory, topic, topic_id=number + 1) for number, topic in enumerate(TOPICS)]
+        self.agent = MortalAgent(self.directory.path, journal=self.home / "journal")
+        self.jobs = [Job(self.agent, name) for name in ("first", "second", "third")]
+        for job in self.jobs:
+            job.hello()
+        self.agent.look()
+        self.appended = 0
+
+    def teardown(self) -> None:
+        try:
+            self.settle()
+        finally:
+            trimming.SLICE = self.slice
+            self.agent.close()
+            for log in self.logs:
+                log.close()
+            self.directory.release()
+            shutil.rmtree(self.home)
+
+    def settle(self) -> None:
+        """Everything works from now on."""
+        self.agent.writes_left = None
+        self.agent.look()
+        for job in self.jobs:
+            for _ in range(1000):
+                if not job.plan():
+                    break
+                rows = job.read()
+                job.received()
+                job.fold(rows)
+                job.tell()
+            else:
+                raise AssertionError("a job never comes to an end")
+            assert (job.name, job.counted, job.skipped) == (job.name, self.appended - job.skipped, job.skipped)
+
+    # --- what happens
+
+    @rule(numbers=st.lists(st.sampled_from(range(len(TOPICS))), min_size=1, max_size=5))
+    def append(self, numbers: list[int]) -> None:
+        """Some logs grow, and the agent sees each growth by itself."""
+        for number in numbers:
+            log = self.logs[number]
+            before = log.active.size
+            log.append(batch(1 + number))
+            self.appended += log.active.size - before
+            self._mortal(self.agent.look)
+            self._mortal(lambda: self.agent.journal.reach(0, None))  # from now on nothing is merged into it
+
+    @rule(name=st.sampled_from(range(3)))
+    def micro_batch(self, name: int) -> None:
+        job = self.jobs[name]
+        self._mortal(job.tell)
+        if self._mortal(job.plan):
+            rows = self._mortal(job.read)
+            if rows is not None:
+                self._mortal(job.received)
+            job.fold(rows or [])
+
+    @rule(name=st.sampled_from(range(3)))
+    def tell(self, name: int) -> None:
+        self._mortal(self.jobs[name].tell)
+
+    @rule(name=st.sampled_from(range(3)))
+    def lose_read(self, name: int) -> None:
+        job = self.jobs[name]
+        if self._mortal(job.plan):
+            job.fold([])
+
+    @rule(name=st.sampled_from(range(3)), read=st.booleans())
+    def lose_received(self, name: int, read: bool) -> None:
+        """The agent does not hear that the rows arrived, or nothing arrives of what it sent."""
+        job = self.jobs[name]
+        if self._mortal(job.plan):
+            rows = self._mortal(job.read)
+            job.fold((rows if read else None) or [])
+
+    @rule(name=st.sampled_from(range(3)), received=st.booleans())
+    def job_dies(self, name: int, received: bool) -> None:
+        """In the midst of a micro-batch, or between two."""
+        job = self.jobs[name]
+        if received and self._mortal(job.plan) and self._mortal(job.read) is not None:
+            self._mortal(job.received)
+        job.anew()
+        job.told = True  # a new process tells of no commit of the one before
+
+    @rule(away=st.sets(st.sampled_from(range(3))), old=st.booleans(), slices=st.integers(1, 12))
+    def trim(self, away: set[int], old: bool, slices: int) -> None:
+        """Some consumers are silent for too long; ``old``: all that is kept is too old."""
+        self.agent.now += 2_000
+        for number, job in enumerate(self.jobs):
+            if number not in away and self.agent.writes_left is None:
+                job.hello()
+        bounds = Bounds(max_bytes=1 << 40, max_age_ms=-1 if old else EVER, consumer_expiry_ms=1_000)
+        for _ in range(slices):
+            if not self._mortal(lambda: self.agent.consumers.trim(bounds)):
+                break
+
+    @rule()
+    def stop_agent(self) -> None:
+        self.agent.restart()
+        self._greet()
+
+    @precondition(lambda self: self.agent.writes_left is None)
+    @rule(writes=st.integers(0, 6))
+    def kill_agent(self, writes: int) -> None:
+        self.agent.writes_left = writes
+
+    @invariant()
+    def nothing_is_counted_twice(self) -> None:
+        for job in self.jobs:
+            assert job.counted + job.skipped <= self.appended
+
+    def _mortal(self, action: Any) -> Any:
+        """Do something in the agent, which may be killed meanwhile."""
+        try:
+            return action()
+        except KilledError:
+            self.agent.killed()
+            self._greet()
+            return None
+
+    def _greet(self) -> None:
+        for job in self.jobs:
+            job.hello()
+
+
+World.TestCase.settings = settings(max_examples=40 if settings().max_examples < 1000 else 2000, stateful_step_count=40, deadline=None)
+TestWorld = pytest.mark.timeout(600)(World.TestCase)
+
+
+# --- one by one
+
+
+@pytest.fixture
+def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    return partition(log_dir(tmp_path), "orders")
+
+
+def sizes(rows: list[EventRow]) -> list[int]:
+    return [row.bytes for row in rows if row.kind == Kind.SKIPPED]
+
+
+def forget_all(agent: Agent) -> None:
+    """Every consumer is silent for too long, and everything too old."""
+    agent.now += 1000
+    agent.trim(keep_ms=-1, expiry_ms=0)
+
+
+def test_a_loss_that_did_not_arrive_is_delivered_by_the_next_process_too_and_what_is_open_with_it(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(producer=4000, transactional=True), batch(producer=4001, transactional=True))
+    reader = Reader(agent).begin()
+    reader.step()
+    reader.commit()
+    log.append(commit(4000))
+    agent.look()
+    forget_all(agent)
+    log.append(batch(2))
+    agent.look()
+    reader.take(reader.plan(), arrives=False)
+    agent.restart()
+    reader.hello(resumed=True)
+    agent.look()
+    reader.commit()
+    assert sizes(reader.step()) == [78]
+    agent.restart()
+    reader.hello(resumed=True)
+    rows = [row for _ in range(3) for row in (agent.look(), reader.step())[1]]
+    appeared = [row for row in rows if row.kind == Kind.APPEARED]
+    assert {tuple(decode_steps(row.transactions)["producer_id"].tolist()) for row in appeared} == {(4001,)}
+
+
+def test_what_a_consumer_has_never_read_of_its_own_beginning_is_a_loss_like_any_other(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(5))
+    reader = Reader(agent).begin()
+    forget_all(agent)
+    assert sizes(reader.step()) == [log.active.size]
+
+
+def test_a_loss_comes_although_nothing_new_does(agent: Agent, log: PartitionLog) -> None:
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(batch(5))
+    agent.look()
+    forget_all(agent)
+    assert sizes(reader.step()) == [log.active.size]
+
+
+def test_what_was_sent_and_not_committed_is_kept_for_a_consumer_that_is_silent(agent: Agent, log: PartitionLog) -> None:
+    """Its fold may have it or not: only the very rows can tell."""
+    log.append(batch(3))
+    reader, other = Reader(agent).begin(), Reader(agent, "other", start_from="latest").begin()
+    plan = reader.plan()
+    reader.take(plan, arrives=False)
+    log.append(batch(2))
+    agent.look()
+    other.step()
+    agent.now += 2000
+    other.hello()
+    agent.trim(expiry_ms=1000)
+    rows = reader.step()
+    assert (sum(row.records for row in rows if row.kind == Kind.APPENDED), sizes(rows)) == (3, [log.active.entries[-1].size])
+    agent.look()
+    reader.step()
+    agent.trim()
+    assert agent.journal.read(0, plan.seq) == []
+
+
+def test_a_loss_that_grows_before_it_is_committed_grows_by_what_was_lost_more(agent: Agent, log: PartitionLog) -> None:
+    shard, lost = Shard(), 0
+    reader = Reader(agent).begin()
+    for count in (5, 7):
+        log.append(batch(count))
+        agent.look()
+        forget_all(agent)
+        for arrives in (False, True):
+            reader.take(reader.plan(), arrives=False)
+            agent.restart()
+            if arrives:  # it does, and the agent never hears of it
+                shard.fold(
+                    *event_rows(agent.service.read(Range("job", "run 1", agent.journal.id, *reader.at[1:], agent.journal.end().seq)))
+                )
+        lost = log.active.size
+        assert sum(sum(state.skipped_bytes) for state in shard.states.values()) == lost
+
+
+def test_a_job_that_was_restored_from_a_copy_loses_what_was_forgotten_since_and_that_is_counted(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.step()
+    copied, had = reader.at, log.active.size
+    log.append(batch(5))
+    agent.look()
+    reader.step()
+    reader.commit()
+    agent.trim()
+    reader.at, reader.run = copied, "run 2"
+    log.append(batch(1))
+    agent.look()
+    lost = log.active.entries[1].size
+    reader.take(reader.plan(), arrives=False)
+    assert (had, sizes(reader.step()), reader.plan().again) == (copied[2], [lost], False)
+
+
+def test_a_journal_of_the_version_before_asks_the_consumer_what_it_had(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.step()
+    had = log.active.size
+    log.append(batch(5))
+    agent.look()
+    forget_all(agent)
+    with agent.journal.database.transaction() as run:
+        run.execute("DELETE FROM losses")
+        run.execute("INSERT INTO losses SELECT id, committed, trimmed_seq, -1 FROM consumers, totals")
+    reader.take(reader.plan(), arrives=False)
+    agent.restart()
+    assert sizes(reader.step()) == [log.active.size - had]
