@@ -18,7 +18,7 @@ from streaming.rows import STATES
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
 
-NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end", "newest_segment", "deleted_below")
+NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end", "newest_segment", "deleted_below", "shared_upto", "shared_epoch")
 """What the fold keeps of a log and does not hand out."""
 
 _VERSION = 2

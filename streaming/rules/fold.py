@@ -1,12 +1,15 @@
 """The fold of one shard: rows in, the states they lead to and what changed out."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
 from streaming.rules import throughput
 from streaming.rules.log_state import LogKey, LogState, new_log, residue
+from streaming.rules.sharing import EVERYTHING, begins_among
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +80,7 @@ class ShardFold:
         self._in_picture: set[LogKey] = set()
         self._pictured: set[LogKey] = set()  # told by a full picture in this micro-batch
         self._last: tuple[str, str, int, int] | None = None
+        self._replicas: defaultdict[tuple[str, int, str], dict[LogKey, None]] | None = None
 
     def fold(self, rows: Iterable[EventRow]) -> None:
         """Take in all rows of a micro-batch, which come in any order: neither a shuffle nor pandas keeps one."""
@@ -132,10 +136,24 @@ class ShardFold:
                 offset = row.base_offset  # seen as it was appended: the log did end where the row begins
             if offset is not None and offset < state.log_end_offset:
                 state = throughput.overwritten(state, row, offset)
+        share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
         if throughput.straddles(state, row):
             rest = self._cut(row, state.log_end_offset)
-            return throughput.lost(state, row) if rest is None else throughput.counted(state, rest)
-        return throughput.appended(state, row)
+            return throughput.lost(state, row) if rest is None else throughput.counted(state, rest, share_begins)
+        return throughput.appended(state, row, share_begins)
+
+    def _others(self, key: LogKey) -> Iterator[LogState]:
+        """The other replicas of a log's partition."""
+        if self._replicas is None:  # worked out where it is needed: mostly an agent knows whether its replica led
+            self._replicas = defaultdict(dict)
+            for known in chain((known for known, _ in self._known()), self.touched):
+                self._replicas[_partition(known)][known] = None
+        of_partition = self._replicas[_partition(key)]
+        of_partition[key] = None
+        for other in of_partition:
+            state = self._get(other) if other != key else None
+            if state is not None:
+                yield state
 
     def _gone(self, row: EventRow) -> None:
         state = self._get(LogKey(row.broker, row.topic, row.partition, row.topic_id))
@@ -205,6 +223,10 @@ def _point(row: EventRow) -> LogState:
 
 def _skips(state: LogState) -> Iterator[tuple[str, int]]:
     return ((reason, size) for reason, size in zip(SKIP_REASONS, state.skipped_bytes, strict=True) if size)
+
+
+def _partition(key: LogKey) -> tuple[str, int, str]:
+    return key.topic, key.partition, key.topic_id
 
 
 def _place(row: EventRow) -> tuple[str, str, int, int]:

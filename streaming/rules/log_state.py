@@ -29,7 +29,8 @@ class LogState:
     from. ``departed`` says that the log has left its broker and only its share of the topic's counters counts. ``stopped_at`` is the
     offset of the last flaw behind which the log was not read on, -1 none; what lies behind it is counted as skipped up to position
     ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was counted, at first that of the segment in which reading
-    began; ``deleted_below`` is the one below which deleted segments were; -1 before the first inventory.
+    began; ``deleted_below`` is the one below which deleted segments were; -1 before the first inventory. Offsets below ``shared_upto`` of
+    leader epochs up to ``shared_epoch`` have been counted before the log left its broker, if it is back.
     """
 
     agent: str
@@ -82,6 +83,8 @@ class LogState:
     stopped_end: int = -1
     newest_segment: int = -1
     deleted_below: int = -1
+    shared_upto: int = -1
+    shared_epoch: int = -1
 
     @property
     def key(self) -> LogKey:
@@ -96,7 +99,8 @@ class LogState:
     def left(self) -> "LogState":
         """What stays of it when it has left its broker while its topic lives on."""
         kept = {name: getattr(self, name) for name in _STAYS}
-        return LogState(departed=True, settled=True, **kept)
+        shared = {"shared_upto": max(self.shared_upto, self.log_end_offset), "shared_epoch": max(self.shared_epoch, self.log_epoch)}
+        return LogState(departed=True, settled=True, **{**kept, **shared})
 
 
 _STAYS = (

@@ -17,13 +17,18 @@ from streaming.rules.transactions import Outcome, Steps, Transactions
 log = logging.getLogger(__name__)
 
 
-def counted(state: LogState, row: EventRow, appended_before: int) -> LogState:
-    """With what a range says that was just counted; ``appended_before`` is what had been counted before it."""
+def counted(state: LogState, row: EventRow, appended_before: int, *, share: bool) -> LogState:
+    """With what a range says that was just counted.
+
+    Args:
+        appended_before: bytes that had been counted before it.
+        share: it counts for the topic too.
+    """
     if not row.transactions and state.transactions is None:
         return state
     before, steps = _kept(state), _steps(row)
     after, outcome = rule.advance(before, steps, appended_before)
-    return replace(state, **_open(state, after, transactional=bool(len(steps))), **_ended(state, outcome, share=row.leads != 0))
+    return replace(state, **_open(state, after, transactional=bool(len(steps))), **_ended(state, outcome, share=share))
 
 
 def found(state: LogState, row: EventRow) -> LogState:
@@ -35,7 +40,7 @@ def found(state: LogState, row: EventRow) -> LogState:
         return state
     steps = _steps(row)
     if len(steps) and steps["step"][0] != Step.ONGOING:
-        return counted(state, row, state.appended_bytes)
+        return counted(state, row, state.appended_bytes, share=row.leads != 0)
     return _with(state, rule.resumed(_kept(state), steps), transactional=bool(len(steps)))
 
 

@@ -10,10 +10,11 @@ from dataclasses import fields, replace
 from streaming.rows import EventRow
 from streaming.rules import coordinator_state, inventory, log_transactions
 from streaming.rules.log_state import LogState, new_log
+from streaming.rules.sharing import EVERYTHING, begins, share_of
 
 log = logging.getLogger(__name__)
 
-_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith("share_"))
+_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_")))
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
@@ -30,15 +31,15 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
     return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
 
 
-def appended(state: LogState, row: EventRow) -> LogState:
+def appended(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
     """Whole batches were appended: count those that have not been. The row must not straddle ``log_end_offset``."""
     if row.next_offset <= state.log_end_offset:
         return _seen(state, row)
-    return counted(_with_hole(state, row), row)
+    return counted(_with_hole(state, row), row, share_begins)
 
 
-def counted(state: LogState, row: EventRow) -> LogState:
-    """All of the row's batches are new."""
+def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
+    """All of the row's batches are new; before ``share_begins`` they do not count for the topic, whoever led."""
     after = replace(
         _seen(state, row),
         log_end_offset=row.next_offset,
@@ -55,15 +56,17 @@ def counted(state: LogState, row: EventRow) -> LogState:
         active_position=row.end_position,
         active_max_timestamp_ms=max(row.max_timestamp, state.active_max_timestamp_ms if row.segment == state.active_segment else -1),
     )
-    after = coordinator_state.learnt(log_transactions.settled(log_transactions.counted(after, row, state.appended_bytes)), row)
-    if row.leads == 0:
+    share = share_of(row, max(share_begins, begins(state, row)))
+    with_transactions = log_transactions.counted(after, row, state.appended_bytes, share=share is not None)
+    after = coordinator_state.learnt(log_transactions.settled(with_transactions), row)
+    if share is None:
         return after
     return replace(
         after,
-        share_codec_bytes=_add(state.share_codec_bytes, row.codec_bytes),
-        share_batch_bytes_buckets=_add(state.share_batch_bytes_buckets, row.batch_bytes_buckets),
-        share_batch_records_buckets=_add(state.share_batch_records_buckets, row.batch_records_buckets),
-        share_records=state.share_records + row.records,
+        share_codec_bytes=_add(state.share_codec_bytes, share.codec_bytes),
+        share_batch_bytes_buckets=_add(state.share_batch_bytes_buckets, share.batch_bytes_buckets),
+        share_batch_records_buckets=_add(state.share_batch_records_buckets, share.batch_records_buckets),
+        share_records=state.share_records + share.records,
     )
 
 

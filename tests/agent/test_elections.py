@@ -1,5 +1,6 @@
 """Topic counters over elections: what a leader appended is counted once, whenever which agent reads it."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,25 @@ def test_a_range_waits_for_five_seconds_and_no_longer(election: Election) -> Non
         election.look(passing_ms=passing_ms)
     election.read()
     assert [state.appended_records for state in election.replicas] == [110, 110]
+
+
+def test_where_no_metadata_can_be_read_every_record_counts_once(election: Election) -> None:
+    for broker in election.brokers:
+        broker.metadata.log.close()
+        shutil.rmtree(broker.metadata.log.directory)
+        broker.up()
+    for leader in (2, 1):
+        election.produce(100)
+        election.look()
+        election.read()
+        election.replicate()
+        election.look()
+        election.elect(leader, published=False)
+    election.produce(10)
+    election.replicate()
+    election.look()
+    election.read()
+    assert election.counted == 210
 
 
 brokers = st.integers(1, 2)

@@ -168,7 +168,7 @@ def told(number: int, seq: int, agent: str, kind: str, log: int) -> list[EventRo
         case "nobody's":
             return [row(Kind.SKIPPED, **{**where, "topic": "", "bytes": 7, "reason": "journal_trimmed"})]
         case "append":
-            return [appended(base_offset=number * 10, next_offset=number * 10 + 5, **where)]
+            return [appended(base_offset=number * 10, next_offset=number * 10 + 5, leads=1, **where)]
         case "skip":
             return [row(Kind.SKIPPED, base_offset=number * 10, next_offset=number * 10 + 5, bytes=9, reason="deleted", **where)]
         case "truncate":
