@@ -59,6 +59,10 @@ class FencedError(SegtailError):
     """A thread of the agent was replaced by another one and may not write into the journal any more."""
 
 
+class IncompleteError(SegtailError):
+    """All that could be read was processed, and something could not be read. Names it."""
+
+
 class AgentError(SegtailError):
     """An agent could not be reached or refused to answer.
 

@@ -133,6 +133,30 @@ class BrokerStatus(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableLog(Message):
+    """A log that could not be read at the last try: the file or directory, and why."""
+
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableLogs(Message):
+    """How many logs of a broker could not be read at the last try."""
+
+    broker: int
+    logs: int
+
+
+MOST_UNREADABLE = 1_000
+"""So many of the logs that cannot be read are named."""
+
+
+@dataclass(frozen=True, slots=True)
 class Status(Message):
     """What an agent is and how far it has come.
 
@@ -141,9 +165,16 @@ class Status(Message):
     ``now_ms``: its clock; ``directories``: names for its log dirs, the same from whichever agent; ``doubts``: by
     `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
     seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.
+    ``unreadable``: how many logs cannot be read, of each broker that has any; ``unreadable_logs``: the first of them.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"log_dirs": LogDirStatus, "broker_statuses": BrokerStatus, "blocked": BlockedFile}
+    HOLDS: ClassVar[dict[str, type[Message]]] = {
+        "log_dirs": LogDirStatus,
+        "broker_statuses": BrokerStatus,
+        "blocked": BlockedFile,
+        "unreadable": UnreadableLogs,
+        "unreadable_logs": UnreadableLog,
+    }
     UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
     agent: str
@@ -164,6 +195,8 @@ class Status(Message):
     protocol: int = PROTOCOL
     blocked: list[BlockedFile] = field(default_factory=list)
     silent_seconds: float = 0.0
+    unreadable: list[UnreadableLogs] = field(default_factory=list)
+    unreadable_logs: list[UnreadableLog] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -13,7 +14,19 @@ from streaming.agent.arrivals import Arrivals
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking
-from streaming.agent.messages import NOT_BEGUN, BlockedFile, Committed, Hello, Plan, PlanRequest, Range, Status
+from streaming.agent.messages import (
+    MOST_UNREADABLE,
+    NOT_BEGUN,
+    BlockedFile,
+    Committed,
+    Hello,
+    Plan,
+    PlanRequest,
+    Range,
+    Status,
+    UnreadableLog,
+    UnreadableLogs,
+)
 from streaming.agent.overview import Overview
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
@@ -25,6 +38,7 @@ from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.locate import StartFrom
 from streaming.watcher.losses import UNKNOWN, Loss
+from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
@@ -72,6 +86,7 @@ class Service:
         caught_up = self.watcher.caught_up  # first: the end then holds the beat that tells it
         end = self.journal.end()
         dirs = self.watcher.log_dirs
+        unreadable = self.watcher.unreadable()
         return Status(
             agent=self.name,
             version=streaming.__version__,
@@ -90,6 +105,8 @@ class Service:
             broker_statuses=self.overview.brokers,
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
+            unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
+            unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
         )
 
     def doubts(self) -> dict[Doubt, int]:
@@ -237,3 +254,7 @@ def _serve_only(protocol: int) -> None:
     problem = job_problem(protocol, streaming.__version__)
     if problem:
         raise VersionError(problem)
+
+
+def _named(log: Unreadable) -> UnreadableLog:
+    return UnreadableLog(log.log.broker, log.log.topic, log.log.partition, log.log.topic_id, log.path, log.error)

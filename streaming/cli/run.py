@@ -87,6 +87,7 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
         if once:
             if job.run_once(signals.stop):
                 write()
+                job.refuse_unread()
             else:
                 log.warning("stopped before everything was processed: no metrics are written")
             return

@@ -102,6 +102,13 @@ def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
     return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
 
 
+def file_stamp(path: Path) -> tuple[Identity, int]:
+    """Which file lies at a path, and its size in bytes, without opening it. Raises OSError."""
+    with Calling(path):
+        stat = path.stat()
+    return Identity(stat.st_dev, stat.st_ino), stat.st_size
+
+
 def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
     """The entries of ``leader-epoch-checkpoint``, none where there is no such file, it may not be read, or it is not understood.
 

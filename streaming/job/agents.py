@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from streaming.agent import lookup
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import Status
+from streaming.agent.messages import Status, UnreadableLog
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
 from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
-from streaming.metrics.table import Table
+from streaming.metrics.table import LogKey, Table
 from streaming.source import agents
 from streaming.source.options import SourceOptions
 
@@ -51,6 +51,11 @@ class AgentWatch:
     def up(self) -> frozenset[str]:
         """Names of the agents that answered the last poll and take part."""
         return frozenset(name for name, status in self._known.items() if status.up)
+
+    @property
+    def unreadable(self) -> list[UnreadableLog]:
+        """Logs that agents which are up cannot read, as many as they name."""
+        return [log for status in self._known.values() if status.up for log in status.unreadable_logs]
 
     @property
     def strangers(self) -> frozenset[str]:
@@ -100,6 +105,7 @@ class AgentWatch:
         brokers = [status for each in found.values() for status in each.broker_statuses]
         self._table.told_coordinators(coordinator_partitions(brokers))
         self._table.told_fenced(fenced(brokers))
+        self._table.told_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for log in self.unreadable)
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
@@ -142,6 +148,8 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         problems=tuple(map(str, problems)),
         clock_ahead_seconds=ahead,
         blocked=tuple(status.blocked),
+        unreadable=tuple(status.unreadable),
+        unreadable_logs=tuple(status.unreadable_logs),
         doubts=tuple(sorted(status.doubts.items())),
         log_dirs=tuple(status.log_dirs),
         broker_statuses=tuple(status.broker_statuses),

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streaming import java
 from streaming.disk.logdirs import refuse_inside
 from streaming.disk.silence import open_answering
-from streaming.errors import AgentError, CheckpointError, SegtailError
+from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
 from streaming.job.backoff import BackOff
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
@@ -45,6 +45,9 @@ HEALTHY_SECONDS = 120.0
 POLL_SECONDS = 1.0
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query does not spin
 _ONCE_POLL_SECONDS = 0.25
+_NAMED = 10
+"""So many logs that could not be read are named in a sentence."""
+
 _ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 _WELL_SECONDS = 60.0
@@ -263,6 +266,18 @@ class Job:
         raise JobError(
             "not everything that is there has been processed: the agent did not answer; see its messages above, and run it again"
         )
+
+    def refuse_unread(self) -> None:
+        """Say that something was left out of what `run_once` processed.
+
+        Raises:
+            IncompleteError: there are logs or log dirs that could not be read.
+        """
+        logs = [f"{log.topic}-{log.partition} of broker {log.broker} ({log.path}: {log.error})" for log in self._agents.unreadable]
+        dirs = [f"log dir {each.log_dir}" for agent in self.observer.agents for each in agent.log_dirs if not each.up]
+        if logs or dirs:
+            named = ", ".join((*dirs, *logs[:_NAMED])) + (f" and {len(logs) - _NAMED:,} more" if len(logs) > _NAMED else "")
+            raise IncompleteError(f"everything else was processed, but this could not be read: {named}")
 
     def run(self, stop: threading.Event) -> None:
         """Run until ``stop`` is set; a query that fails is started again.

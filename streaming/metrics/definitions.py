@@ -565,6 +565,11 @@ LOG_DIR_CHECKPOINT = _broker(
     unit="seconds",
 )
 BROKER_INFO = _broker("segtail_broker_info", ("broker", "cluster_id", "agent"), "1 for every watched broker: its cluster and its agent.")
+UNREADABLE_LOGS = _broker(
+    "segtail_unreadable_logs",
+    ("broker",),
+    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. They stand still.",
+)
 METADATA_READABLE = _broker(
     "segtail_broker_metadata_readable", ("broker",), "1 if the broker's own copy of the metadata log could be read."
 )
@@ -757,6 +762,7 @@ METRICS = (
     LOG_DIR_CHECKPOINT,
     BROKER_FENCED,
     BROKER_INFO,
+    UNREADABLE_LOGS,
     METADATA_READABLE,
     BUILD_INFO,
     AGENT_UP,

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus
+from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 from streaming.metrics.health import families as health_families
@@ -32,7 +32,8 @@ class AgentStatus:
 
     ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
     those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
-    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait.
+    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait;
+    ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them.
     """
 
     name: str
@@ -48,6 +49,8 @@ class AgentStatus:
     broker_statuses: tuple[BrokerStatus, ...] = ()
     doubts: tuple[tuple[str, int], ...] = ()
     blocked: tuple[BlockedFile, ...] = ()
+    unreadable: tuple[UnreadableLogs, ...] = ()
+    unreadable_logs: tuple[UnreadableLog, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +192,7 @@ class Observer:
         )
         yield _gauges(definitions.BROKER_INFO, info)
         yield _gauges(definitions.METADATA_READABLE, readable)
+        yield _gauges(definitions.UNREADABLE_LOGS, _unreadable(agents))
         yield _gauges(definitions.AGENT_UP, up)
         yield _doubts(agents)
         yield _gauges(definitions.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
@@ -239,6 +243,13 @@ def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) ->
     for key, value in largest.items():
         family.add_metric(key, value)
     return family
+
+
+def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, ...], float]]:
+    """Of each broker whose agents are up, how many of its logs they cannot read, all together."""
+    up = [agent for agent in agents if agent.up]
+    brokers = sorted({broker for agent in up for broker in agent.brokers} | {each.broker for agent in up for each in agent.unreadable})
+    return (((broker,), sum(each.logs for agent in up for each in agent.unreadable if each.broker == broker)) for broker in brokers)
 
 
 def _doubts(agents: Iterable[AgentStatus]) -> CounterMetricFamily:

@@ -36,6 +36,7 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
         "<h2>Agents</h2>\n",
         _table(("agent", "brokers", "state"), map(_agent_row, agents)),
         *(f"<p>{escape(_blocked(file))}</p>\n" for agent in agents for file in agent.blocked),
+        *(f"<p>{escape(line)}</p>\n" for agent in agents if agent.up for line in _unreadable(agent)),
         "<h2>Partitions</h2>\n",
         f"<p>{len(logs.labels):,} partitions of {len(shown.observed.columns):,} observed logs. Most bytes appended:</p>\n",
         _table(("partition", "bytes", "records", "log end offset"), _top_rows(logs)),
@@ -52,6 +53,14 @@ def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
 def _blocked(file: BlockedFile) -> str:
     what = f"Log dir {file.log_dir} of broker {file.broker} does not answer and is not watched"
     return f"{what}: a call to {file.path} has not come back for {file.seconds:.0f} s."
+
+
+def _unreadable(agent: AgentStatus) -> Iterable[str]:
+    for log in agent.unreadable_logs[:TOP]:
+        yield f"Partition {log.topic}-{log.partition} of broker {log.broker} cannot be read: {log.path}: {log.error}."
+    count = sum(each.logs for each in agent.unreadable)
+    if count > TOP:
+        yield f"Of agent {agent.name}, {count - TOP:,} more partitions cannot be read."
 
 
 def _top_rows(logs: Logs) -> Iterable[tuple[str, ...]]:

@@ -82,6 +82,7 @@ class Table:
         self._topic_labels: list[str] = []
         self._topic_exported: list[bool] = []
         self._topic_counted: Flags = np.zeros(0, np.bool_)
+        self._unreadable: frozenset[LogKey] = frozenset()
         self._agents: dict[str, int] = {}
         self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
         self._pictures: dict[str, set[int]] = {}
@@ -135,6 +136,14 @@ class Table:
         """Say which brokers are fenced off, see `Judges`."""
         with self._lock:
             self._judges = replace(self._judges, fenced=frozenset(brokers))
+
+    def told_unreadable(self, logs: Iterable[LogKey]) -> None:
+        """Say which logs cannot be read now: one whose backlog cannot be read hides nobody else's counters."""
+        found = frozenset(logs)
+        with self._lock:
+            if found != self._unreadable:
+                self._unreadable = found
+                self._count_topics()
 
     @property
     def ready(self) -> bool:
@@ -217,7 +226,7 @@ class Table:
         return number
 
     def _count_topics(self) -> None:
-        """Note the topics whose counters may be told: once all their logs' backlog is read, and as long as there is a log.
+        """Note the topics whose counters may be told: once all their logs' backlog is read, as far as it can be, while there is a log.
 
         A log that appears later must not hide what its topic has counted for long: it joins the sum when it is settled.
         """
@@ -225,8 +234,11 @@ class Table:
         live = columns["kind"] == LOG
         logs = np.bincount(columns["topic"][live], minlength=topics)
         settled = np.bincount(columns["topic"][live & (columns["settled"] == 1)], minlength=topics)
+        slots = [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
+        excused = np.bincount(columns["topic"][slots][(live & (columns["settled"] != 1))[slots]].astype(np.intp), minlength=topics)
+        complete = (settled + excused == logs) & ((settled > 0) | (excused == 0))
         before = np.pad(self._topic_counted, (0, topics - len(self._topic_counted)))
-        self._topic_counted = (before | (settled == logs)) & (logs > 0)
+        self._topic_counted = (before | complete) & (logs > 0)
 
 
 def _keys(rows: pa.Table) -> Iterable[LogKey]:

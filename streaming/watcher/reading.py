@@ -9,6 +9,7 @@ from streaming.disk.reads import bytes_read
 from streaming.kafka.detail import pack
 from streaming.kafka.epochs import by_epoch
 from streaming.kafka.layout import PREFIX_BYTES
+from streaming.kafka.names import FileKind, segment_file_name
 from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
 from streaming.kafka.sums import Sums
 from streaming.kafka.walk import Bytes, Stop
@@ -78,6 +79,9 @@ class Reading:
         if tail.place.stopped or not tail.resumed or tail.away or self._leading.waits(tail):
             return False
         try:
+            if tail.rests():
+                tail.looked_ms = self._clock_ms()
+                return False
             file = tail.open()
         except FileNotFoundError:
             return True  # the log may go on elsewhere
@@ -98,6 +102,7 @@ class Reading:
             return True
         tail.calm = not tail.zero_tail
         tail.looked_ms = self._clock_ms()
+        tail.trouble, tail.refused = "", None
         return False
 
     def read(self, tails: Iterable[Tail], budget: int | None = None) -> Read:
@@ -189,7 +194,7 @@ class Reading:
     def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: Read) -> None:
         """Take in what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
         begin = tail.place.position
-        tail.trouble = ""
+        tail.trouble, tail.refused = "", None
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
         for part, at in by_epoch(scanned, start):
             held, flaw = self._absorb_part(tail, at, buffer, part, done)
@@ -305,6 +310,14 @@ class Reading:
             log.log(level, "log cannot be read now", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
             tail.trouble = str(error)
             done.lost = True
+        if not isinstance(error, FileNotFoundError):
+            tail.refused = refusal(tail, error)
+
+
+def refusal(tail: Tail, error: OSError) -> tuple[str, str]:
+    """The file of a log that cannot be read, and why."""
+    path = error.filename or tail.partition.path / segment_file_name(tail.place.segment, FileKind.LOG)
+    return str(path), error.strerror or str(error)
 
 
 def _note(tail: Tail, now_ms: int) -> None:

@@ -24,6 +24,7 @@ from streaming.watcher.same_log import has_files_of, has_open_file_of, has_place
 from streaming.watcher.stopping import failed, retry, tell_stopped
 from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
 from streaming.watcher.truncation import epoch_before
+from streaming.watcher.unreadable import LeftOut, Unreadable, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class Roster:
         self._leaving: set[LogId] = set()
         self._back: set[LogId] = set()  # logs in log dirs that were unavailable: to be listed again
         self._awaited = False  # a log was found that has the name of one that leaves
+        self._left_out = LeftOut()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
 
     # --- looking around
@@ -111,6 +113,7 @@ class Roster:
                 gone.append(key)
         self._copies.listed()
         self._keep_hidden(found)
+        self._left_out.keep(found)
         if thorough:
             self._topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
         leaving = {(key.broker, key.topic, key.partition) for key in self._leaving}
@@ -125,6 +128,7 @@ class Roster:
             try:
                 self._take_up(key, partition, wanted, events)
                 self._back.discard(key)
+                self._left_out.clear(key)
             except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
                 self._leave_out(key, partition, error)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one log, the others are taken up
@@ -181,6 +185,12 @@ class Roster:
                 except Exception as error:  # noqa: BLE001 - as above
                     events.extend(failed(tail, error))
         return events
+
+    def unreadable(self) -> list[Unreadable]:
+        """The logs that could not be read at the last try. May be called by other threads."""
+        unavailable = self._log_dirs.unavailable
+        directories = {path: why for path, why in dict(self._topic_ids.unreadable).items() if path.parent not in unavailable}
+        return list(unreadable(list(self.tails.values()), self._left_out, directories, self._log_dirs))
 
     def appear_again(self) -> list[Event]:
         """Say of every log where it is read, and what is open there: some reader has missed what led there."""
@@ -402,6 +412,7 @@ class Roster:
     def _leave_out(self, key: LogId, partition: Partition, error: Exception) -> None:
         level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
         extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
+        self._left_out.note(key, partition.path, error)
         log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
         if key in self._kept:
             self._hold(key, _as_left(partition, self._kept[key], self._producers(key)))

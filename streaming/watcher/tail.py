@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
-from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp
+from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place
 from streaming.watcher.locate import Spot
+from streaming.watcher.open_files import open_files
 from streaming.watcher.producers import KnownProducers
 
 EVERYTHING = 2**63 - 1
@@ -150,6 +152,7 @@ class Tail:
         self.calm = False  # nothing but another size of the open file can mean that there is something to do
         self.failed = False  # it is stopped for what this program cannot do: to try again soon would lead to the same
         self.trouble = ""  # why it could not be read at the last try
+        self.refused: tuple[str, str] | None = None  # the file that cannot be read now, and why
         self.doubtful = True  # something happened in the directory: the anchor has to be looked at, the size tells nothing
         self.file: OpenSegment | None = None
         self.size = -1  # of the open file when it was last looked at
@@ -177,20 +180,59 @@ class Tail:
     def open(self) -> OpenSegment:
         """The open file at the place, opened if need be. Raises OSError, FileNotFoundError where another file has its name."""
         if self.file is None:
-            listed = next((segment for segment in self.segments if segment.base_offset == self.place.segment), None)
-            path = listed.path if listed else self.partition.path / segment_file_name(self.place.segment, FileKind.LOG)
-            file = OpenSegment(path, self.place.segment)
+            path = self._path_of_file()
+            file = self._open(path)
             if file.identity != Identity(self.place.device, self.place.inode):
                 file.close()
                 raise FileNotFoundError(f"{path} is another file than the one that was read")
             self.file = file
+            open_files().opened(self)
         return self.file
+
+    def _open(self, path: Path) -> OpenSegment:
+        try:
+            return OpenSegment(path, self.place.segment)
+        except OSError as error:
+            if not open_files().ran_short(error):
+                raise
+        return OpenSegment(path, self.place.segment)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether its size tells all that may happen next: see `rest`."""
+        return self.calm
+
+    def rest(self) -> bool:
+        """Close the file for now, because descriptors are short; False where it must stay open: it may have no name any more.
+
+        A calm log stays calm: `rests` tells whether it has grown.
+        """
+        if self.file is None or self.suspect is not None or self.lost_since_ms >= 0:
+            return False
+        if not self.calm:
+            self.close()
+            return True
+        self.file.close()
+        self.file = None
+        open_files().closed(self)
+        return True
+
+    def rests(self) -> bool:
+        """Whether the file is closed for now, and has not changed since it was looked at last. Raises OSError."""
+        if self.file is not None or not self.calm:
+            return False
+        return file_stamp(self._path_of_file()) == (Identity(self.place.device, self.place.inode), self.size)
+
+    def _path_of_file(self) -> Path:
+        listed = next((segment for segment in self.segments if segment.base_offset == self.place.segment), None)
+        return listed.path if listed else self.partition.path / segment_file_name(self.place.segment, FileKind.LOG)
 
     def close(self) -> None:
         """Let go of the open file."""
         if self.file is not None:
             self.file.close()
             self.file = None
+            open_files().closed(self)
         self.calm = False
         self.size = -1
         self.zero_tail = False

@@ -20,12 +20,13 @@ from streaming.watcher.journal import Journal
 from streaming.watcher.leading import Leading
 from streaming.watcher.producers import KnownProducers, Pages
 from streaming.watcher.queues import Queue, unread_bytes
-from streaming.watcher.reading import Reading
+from streaming.watcher.reading import Reading, refusal
 from streaming.watcher.registering import Registration
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
+from streaming.watcher.unreadable import Unreadable
 
 __all__ = ["LOOK_MS", "Beginning", "Watcher"]
 
@@ -196,6 +197,10 @@ class Watcher:
     def doubts(self) -> dict[Doubt, int]:
         """How many files beside the segments could not be believed so far, by what they are."""
         return {Doubt.PRODUCER_SNAPSHOT: self._roster.doubts, Doubt.TIME_INDEX: self._teller.wrong_time_indexes}
+
+    def unreadable(self) -> list[Unreadable]:
+        """The logs that could not be read at the last try, each once."""
+        return self._roster.unreadable()
 
     def tails(self) -> list[Tail]:
         """The logs under watch at this moment."""
@@ -383,6 +388,7 @@ class Watcher:
             if tail.trouble != str(error):
                 tail.trouble = str(error)
                 log.warning("log cannot be looked at", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
+            tail.refused = refusal(tail, error)
             tail.close()
         except Exception as error:  # noqa: BLE001 - one log's bytes end no agent, whatever they lead to
             self._publish(failed(tail, error), [tail])

@@ -13,7 +13,7 @@ import pytest
 
 from streaming.agent.client import ClientFiles
 from streaming.agent.listening import Listening
-from streaming.agent.messages import BlockedFile
+from streaming.agent.messages import BlockedFile, Hello
 from streaming.agent.numbers import Numbers
 from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
@@ -129,6 +129,32 @@ def test_one_that_goes_away_keeps_its_name_and_comes_back(stage: Stage, caplog: 
     with agent.served(port=int(address.partition(":")[2])):
         poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
     assert stage.problems == set()
+
+
+# --- logs that cannot be read
+
+
+def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: Path) -> None:
+    agent = stage.agent("a1")
+    segment = tmp_path / "a1" / "orders-0" / f"{0:020}.log"
+    segment.rename(tmp_path / "kept")
+    segment.symlink_to(segment)  # which nobody can open
+    agent.service.hello(Hello("job", "earliest", resumed=False))
+    watch = stage.watch(stage.serve(agent))
+    poll_until(watch, lambda: bool(watch.unreadable))
+    (log,) = watch.unreadable
+    assert (log.broker, log.topic, log.partition, log.path, log.error) == (
+        1,
+        "orders",
+        0,
+        str(segment),
+        "Too many levels of symbolic links",
+    )
+    assert stage.told("segtail_unreadable_logs") == {(): 1}
+    segment.unlink()
+    (tmp_path / "kept").rename(segment)
+    poll_until(watch, lambda: not watch.unreadable)
+    assert stage.told("segtail_unreadable_logs") == {(): 0}
 
 
 # --- certificates and tokens

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.agent.messages import BlockedFile, BrokerStatus, Led, LogDirStatus, Registered
+from streaming.agent.messages import BlockedFile, BrokerStatus, Led, LogDirStatus, Registered, UnreadableLogs
 from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
 from tests.metrics.reading import named
@@ -107,3 +107,10 @@ def test_a_file_that_does_not_answer_is_named_while_its_agent_is_up() -> None:
         if sample.name == "segtail_log_dir_blocked_seconds"
     ]
     assert found == [({"broker": "1", "log_dir": "/d1", "path": "/d1/t-0/0.log"}, 34.5)]
+
+
+def test_logs_that_cannot_be_read_are_counted_for_each_broker_of_agents_that_are_up() -> None:
+    first = AgentStatus(name="a1", up=True, brokers=(1, 2), unreadable=(UnreadableLogs(1, 3),))
+    second = AgentStatus(name="a2", up=True, brokers=(1,), unreadable=(UnreadableLogs(1, 4),))
+    third = AgentStatus(name="a3", up=False, brokers=(3,), unreadable=(UnreadableLogs(3, 5),))
+    assert told(observer(first, second, third), "segtail_unreadable_logs", "broker") == {("1",): 7, ("2",): 0}

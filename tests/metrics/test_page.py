@@ -1,8 +1,9 @@
 """The page for people."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
-from streaming.agent.messages import BlockedFile
+from streaming.agent.messages import BlockedFile, UnreadableLog, UnreadableLogs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.page import TOP, write_page
 from streaming.metrics.view import view
@@ -54,6 +55,15 @@ def test_a_file_that_does_not_answer_is_named() -> None:
     agents = (AgentStatus(name="a1", up=True, brokers=(1,), blocked=(BlockedFile(1, "/d1", "/d1/t-0/0.log", 34.4),)),)
     page = write_page(view(new_table().snapshot(0.0)), agents, ready=True).decode()
     assert "Log dir /d1 of broker 1 does not answer and is not watched: a call to /d1/t-0/0.log has not come back for 34 s." in page
+
+
+def test_logs_that_cannot_be_read_are_named_while_their_agent_is_up() -> None:
+    logs = tuple(UnreadableLog(1, f"t{number}", 0, "", f"/d1/t{number}-0/0.log", "Input/output error") for number in range(TOP + 3))
+    agent = AgentStatus(name="a1", up=True, brokers=(1,), unreadable=(UnreadableLogs(1, TOP + 30),), unreadable_logs=logs)
+    page = write_page(view(new_table().snapshot(0.0)), (agent, replace(agent, name="a2", up=False)), ready=True).decode()
+    assert page.count("cannot be read") == TOP + 1
+    assert "Partition t0-0 of broker 1 cannot be read: /d1/t0-0/0.log: Input/output error." in page
+    assert "Of agent a1, 30 more partitions cannot be read." in page
 
 
 def test_the_partitions_with_most_bytes_come_first_and_only_those() -> None:

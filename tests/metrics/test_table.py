@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.metrics.table import Table
+from streaming.metrics.table import LogKey, Table
 from streaming.rows import STATES
 from tests.metrics.reading import named, page
 from tests.metrics.rows import Row, departed, log, new_observer, new_table, picture, removed, residue, states
@@ -147,6 +147,28 @@ def test_a_topic_s_counters_wait_for_the_backlog_of_all_its_logs_so_that_they_ne
     assert codec_bytes(table) == {}
     table.apply(states(log(partition=1, share_codec_bytes=[100, 0, 0, 0, 0])))
     assert codec_bytes(table) == {("1", "orders"): 110}
+
+
+def test_a_log_whose_backlog_cannot_be_read_hides_nobody_else_s_counters() -> None:
+    first, second = log(share_codec_bytes=[5, 0, 0, 0, 0]), log(partition=1, settled=False, share_codec_bytes=[100, 0, 0, 0, 0])
+    table = new_table(first, second)
+    assert codec_bytes(table) == {}
+    key = LogKey(second["broker"], second["topic"], second["partition"], second["topic_id"])
+    other = LogKey(second["broker"], "other", 0, "")
+    table.told_unreadable([key, other])
+    assert codec_bytes(table) == {("1", "orders"): 5}
+    table.told_unreadable([])
+    table.apply(states(second))
+    assert codec_bytes(table) == {("1", "orders"): 5}  # it must not vanish again
+    table.apply(states(second | {"settled": True}))
+    assert codec_bytes(table) == {("1", "orders"): 105}
+
+
+def test_a_topic_of_which_no_backlog_can_be_read_has_no_counters() -> None:
+    row = log(settled=False)
+    table = new_table(row)
+    table.told_unreadable([LogKey(row["broker"], row["topic"], row["partition"], row["topic_id"])])
+    assert codec_bytes(table) == {}
 
 
 def test_a_log_that_appears_later_joins_its_topic_s_counters_when_its_backlog_is_read() -> None:

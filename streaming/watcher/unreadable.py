@@ -1,0 +1,71 @@
+"""Logs that cannot be read now, and why: what the file system refuses, not what is in them."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.disk.logdirs import LogDir
+from streaming.kafka.names import parse_partition_dir
+from streaming.watcher.events import LogId
+from streaming.watcher.tail import Tail
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A log that could not be read at the last try: the file or directory, and what was said."""
+
+    log: LogId
+    path: str
+    error: str
+
+
+class LeftOut:
+    """Logs that could not be taken up at the last try. One thread changes it."""
+
+    def __init__(self) -> None:
+        self.logs: dict[LogId, Unreadable] = {}
+
+    def note(self, log: LogId, path: Path, error: Exception) -> None:
+        """It could not be taken up. A file that is gone is no error: the next listing shows why."""
+        if isinstance(error, FileNotFoundError):
+            return
+        path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
+        self.logs = self.logs | {log: Unreadable(log, str(path), describe(error))}
+
+    def clear(self, log: LogId) -> None:
+        """It is taken up."""
+        if log in self.logs:
+            self.logs = {key: each for key, each in self.logs.items() if key != log}
+
+    def keep(self, there: Collection[LogId]) -> None:
+        """Forget those that are gone."""
+        if not self.logs.keys() <= set(there):
+            self.logs = {key: each for key, each in self.logs.items() if key in there}
+
+
+def describe(error: Exception) -> str:
+    """An error in words, without the name of its file."""
+    return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+
+
+def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[Unreadable]:
+    """All of them, each once. What lies in a log dir that is unavailable is not told: that log dir is.
+
+    Args:
+        directories: those whose ``partition.metadata`` cannot be read, and why.
+    """
+    told = set()
+    watched = set()
+    for tail in tails:
+        watched.add(tail.partition.path)
+        if tail.refused is not None and not tail.away:
+            told.add(tail.place.log)
+            yield Unreadable(tail.place.log, *tail.refused)
+    for log, each in left_out.logs.items():
+        if log not in told:
+            yield each
+    brokers = {log_dir.path: log_dir.broker for log_dir in log_dirs}
+    for path, why in directories.items():
+        name = parse_partition_dir(path.name)
+        if path not in watched and name is not None and path.parent in brokers:
+            yield Unreadable(LogId(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")
