@@ -308,6 +308,8 @@ class Job:
                 within(_STOP_SECONDS, query.stop)
                 return ""
             query.awaitTermination()
+            if once:
+                self._progress.looked()  # the listener may hear of it too late
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
             return reason(str(error))

@@ -34,13 +34,13 @@ class Progress(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """A micro-batch is through."""
-        self._has_looked()
+        self.looked()
         self._observer.batch_took(event.progress.batchDuration / 1000)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """It looked and found nothing."""
         del event
-        self._has_looked()
+        self.looked()
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """It ended; the job that started it deals with the reason."""
@@ -55,6 +55,7 @@ class Progress(StreamingQueryListener):
         for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
             self._observer.processed(agent, journal, total)
 
-    def _has_looked(self) -> None:
+    def looked(self) -> None:
+        """It looked for work, and what it found is through."""
         self._observer.looked(self._clock())
         self._looked()
