@@ -110,7 +110,7 @@ class ClusterView:
 
     def rejected_configs(self) -> int:
         """Values of configurations that could not be read, so far."""
-        return sum(follower.configs.rejected for follower in self._followers.values())
+        return sum(follower.configs.rejected for follower in list(self._followers.values()))
 
     def configs(self, key: LogId) -> str:
         """What is set for the topic of a log, on all levels that its broker's files tell, as it is handed over (`Configs.text`)."""

@@ -85,7 +85,7 @@ class Inventory:
     @property
     def wrong_time_indexes(self) -> int:
         """Time indexes of closed segments that disagreed with their segment, so far."""
-        return self._wrong_of_left + sum(known.closed.wrong for known in self._logs.values())
+        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # asked by other threads
 
     def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
         """The log now; the very same value as the last time if nothing has changed, None while its directory is half made.

@@ -1,6 +1,8 @@
 """What a log holds, looked at again and again while it changes."""
 
 import os
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -291,3 +293,28 @@ def test_holes_of_a_preallocated_index_take_no_space(log: PartitionLog) -> None:
 
 def test_segments_are_an_array_of_the_shared_type(log: PartitionLog) -> None:
     assert look(log).segments.dtype == np.dtype(SEGMENTS)
+
+
+def test_what_was_wrong_may_be_asked_for_while_logs_come(directory: LogDir) -> None:
+    """By the threads that answer jobs."""
+    logs = [partition(directory, "t", number) for number in range(150)]
+    looking, over = inventory(), threading.Event()
+    (opened,) = open_log_dirs([directory.path])
+    partitions = [each for each in list_partitions(opened) if each.state is DirState.LIVE]
+
+    def look_at_all() -> None:
+        for each in partitions:
+            looking.look(each)
+        over.set()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread = threading.Thread(target=look_at_all)
+        thread.start()
+        while not over.is_set():
+            assert looking.wrong_time_indexes == 0
+        thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(partitions) == len(logs)
