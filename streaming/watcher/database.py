@@ -34,6 +34,7 @@ CREATE TABLE places (
   log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
   skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
   first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL DEFAULT x'',
+  replay TEXT NOT NULL DEFAULT '', wanted TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE producers (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
@@ -61,6 +62,8 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         # what these have lost was not measured (`streaming.watcher.losses.UNKNOWN`)
         "INSERT INTO losses SELECT id, committed, trimmed_seq, -1 FROM consumers, totals WHERE committed < trimmed_seq",
         "UPDATE consumers SET missed = (SELECT trimmed_seq FROM totals) WHERE committed < (SELECT trimmed_seq FROM totals)",
+        "ALTER TABLE places ADD COLUMN replay TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE places ADD COLUMN wanted TEXT NOT NULL DEFAULT ''",
     )
 }
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""

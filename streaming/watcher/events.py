@@ -1,6 +1,7 @@
 """The events of the journal: one value for all kinds, with exactly the columns that travel (`streaming.rows.EVENTS`)."""
 
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Any
 
 from streaming.kafka.sums import Sums, together
@@ -123,6 +124,14 @@ TIMES_UNKNOWN = -2
 """Stands for the timestamps of a segment of which not all has been read."""
 
 
+class Replays(StrEnum):
+    """How what is open at a place comes to be known, where it is not."""
+
+    NOT = ""  # it is known, or was told
+    FIRST = "first"  # replayed before the log is read on; nobody has been told of the log yet
+    ALONGSIDE = "alongside"  # replayed while the log is read on, and told where that has come to by then
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first that is not.
@@ -133,6 +142,9 @@ class Place:
     for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches. ``first_timestamp`` is the largest
     of the first batch of the segment, ``largest_timestamp`` that of all of it up to the place: Unix milliseconds, -1 none,
     `TIMES_UNKNOWN` where reading began inside the segment. ``epochs`` are the leader epochs of what was read (`streaming.watcher.heeded`).
+
+    ``replay`` says whether the log has to be replayed to know what is open at the place; ``wanted`` what new consumers want of the log that
+    could not be looked at when they began (`streaming.watcher.roster.Beginning`), "" nothing.
     """
 
     log: LogId
@@ -152,6 +164,13 @@ class Place:
     first_timestamp: int
     largest_timestamp: int
     epochs: bytes = b""
+    replay: str = ""
+    wanted: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Whether something else comes before the log is read on."""
+        return self.replay == Replays.FIRST or bool(self.wanted)
 
     @property
     def settled(self) -> bool:

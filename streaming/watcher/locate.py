@@ -35,10 +35,17 @@ class Spot:
     last: bool = False
 
 
-def walk_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Iterator[tuple[int, Scanned]]:
+NEAR_BYTES = 256 << 10
+"""How much is read at once to find an offset from where the index leads: that is some kilobytes before it."""
+
+
+def walk_on(
+    file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *, spare_cache: bool = False
+) -> Iterator[tuple[int, Scanned]]:
     """Scan a segment window by window to its last whole and sound batch; yields (position of the window in the file, what it holds)."""
     while True:
-        scanned = without_half_written(file, position, buffer, 0, scan_on(file, position, next_offset, buffer), plain=False)
+        scanned = scan_on(file, position, next_offset, buffer, spare_cache=spare_cache)
+        scanned = without_half_written(file, position, buffer, 0, scanned, plain=False)
         if scanned.sums is None:
             return
         yield position, scanned
@@ -71,7 +78,8 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     file = OpenSegment(segment.path, segment.base_offset)
     try:
         start = start_near(file, offset)
-        for position, scanned in walk_on(file, *start, buffer):
+        pieces = _walk_near if offset is not None and start[0] else walk_on
+        for position, scanned in pieces(file, *start, buffer):
             ends = scanned.batches.last_offset
             count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
             if count:
@@ -82,6 +90,20 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     finally:
         file.close()
     return replace(spot, last=segment is segments[-1] and not passed)
+
+
+def _walk_near(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Iterator[tuple[int, Scanned]]:
+    """The same in small windows, until a batch is larger than one of them."""
+    small = buffer[:NEAR_BYTES]
+    for at, scanned in walk_on(file, position, next_offset, small):
+        if scanned.end > len(small):
+            break
+        yield at, scanned
+        assert scanned.sums is not None
+        position, next_offset = at + scanned.end, scanned.sums.next_offset
+    else:
+        return
+    yield from walk_on(file, position, next_offset, buffer)
 
 
 def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:

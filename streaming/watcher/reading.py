@@ -76,7 +76,8 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read, to check or to move on to. Raises OSError."""
-        if tail.place.stopped or not tail.resumed or tail.away or self._leading.waits(tail):
+        waits = tail.place.held or tail.away or self._leading.waits(tail)
+        if tail.place.stopped or not tail.resumed or waits:
             return False
         try:
             if tail.rests():

@@ -27,7 +27,7 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
         position, next_offset = (spot.position, spot.next_offset) if segment is spot.segment else (0, segment.base_offset)
         file = OpenSegment(segment.path, segment.base_offset)
         try:
-            for start, scanned in walk_on(file, position, next_offset, buffer):
+            for start, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
                 whole = scanned.batches.last_offset < end
                 batches = scanned.batches if whole.all() else scanned.batches.take(whole)
                 if len(batches):

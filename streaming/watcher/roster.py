@@ -15,7 +15,7 @@ from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.copies import Copies
-from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.events import Event, LogId, Place, Replays
 from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
 from streaming.watcher.locate import StartFrom, beginning, start_spot
 from streaming.watcher.producers import KnownProducers
@@ -43,6 +43,25 @@ class Beginning:
     resumed: bool
 
 
+_WANTED = ("", "latest", "active", "earliest", "resumed")
+"""What a consumer may want of a log, as the journal keeps it; each wants all that the one before does."""
+
+
+def _most(*wanted: str) -> str:
+    return max(wanted, key=_WANTED.index)
+
+
+def _as_wanted(beginning: Beginning | None) -> str:
+    if beginning is None:
+        return ""
+    return "resumed" if beginning.resumed else beginning.start_from
+
+
+def _as_beginning(wanted: str) -> Beginning | None:
+    starts: dict[str, StartFrom] = {"latest": "latest", "active": "active", "earliest": "earliest", "resumed": "earliest"}
+    return Beginning(starts[wanted], wanted == "resumed") if wanted else None
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a look at the directories led to: events in order, and the logs that are no more. ``again``: look once more now."""
@@ -61,6 +80,7 @@ class Roster:
         has_topic: whether a topic still exists by the metadata log, None if nobody knows.
         assigned: the directory.id in which the metadata log has the log, None if it does not say.
         producers: those of a log as an earlier process left them.
+        between: called between one log and the next: a survey of many takes a while.
     """
 
     def __init__(
@@ -72,6 +92,7 @@ class Roster:
         producers: Callable[[LogId], KnownProducers],
         clock_ms: Callable[[], int],
         buffer: Bytes,
+        between: Callable[[], object] = bool,
     ) -> None:
         self.tails: dict[LogId, Tail] = {}
         self.hot: dict[Tail, int] = {}  # logs in which something happened lately, and for how many more looks they count as such
@@ -83,6 +104,7 @@ class Roster:
         self._producers = producers
         self._clock_ms = clock_ms
         self._buffer = buffer
+        self._between = between
         self._topic_ids = TopicIds()
         self._renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
         self._copies = Copies(assigned, buffer)
@@ -91,6 +113,8 @@ class Roster:
         self._awaited = False  # a log was found that has the name of one that leaves
         self._left_out = LeftOut()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
+        self._unmet: dict[LogId, str] = {}  # what new consumers want of logs that nobody could look at so far
+        self._unmet_in: dict[Path, str] = {}  # the same of all logs in a log dir that cannot be read
 
     # --- looking around
 
@@ -117,23 +141,58 @@ class Roster:
         if thorough:
             self._topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
         leaving = {(key.broker, key.topic, key.partition) for key in self._leaving}
+        met: set[LogId] = set()
         for key, partition in found.items():
             known = self.tails.get(key)
+            self._between()
             if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._stays(known, partition)):
                 self._awaited = True  # another of its name: it comes when the one of before has left
                 continue
-            is_known = known is not None and known.resumed and known.partition.path == partition.path
-            if is_known and not thorough and key not in self._back:
-                continue
+            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.place.wanted
             try:
-                self._take_up(key, partition, wanted, events)
-                self._back.discard(key)
-                self._left_out.clear(key)
+                if thorough or not is_known or key in self._back:
+                    self._take_up(key, partition, wanted, events)
+                    self._back.discard(key)
+                    self._left_out.clear(key)
+                met.add(key)
             except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
                 self._leave_out(key, partition, error)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one log, the others are taken up
                 events.extend(self._fail(key, partition, error))
+        self._note_unmet(found, met, _as_wanted(wanted))
         return Found(events, gone)
+
+    def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogId]]:
+        """What has to be told before a new consumer begins, the logs under watch, and those that are no more.
+
+        It is told of the logs as they are then; what an earlier process did not know yet is nothing of its beginning. A log of which nobody
+        was told yet appears now: where another consumer began may not become the beginning of this one.
+        """
+        found = self.survey() if self._kept else Found([], [])
+        tails, events = list(self.tails.values()), list(found.events)
+        for tail in tails:
+            if tail.place.replay == Replays.FIRST:
+                tail.place = replace(tail.place, replay=Replays.ALONGSIDE)
+                events.append(tail.appeared(None))
+        return events, tails, found.gone
+
+    def _note_unmet(self, found: dict[LogId, Partition], met: set[LogId], wanted: str) -> None:
+        """What a new consumer wants of a log that could not be looked at holds until it can be: that log is not read on before."""
+        for key, tail in self.tails.items():
+            if wanted and key not in met and key not in self._leaving:
+                tail.place = replace(tail.place, wanted=_most(tail.place.wanted, wanted))
+        left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
+        unmet = {key: _most(wanted, self._owed(key, partition)) for key, partition in left_out.items()}
+        self._unmet = {key: owed for key, owed in unmet.items() if owed}
+        in_dirs = {path: _most(wanted, self._unmet_in.get(path, "")) for path in (*self._log_dirs.unavailable, *self._unlisted)}
+        self._unmet_in = {path: owed for path, owed in in_dirs.items() if owed}
+
+    def _owed(self, key: LogId, partition: Partition) -> str:
+        """What consumers that began while a log could not be looked at want of it."""
+        place = self.tails[key].place if key in self.tails else self._kept.get(key)
+        if place is not None:
+            return place.wanted
+        return _most(self._unmet.get(key, ""), self._unmet_in.get(partition.log_dir.path, ""))
 
     def heed(self, hints: set[Path]) -> bool:
         """Look at the directories in which something happened; returns whether the log dirs have to be listed too."""
@@ -194,7 +253,13 @@ class Roster:
 
     def appear_again(self) -> list[Event]:
         """Say of every log where it is read, and what is open there: some reader has missed what led there."""
-        return [_appeared(tail, None if tail.away else still_open(tail)) for tail in self.tails.values() if tail.resumed]
+        events = []
+        for tail in self.tails.values():
+            if tail.away and tail.place.replay == Replays.NOT:
+                tail.place = replace(tail.place, replay=Replays.ALONGSIDE)
+            if tail.resumed and tail.place.replay != Replays.FIRST:
+                events.append(tail.appeared(None if tail.away else still_open(tail)))
+        return events
 
     # --- which are there
 
@@ -362,6 +427,9 @@ class Roster:
             del self._at[tail.partition.path]
         leave(tail, found, self._clock_ms())
         self._leaving.add(key)
+        if tail.place.held:  # what is left of it is read now or never
+            events.extend([tail.appeared(None)] if tail.place.replay == Replays.FIRST else [])
+            tail.place = replace(tail.place, replay=Replays.NOT, wanted="")
         self.hot[tail] = HOT_LOOKS
         return True
 
@@ -425,6 +493,7 @@ class Roster:
         Raises:
             OSError: it cannot be read now. It is held as it was before, or, where it is known, as far as ``events`` tell.
         """
+        wanted = _as_beginning(_most(_as_wanted(wanted), self._owed(key, partition)))
         stamp, known = directory_stamp(partition.path, self._clock_ms()), self.tails.get(key)
         if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
             known.doubt()
@@ -436,6 +505,7 @@ class Roster:
         tail, fresh, led_to = known, False, events  # what is done to a log that is held is done, whatever fails next
         if tail is None or not tail.resumed or tail.partition.path != partition.path:
             tail, fresh, led_to = self._tail(key, partition, segments)
+        replay = tail.place.replay
         try:
             moved = self._read_from_where(tail, segments, wanted, led_to, fresh=fresh)
         except OSError:
@@ -450,9 +520,15 @@ class Roster:
         tail.new = fresh and wanted is None
         tail.stamp = stamp
         tail.log_start = log_start
-        told = carry_over(tail) if moved or tail.producers.now is None else None
-        if fresh or wanted is not None:
-            events.append(_appeared(tail, told if moved else still_open(tail)))
+        told = carry_over(tail) if moved or (tail.producers.now is None and not replay) else None
+        if fresh and wanted is not None and told is None:
+            tail.place = replace(tail.place, replay=Replays.FIRST)
+        elif fresh or wanted is not None:
+            events.append(tail.appeared(told if moved else still_open(tail)))
+        if replay == Replays.ALONGSIDE:  # for those that have come further than where it begins again now
+            tail.place = replace(tail.place, replay=replay)
+        if tail.place.wanted:
+            tail.place = replace(tail.place, wanted="")
         if wanted is not None and tail.place.stopped:
             events.append(tell_stopped(tail))
 
@@ -487,7 +563,13 @@ class Roster:
             # a log that appears is read whole, unless a new consumer asks for less
             return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments, self._producers(key)), True, []
         producers = watched.producers.copy() if watched is not None else self._producers(key)
-        tail, events = resume(partition, segments, place, producers, self._buffer)
+        first = place.replay == Replays.FIRST
+        met = replace(place, replay=Replays.ALONGSIDE) if first else place
+        tail, events = resume(partition, segments, met, producers, self._buffer)
+        if first and events:  # what happened to it happened behind the place where it was to appear
+            events.insert(0, Tail(partition, place, segments, producers).appeared(None))
+        elif first:
+            tail.place = replace(tail.place, replay=Replays.FIRST)
         return tail, False, events
 
     @property
@@ -518,11 +600,6 @@ class Roster:
             tail.live = False
             tail.place = replace(tail.place, frontier=EVERYTHING)
         return goes
-
-
-def _appeared(tail: Tail, transactions: bytes | None) -> Event:
-    place = tail.place
-    return tail.event(Kind.APPEARED, next_offset=place.next_offset, log_epoch=place.log_epoch, transactions=transactions)
 
 
 def _as_left(partition: Partition, place: Place, producers: KnownProducers) -> Tail:

@@ -135,6 +135,7 @@ class Tail:
         self.producers = producers  # at the place
         self.told: Told | None = None
         self.untold = True  # something of that may have changed
+        self.turns = 0  # how often reading did not simply go on: what was replayed of the log before that may be gone
         self.doubts = 0  # files that did not tell what is open, so that others stood in for them
         self.high_watermark = -1  # by the checkpoint of its log dir
         self.appended_ms = -1  # when something was appended last, as it was seen
@@ -284,3 +285,8 @@ class Tail:
             topic_id=log.topic_id,
             **{"segment": self.place.segment, "settled": self.place.settled, **values},
         )
+
+    def appeared(self, transactions: bytes | None) -> Event:
+        """The event that says that the log is watched from its place on; ``transactions``: what is open there, None where nobody knows."""
+        place = self.place
+        return self.event(Kind.APPEARED, next_offset=place.next_offset, log_epoch=place.log_epoch, transactions=transactions)

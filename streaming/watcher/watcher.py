@@ -15,13 +15,14 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
-from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.events import Event, LogId, Place, Replays
 from streaming.watcher.journal import Journal
 from streaming.watcher.leading import Leading
 from streaming.watcher.producers import KnownProducers, Pages
 from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading, refusal
 from streaming.watcher.registering import Registration
+from streaming.watcher.replaying import Replaying
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
@@ -138,11 +139,13 @@ class Watcher:
             lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
             clock_ms,
             self._reading.buffer,
+            should_stop,
         )
         self._should_stop = should_stop
         self._owed: _Publication | None = None  # what the journal could not be given yet
-        self._live = Queue(self._is_watched)  # logs that grow or come under our eyes: read at once
-        self._backlog = Queue(self._is_watched)
+        self._replaying = Replaying(self._is_watched)
+        self._live = Queue(self._is_read)  # logs that grow or come under our eyes: read at once
+        self._backlog = Queue(self._is_read)
         self.backlog_bytes = 0
         """Bytes of logs that the last turn read besides what was new."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
@@ -258,6 +261,9 @@ class Watcher:
         self._write_owed()
         tails = list(tails)
         changed = [(tail, tail.place) for tail in tails if tail.place is not tail.kept]
+        for tail, place in changed:
+            if place.replay != Replays.NOT:
+                self._replaying.put(tail)
         pages = [pages for tail in tails if (pages := tail.producers.unwritten(tail.place.log)) is not None]
         if events or changed or gone or pages or registers is not None:
             self._owed = _Publication(events, changed, gone, pages, registers, published)
@@ -282,6 +288,8 @@ class Watcher:
         """Publish the beginnings that were asked for, one after the other: a log appears for each reader where this one begins."""
         began = False
         while not self._waiting.empty():
+            if self._attached:  # what is told of the time before belongs to those that are there
+                self._publish(*self._roster.before_beginning())
             each, began = self._waiting.get(), True
             self._attached = True
             found = self._roster.survey(each.beginning)
@@ -294,6 +302,7 @@ class Watcher:
         elif _is_due(now, self._next_survey, SURVEY_MS):
             self._next_survey = now + SURVEY_MS
             self._tell(self._roster.survey())
+            self._replaying.retry()
         else:
             self._stirred = self._roster.heed(hints) or self._stirred
             if self._stirred and _is_due(now, self._next_glance, GLANCE_MS):
@@ -320,8 +329,7 @@ class Watcher:
         return departed.again
 
     def _tell(self, found: Found) -> None:
-        if found.events or found.gone:
-            self._publish(found.events, self.tails(), found.gone)
+        self._publish(found.events, self.tails(), found.gone)
 
     # --- what has grown
 
@@ -331,8 +339,28 @@ class Watcher:
             if tail not in self._live and tail not in self._backlog and self._grown(tail):
                 self._enqueue(tail)
         self._read_from(self._live, TURN_BYTES)
-        self.backlog_bytes = self._read_from(self._backlog, budget)
-        return bool(self._live or self._backlog)
+        replayed = self._replay(budget // 2 if self._backlog else budget)
+        self.backlog_bytes = replayed + self._read_from(self._backlog, budget - replayed)
+        return bool(self._live or self._backlog or self._replaying.ready)
+
+    def _replay(self, budget: int) -> int:
+        """Find out what is open where nobody knows it yet, and publish that. Returns how many bytes that took."""
+        began, read, steps = bytes_read(), 0, 0
+        events: list[Event] = []
+        tails: dict[Tail, None] = {}
+        while read < budget and not self._should_stop():
+            done = self._replaying.step(min(SLICE_BYTES, budget - read))
+            if done is None:
+                break
+            tails[done[0]] = None
+            events += done[1]
+            steps += 1
+            read = max(bytes_read() - began, steps * PIECE_BYTES)
+        self._publish(events, tails)
+        for tail in tails:
+            if tail.new and not tail.place.held:  # it appeared, and may be read on now
+                self._enqueue(tail)
+        return read
 
     def _read_from(self, queue: Queue, budget: int) -> int:
         """Read what is queued, as much as the budget allows, and publish it slice by slice. Returns how many bytes that were."""
@@ -364,7 +392,10 @@ class Watcher:
         (self._live if at_once else self._backlog).put([tail])
 
     def _is_watched(self, tail: Tail) -> bool:
-        return self._roster.tails.get(tail.place.log) is tail and not tail.away
+        return self._roster.tails.get(tail.place.log) is tail
+
+    def _is_read(self, tail: Tail) -> bool:
+        return self._is_watched(tail) and not tail.place.held and not tail.away
 
     def _due(self) -> list[Tail]:
         """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""

@@ -12,7 +12,8 @@ from streaming.disk.segments import list_segments
 from streaming.rows import StartSource, Step
 from streaming.simulator.batches import Batch
 from streaming.simulator.log import PartitionLog
-from streaming.watcher.bootstrap import Past, open_transactions_at, past_at
+from streaming.watcher.bootstrap import Past, Replay, open_transactions_at, past_at
+from streaming.watcher.locate import window
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 
 LIMIT = 100
@@ -173,3 +174,21 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[
         assert opened(found) == sorted(now_open.items())
         assert (found.next_offset, found.whole) == (log.log_end_offset, True)
         assert np.isin(found.ongoing["source"], [StartSource.RECORDED]).all()
+        in_steps = in_pieces(log, offset, draw)
+        whole = past(log, offset)
+        assert in_steps.ongoing.tobytes() == whole.ongoing.tobytes()
+        assert in_steps.producers.entries.tobytes() == whole.producers.entries.tobytes()
+        assert (in_steps.next_offset, in_steps.whole, in_steps.doubts) == (whole.next_offset, whole.whole, whole.doubts)
+
+
+def in_pieces(log: PartitionLog, offset: int, draw: st.DataObject) -> Past:
+    """The same by a replay with budgets and ends of all kinds, through a small window, from one listing to the next."""
+    segments = list_segments(log.directory)
+    boundaries = sorted({0, offset, *(entry.last_offset + 1 for segment in log.segments for entry in segment.entries)})
+    ends = [end for end in boundaries if end <= offset]
+    buffer = window()[: draw.draw(st.sampled_from([200, 500, 8 << 20]))]
+    replay = Replay(log.directory, segments, offset, producers_limit=LIMIT, buffer=buffer)
+    end = draw.draw(st.sampled_from([end for end in ends if end >= replay.begins] or [offset]))
+    while not replay.advance(list_segments(log.directory), end, draw.draw(st.integers(1, 2000))) or end < offset:
+        end = draw.draw(st.sampled_from([later for later in ends if later >= end]))
+    return replay.past()

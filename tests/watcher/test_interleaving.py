@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import Segment
+from streaming.watcher import carrying, watcher
 from streaming.watcher.watcher import COLD_LOOKS
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.watcher.station import Fold, Station
@@ -319,6 +321,18 @@ steps = st.one_of(
 @example([("disk_away", (), {}), ("append", (0, 1, 1), {}), ("append", (0, 1, 5), {}), ("second_reader", ("latest",), {})])
 @given(st.lists(steps, max_size=25))
 def test_every_byte_is_counted_once_whatever_happens(done: list[Step]) -> None:
+    hold(done)
+
+
+@given(st.lists(steps, max_size=25))
+def test_so_it_is_where_a_turn_reads_one_piece_and_everything_is_replayed(done: list[Step]) -> None:
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr(carrying, "AT_ONCE_BYTES", -1)
+        slow.setattr(watcher, "TURN_BYTES", 1)
+        hold(done)
+
+
+def hold(done: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as root:
         world = World(Path(root))
         try:

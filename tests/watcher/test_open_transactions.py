@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from streaming.rows import TRANSACTIONS, EventRow, Kind
 from streaming.simulator.batches import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.watcher import carrying, watcher
 from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import Event
 from streaming.watcher.roster import Beginning
@@ -183,6 +185,18 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=30))
 def test_what_readers_fold_is_what_stands_open_in_the_log(done: list[Step]) -> None:
+    hold(done)
+
+
+@given(st.lists(steps, max_size=30))
+def test_so_it_is_where_everything_is_replayed_in_pieces(done: list[Step]) -> None:
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr(carrying, "AT_ONCE_BYTES", -1)
+        slow.setattr(watcher, "TURN_BYTES", 1)
+        hold(done)
+
+
+def hold(done: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as root:
         world = World(Path(root))
         try:

@@ -1,0 +1,300 @@
+"""What is open at a place in the middle of a log is found out in pieces, and nothing else waits for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.reads import bytes_read
+from streaming.rows import Kind
+from streaming.simulator.batches import Batch
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher import carrying
+from streaming.watcher.blobs import decode_steps
+from streaming.watcher.carrying import REPLAY_BYTES
+from streaming.watcher.events import Event, Replays
+from tests.builders import batch, commit, log_dir, partition
+from tests.watcher.station import SURVEY_MS, Station
+
+MEGABYTE = 1 << 20
+P, Q = 4000, 4001
+
+
+def data(producer: int, *, sequence: int = 0) -> Batch:
+    return batch(1, producer=producer, transactional=True, sequence=sequence)
+
+
+@pytest.fixture
+def bare(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
+    """A station that nobody reads yet."""
+    made = Station(disk.path, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def half_full(disk: LogDir, topic: str = "t", *, megabytes: int = 6, topic_id: int = 1) -> PartitionLog:
+    """A log whose active segment is some megabytes long; one transaction began before it, one ended in it, one began in it."""
+    log = partition(disk, topic, segment_bytes=1 << 30, topic_id=topic_id)
+    log.append(data(P), data(Q))
+    log.roll()
+    log.append(*[batch(1, value_bytes=MEGABYTE)] * (megabytes // 2))
+    log.append(commit(Q), data(Q, sequence=1))
+    log.append(*[batch(1, value_bytes=MEGABYTE)] * (megabytes // 2))
+    return log
+
+
+def opened(event: Event) -> list[tuple[int, int]] | None:
+    if event.transactions is None:
+        return None
+    return [(int(row["producer_id"]), int(row["first_offset"])) for row in decode_steps(event.transactions)]
+
+
+def appearances(station: Station) -> list[tuple[int, list[tuple[int, int]] | None]]:
+    return [(event.next_offset, opened(event)) for event in station.events if event.kind is Kind.APPEARED]
+
+
+def rest(station: Station, *, budget: int) -> int:
+    """Turn until there is no more to do; returns in how many turns."""
+    for turns in range(1, 1000):
+        began = bytes_read()
+        if not station.turn(budget=budget):
+            return turns
+        assert bytes_read() - began <= budget + 2 * REPLAY_BYTES
+    raise AssertionError("the watcher never rests")
+
+
+@pytest.mark.parametrize("budget", [1, MEGABYTE, 4 * MEGABYTE])
+def test_a_latest_beginning_is_paced_and_the_log_appears_once_it_is_known_what_is_open(bare: Station, disk: LogDir, budget: int) -> None:
+    log = half_full(disk)
+    end = log.log_end_offset
+    bare.begin("latest")
+    began = bytes_read()
+    assert bare.turn(budget=budget)
+    log.append(batch(3))
+    assert not bare.watcher.caught_up
+    assert bare.events == []
+    turns = rest(bare, budget=budget)
+    assert turns >= 5 * MEGABYTE // max(budget, MEGABYTE)
+    assert bytes_read() - began < 2 * log.segments[-1].size
+    assert bare.watcher.caught_up
+    assert appearances(bare) == [(end, [(P, 0), (Q, 6)])]
+    assert bare.fold_of("t").records == 3
+    assert [tail.place.replay for tail in bare.watcher.tails()] == [Replays.NOT]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_restart_in_the_midst_of_a_latest_beginning(bare: Station, disk: LogDir, killed: bool) -> None:
+    log = half_full(disk)
+    end = log.log_end_offset
+    bare.begin("latest")
+    assert bare.turn(budget=MEGABYTE)
+    for _ in range(2):
+        bare.restart(killed=killed)
+        assert bare.turn(budget=MEGABYTE)
+        assert bare.events == []
+        assert not bare.watcher.caught_up
+        log.append(batch(2))
+    rest(bare, budget=MEGABYTE)
+    assert appearances(bare) == [(end, [(P, 0), (Q, 6)])]
+    assert bare.fold_of("t").records == 4
+
+
+def test_a_log_that_is_replayed_first_may_be_cut_off_meanwhile(bare: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    bare.begin("latest")
+    assert bare.turn(budget=MEGABYTE)
+    log.truncate(5)
+    log.append(batch(2), leader_epoch=1)
+    bare.look()
+    assert bare.fold_of("t").next_offset == log.log_end_offset
+    bare.restart(killed=True)
+    log.append(batch(2), leader_epoch=1)
+    bare.look()
+    assert bare.fold_of("t").next_offset == log.log_end_offset
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_log_whose_segments_are_deleted_while_it_is_replayed(bare: Station, disk: LogDir, restarted: bool) -> None:
+    log = half_full(disk)
+    bare.begin("latest")
+    assert bare.turn(budget=MEGABYTE)
+    log.append(batch(3))
+    log.roll()
+    log.append(batch(2))
+    log.delete_records(log.active.base_offset)
+    log.config = log.config.__class__(retention_ms=-1)
+    log.delete_old_segments(0)
+    log.unlink_deleted(10**15)
+    if restarted:
+        bare.restart(killed=True)
+    bare.look()
+    counted = bare.fold_of("t")
+    assert (counted.records, counted.next_offset) == (2, log.log_end_offset)
+    assert counted.skipped["deleted"] > 0
+
+
+def test_a_second_consumer_is_told_what_is_open_while_the_log_is_read_on(station: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    station.look()
+    before = len(station.events)
+    station.begin("latest", "second")
+    assert station.turn(budget=MEGABYTE)
+    assert [opened(event) for event in station.events[before:] if event.kind is Kind.APPEARED] == [None]
+    log.append(batch(3))
+    assert station.turn(budget=MEGABYTE)
+    assert station.fold_of("t", name="second").records == 3
+    assert not station.watcher.caught_up
+    log.append(commit(P))
+    rest(station, budget=MEGABYTE)
+    assert appearances(station)[-1] == (log.log_end_offset, [(Q, 6)])
+    assert station.watcher.caught_up
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_a_second_consumer_is_owed_outlives_the_process(station: Station, disk: LogDir, killed: bool) -> None:
+    log = half_full(disk)
+    station.look()
+    station.begin("latest", "second")
+    assert station.turn(budget=1)
+    station.restart(killed=killed)
+    rest(station, budget=MEGABYTE)
+    assert appearances(station)[-1] == (log.log_end_offset, [(P, 0), (Q, 6)])
+
+
+def test_what_a_reader_missed_is_told_again_in_pieces(station: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    station.look()
+    station.watcher.appear_again()
+    assert station.turn(budget=1)
+    rest(station, budget=MEGABYTE)
+    assert appearances(station)[-2:] == [(log.log_end_offset, None), (log.log_end_offset, [(P, 0), (Q, 6)])]
+
+
+def test_a_consumer_that_wants_more_than_one_whose_beginning_is_not_through(bare: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    bare.begin("latest")
+    assert bare.turn(budget=1)
+    bare.begin("earliest", "second")
+    bare.look()
+    log.append(batch(2))
+    bare.look()
+    assert bare.fold_of("t").records == 2
+    assert bare.fold_of("t", name="second").records == 2 + 9
+    assert appearances(bare)[-1] == (log.log_end_offset - 2, [(P, 0), (Q, 6)])
+
+
+def test_live_logs_are_read_while_others_are_replayed(station: Station, disk: LogDir) -> None:
+    live = partition(disk, "live", topic_id=9)
+    live.append(batch(2))
+    half_full(disk)
+    station.look()
+    station.begin("latest", "second")
+    for records in range(3, 6):
+        live.append(batch(1))
+        assert station.turn(budget=1)
+        assert station.fold_of("live").records == records
+
+
+def test_where_a_log_was_cut_off_is_told_at_once_and_what_is_open_there_later(station: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    station.look()
+    log.truncate(8)
+    (log.directory / f"{8:020}.snapshot").unlink(missing_ok=True)
+    (truncated, appeared) = station.look()
+    assert (truncated.kind, truncated.next_offset, opened(truncated)) == (Kind.TRUNCATED, 8, None)
+    assert (appeared.kind, appeared.next_offset, opened(appeared)) == (Kind.APPEARED, 8, [(P, 0), (Q, 6)])
+
+
+def test_a_segment_that_was_replayed_is_not_read_again_for_its_timestamps(bare: Station, disk: LogDir) -> None:
+    log = half_full(disk)
+    bare.begin("latest")
+    bare.look()
+    (tail,) = bare.watcher.tails()
+    assert tail.place.largest_timestamp == log.segments[-1].largest_timestamp()
+    assert tail.place.first_timestamp == log.segments[-1].entries[0].max_timestamp
+
+
+def test_the_agent_is_asked_whether_to_stop_while_it_replays(bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streaming.watcher.watcher.SLICE_BYTES", MEGABYTE)
+    half_full(disk)
+    bare.begin("latest")
+    bare.stop_at = 4
+    assert bare.turn()
+    assert bare.asked == bare.stop_at
+    bare.look()
+    assert len(appearances(bare)) == 1
+
+
+# --- logs that cannot be looked at when a consumer begins
+
+
+def two_dirs(tmp_path: Path) -> tuple[Station, PartitionLog, LogDir]:
+    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    partition(first, "other", topic_id=7).append(batch(1))
+    log = partition(second, "t")
+    log.append(batch(2))
+    log.roll()
+    log.append(batch(3))
+    return Station(first.path, second.path, journal=tmp_path / "journal"), log, second
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+@pytest.mark.parametrize(("start_from", "records"), [("earliest", 5), ("active", 3), ("latest", 0)])
+def test_a_log_dir_that_cannot_be_read_when_a_consumer_begins(tmp_path: Path, start_from: str, records: int, restarted: bool) -> None:
+    station, log, second = two_dirs(tmp_path)
+    station.begin("latest")
+    station.look()
+    away = tmp_path / "away"
+    second.path.rename(away)
+    station.begin(start_from, "second")
+    station.look()
+    away.rename(second.path)
+    if restarted:
+        station.restart(killed=True)
+    station.look()
+    log.append(batch(4))
+    station.look()
+    assert station.fold_of("t").records == 4
+    assert station.fold_of("t", name="second").records == records + 4
+    station.close()
+
+
+def test_a_log_dir_that_cannot_be_read_when_the_first_consumer_begins(tmp_path: Path) -> None:
+    station, log, second = two_dirs(tmp_path)
+    away = tmp_path / "away"
+    second.path.rename(away)
+    station.begin("latest")
+    station.look()
+    away.rename(second.path)
+    station.look()
+    log.append(batch(4))
+    station.look()
+    assert station.fold_of("t").records == 4
+    station.close()
+
+
+def test_a_log_that_cannot_be_read_when_a_consumer_begins(bare: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(batch(2))
+    segment = log.active.path("log")
+    aside = segment.with_name("aside")
+    segment.rename(aside)
+    segment.mkdir()
+    bare.begin("latest")
+    bare.look()
+    assert bare.folds["first"].logs == {}
+    segment.rmdir()
+    aside.rename(segment)
+    bare.look()
+    log.append(batch(4))
+    bare.look()
+    assert bare.fold_of("t").records == 4
+    bare.clock.now += SURVEY_MS
+    assert bare.look() == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has to be replayed is replayed in pieces."""
+    monkeypatch.setattr(carrying, "AT_ONCE_BYTES", -1)
