@@ -93,11 +93,14 @@ TRANSACTIONS = np.dtype(
 )
 """The transactions of one log that are open, or closed by a marker that may not be replicated yet; sorted by ``first_offset``."""
 
+TIME_UNKNOWN = -2
+"""``largest_timestamp`` of a segment that has to be scanned for it, and was not so far: what depends on it is not known either."""
+
 SEGMENTS = np.dtype(
     [
         ("base_offset", "<i8"),
         ("size", "<i8"),  # bytes, without the zero tail of a preallocated file
-        ("largest_timestamp", "<i8"),  # of its records, -1 none
+        ("largest_timestamp", "<i8"),  # of its records, -1 none, TIME_UNKNOWN
         ("modified_ms", "<i8"),  # of the file: what Kafka takes where there is no timestamp
     ]
 )

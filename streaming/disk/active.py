@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 
+from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
 from streaming.disk.segments import Identity, OpenSegment, Segment
 from streaming.kafka.layout import PREFIX_BYTES
@@ -48,8 +49,11 @@ class ActiveRead:
         return self.position if self.zero_tail else size
 
 
-def read_on(segment: Segment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
-    """Scan on to the end of the segment, from its beginning if it is not the one that was read so far.
+def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | None = None) -> tuple[ActiveRead, bool]:
+    """Scan on in a segment, from its beginning if it is not the one that was read so far, until about ``budget`` bytes have been read.
+
+    Returns:
+        What is read of it then, and whether that is all there is to read.
 
     Raises:
         OSError: the segment cannot be read; FileNotFoundError where another file has its name by now.
@@ -60,12 +64,15 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
             raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
         if not _goes_on(file, segment, read):
             read = ActiveRead.none_of(segment)
+        began = bytes_read()
         while not read.flawed:
             further = _window(file, read, buffer)
             if further.position == read.position:
-                return further
+                return further, True
             read = further
-        return read
+            if budget is not None and bytes_read() - began >= budget and read.position < file.size():
+                return read, False
+        return read, True
     finally:
         file.close()
 

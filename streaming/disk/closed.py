@@ -1,4 +1,7 @@
-"""The largest timestamps of a log's closed segments, each looked up once: a file that is closed does not change any more."""
+"""The largest timestamps of a log's closed segments, each looked up once: a file that is closed does not change any more.
+
+Where the time index tells nothing all batches have to be scanned: at once for those who ask once, in pieces for those who look again.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -8,9 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from streaming.disk.active import ActiveRead, covers
-from streaming.disk.largest import indexed_largest, is_there, scanned_largest
+from streaming.disk.largest import LargestScan, indexed_largest, is_there, scanned_largest
+from streaming.disk.scanned import ScannedTimes, SegmentKey
 from streaming.disk.segments import Identity, Segment
 from streaming.kafka.walk import Bytes
+from streaming.rows import TIME_UNKNOWN
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +32,17 @@ class ClosedSegments:
 
     Args:
         directory: that of the log.
-        thorough: check every time index at once, not only when asked to.
+        thorough: check every time index at once, and scan what has to be scanned; else only when asked to.
+        scanned: what scans have found, of other logs too.
     """
 
-    def __init__(self, directory: Path, *, thorough: bool) -> None:
+    def __init__(self, directory: Path, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.wrong = 0
         """Time indexes that disagreed with their segment, so far."""
         self._directory = directory
         self._thorough = thorough
+        self._scanned = scanned
+        self._scan: LargestScan | None = None
         self._known = np.empty(0, _KNOWN)
         self._unchecked = 0
 
@@ -49,14 +57,15 @@ class ClosedSegments:
         for segment, following in pairwise(segments):
             key = (segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
             found = before.get(key)
-            rows.append((*key, *(_find(segment, following.base_offset, active, buffer) if found is None else found)))
+            rows.append((*key, *(self._find(segment, following.base_offset, active, buffer) if found is None else found)))
+        self._scanned.drop(SegmentKey(*key) for key in before.keys() - {row[:_IDENTIFYING] for row in rows})
         self._known = np.array(rows, _KNOWN)
         self._unchecked = int(np.count_nonzero(self._known["indexed_at"] >= 0))
         while self._thorough and self._unchecked:
             self.check_one(buffer)
 
     def rows(self) -> list[tuple[int, int, int, int]]:
-        """Base offset, size, largest timestamp (Unix milliseconds, -1 none) and time of the file, of each."""
+        """Base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and time of the file, of each."""
         known = self._known
         columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
         return list(zip(*columns, strict=True))
@@ -64,6 +73,33 @@ class ClosedSegments:
     def segments(self) -> list[Segment]:
         """The segments as they were listed."""
         return [self._segment(row) for row in self._known]
+
+    def files(self) -> list[SegmentKey]:
+        """What tells each of them from all others."""
+        return [SegmentKey(*row[:_IDENTIFYING]) for row in self._known.tolist()]
+
+    @property
+    def unknown(self) -> bool:
+        """Whether there is one that has to be scanned."""
+        return bool((self._known["largest_timestamp"] == TIME_UNKNOWN).any())
+
+    def scan(self, buffer: Bytes, budget: int) -> None:
+        """Scan on in the first one that has to be scanned, for about ``budget`` bytes.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        places = np.flatnonzero(self._known["largest_timestamp"] == TIME_UNKNOWN)
+        if not len(places):
+            return
+        row = self._known[int(places[0]) :][0]
+        segment = self._segment(row)
+        if self._scan is None or self._scan.segment != segment:
+            self._scan = LargestScan(segment)
+        if self._scan.advance(buffer, budget):
+            row["largest_timestamp"] = self._scan.largest
+            self._scanned.put(SegmentKey.of(segment), self._scan.largest)
+            self._scan = None
 
     def check_one(self, buffer: Bytes) -> bool:
         """Hold one time index that is only believed against its segment; returns whether that changed anything.
@@ -76,14 +112,14 @@ class ClosedSegments:
         row = self._known[int(np.flatnonzero(self._known["indexed_at"] >= 0)[-1]) :][0]
         segment, believed = self._segment(row), int(row["largest_timestamp"])
         right = is_there(segment, believed, int(row["indexed_at"]))
-        found = believed if right else scanned_largest(segment, buffer)
+        found = believed if right else self._scan_now(segment, buffer)
         row["largest_timestamp"], row["indexed_at"] = found, -1
         self._unchecked -= 1
         if not right:
             self.wrong += 1
             log.warning(
                 "time index disagrees with its segment, which counts",
-                extra={"path": str(segment.path), "time_index_ms": believed, "segment_ms": found},
+                extra={"path": str(segment.path), "time_index_ms": believed},
             )
         return found != believed
 
@@ -91,12 +127,16 @@ class ClosedSegments:
         base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _KNOWN.names[:_IDENTIFYING])  # type: ignore[index]
         return Segment(base_offset, self._directory, False, size, modified_ms, Identity(device, inode))
 
+    def _find(self, segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
+        """The largest timestamp of a segment, and where its time index puts it if that is only believed, else -1."""
+        if segment.size == 0:
+            return -1, -1
+        if active is not None and covers(active, segment):
+            return active.largest_timestamp, -1
+        scanned = self._scanned.get(SegmentKey.of(segment))
+        if scanned is not None:
+            return scanned, -1
+        return indexed_largest(segment, next_base) or (self._scan_now(segment, buffer), -1)
 
-def _find(segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
-    """The largest timestamp of a segment, and where its time index puts it if that is only believed, else -1."""
-    if segment.size == 0:
-        return -1, -1
-    if active is not None and covers(active, segment):
-        return active.largest_timestamp, -1
-    indexed = indexed_largest(segment, next_base)
-    return (scanned_largest(segment, buffer), -1) if indexed is None else indexed
+    def _scan_now(self, segment: Segment, buffer: Bytes) -> int:
+        return scanned_largest(segment, buffer) if self._thorough else TIME_UNKNOWN

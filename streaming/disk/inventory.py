@@ -20,26 +20,31 @@ from streaming.disk.closed import ClosedSegments
 from streaming.disk.contents import bytes_taken
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 from streaming.disk.oldest import Oldest, oldest_record
+from streaming.disk.scanned import ScannedTimes, SegmentKey
 from streaming.disk.scanning import window
 from streaming.disk.segments import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.walk import Bytes
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
 
 log = logging.getLogger(__name__)
 
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+
+LOOK_BYTES = 64 << 10
+"""So much of an active segment is scanned in a look that is not thorough. More is left to `Inventory.scan`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogInventory:
     """One log as it lies on disk; offsets and times (Unix milliseconds) are -1 where there is none.
 
-    ``segments`` is an array of `SEGMENTS`, not to be written to. ``own_start_offset`` is the first offset as far as the log's directory
-    tells, ``start_checkpoint`` what the log dir's checkpoint says. ``active_first_ms`` is the largest timestamp of the first batch of the
-    active segment. ``deleted_bytes`` are those of segments that were deleted and not unlinked yet, ``index_bytes`` those of everything else
-    that lies beside the segments.
+    ``segments`` is an array of `SEGMENTS`, not to be written to; what has to be scanned and was not so far has `TIME_UNKNOWN`.
+    ``own_start_offset`` is the first offset as far as the log's directory tells, ``start_checkpoint`` what the log dir's checkpoint says.
+    ``end_offset`` is behind what was scanned. ``active_first_ms`` is the largest timestamp of the first batch of the active segment.
+    ``deleted_bytes`` are those of segments that were deleted and not unlinked yet, ``index_bytes`` those of everything else that lies
+    beside the segments.
     """
 
     partition: Partition
@@ -70,11 +75,20 @@ class Inventory:
 
     Args:
         thorough: hold every time index against its segment at once. Otherwise it is believed at first, and a log's closed segments are
-            checked one by one, one at each look: a broker with many has a thousand gigabytes of them.
+            checked one by one, one at each look: a broker with many has a thousand gigabytes of them. Nor is anything scanned in a look
+            then, but what was appended lately.
         clock_ms: the clock, Unix milliseconds.
+        scanned: what scans of closed segments have found so far.
     """
 
-    def __init__(self, *, thorough: bool = False, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(
+        self,
+        *,
+        thorough: bool = False,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        scanned: ScannedTimes | None = None,
+    ) -> None:
+        self.scanned = ScannedTimes() if scanned is None else scanned
         self._thorough = thorough
         self._clock_ms = clock_ms
         self._logs: dict[Path, _Log] = {}
@@ -109,19 +123,37 @@ class Inventory:
         """Somebody else has scanned the active segment on from where it was scanned to; it spares a scan of the same bytes."""
         known = self._known(partition)
         if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
-            known.read = read
+            known.read, known.read_whole = read, True
+
+    def unfinished(self, partition: Partition) -> bool:
+        """Whether something of a log has to be scanned before its times are known."""
+        known = self._logs.get(partition.path)
+        return known is not None and (known.closed.unknown or not known.read_whole)
+
+    def scan(self, partition: Partition, budget: int) -> None:
+        """Scan for about ``budget`` bytes what has to be scanned of a log.
+
+        Raises:
+            OSError: a segment is gone or cannot be read.
+        """
+        self._known(partition).scan(self._buffer, budget)
+
+    def files(self) -> set[SegmentKey]:
+        """All closed segments that are known."""
+        return {key for known in self._logs.values() for key in known.closed.files()}
 
     def forget(self, partition: Partition) -> None:
         """A log has left."""
         known = self._logs.pop(partition.path, None)
         if known is not None:
             self._wrong_of_left += known.closed.wrong
+            self.scanned.drop(known.closed.files())
 
     def _known(self, partition: Partition) -> "_Log":
         known = self._logs.get(partition.path)
         if known is None or known.partition != partition:
             self.forget(partition)
-            known = self._logs[partition.path] = _Log(partition, self._thorough)
+            known = self._logs[partition.path] = _Log(partition, thorough=self._thorough, scanned=self.scanned)
         return known
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
@@ -159,11 +191,14 @@ class _Checkpoint:
 class _Log:
     """What is remembered of one log."""
 
-    def __init__(self, partition: Partition, thorough: bool) -> None:
+    def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.partition = partition
         self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
-        self.closed = ClosedSegments(partition.path, thorough=thorough)
+        self.closed = ClosedSegments(partition.path, thorough=thorough, scanned=scanned)
         self.read: ActiveRead | None = None
+        self.read_whole = True  # that is all of the active segment as it was then
+        self._thorough = thorough
+        self._scanned = False  # something was found by a scan since the last look
         self._active: Segment | None = None  # as it was looked at last
         self._own_start = -1
         self._leftovers = (0, 0)
@@ -177,13 +212,22 @@ class _Log:
         if self._active is None:
             return None
         changed = self._read_active(self._active, buffer, listed=changed) or changed
-        changed = self.closed.check_one(buffer) or changed
+        changed = self.closed.check_one(buffer) or self._scanned or changed
+        self._scanned = False
         checkpoints = (starts.offset(self.partition), cleaned.offset(self.partition))
         if changed or checkpoints != self._checkpoints or self._inventory is None:
             self._checkpoints = checkpoints
             self._find_oldest()
             self._inventory = self._as_found()
         return self._inventory
+
+    def scan(self, buffer: Bytes, budget: int) -> None:
+        self._scanned = True
+        if self.read_whole or self._active is None:
+            self.closed.scan(buffer, budget)
+        else:
+            assert self.read is not None
+            self.read, self.read_whole = read_on(self._active, self.read, buffer, budget)
 
     def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
         """Whether the directory had to be listed again."""
@@ -213,7 +257,8 @@ class _Log:
             raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
-            self.read = read_on(now, before or ActiveRead.none_of(now), buffer)
+            window, budget = (buffer, None) if self._thorough else (buffer[:LOOK_BYTES], LOOK_BYTES)
+            self.read, self.read_whole = read_on(now, before or ActiveRead.none_of(now), window, budget)
             self._active = now
         return now != last or self.read != before
 
@@ -237,7 +282,8 @@ class _Log:
         assert read is not None
         assert active is not None
         rows = self.closed.rows()
-        rows.append((active.base_offset, read.size_in(active.size), read.largest_timestamp, active.modified_ms))
+        largest = read.largest_timestamp if self.read_whole else TIME_UNKNOWN
+        rows.append((active.base_offset, read.size_in(active.size), largest, active.modified_ms))
         return LogInventory(
             partition=self.partition,
             segments=np.array(rows, SEGMENTS),

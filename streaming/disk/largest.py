@@ -7,6 +7,7 @@ from struct import Struct
 
 from streaming.disk.calls import Calling
 from streaming.disk.oldest import MOST_BATCHES, read_entry_head
+from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
 from streaming.disk.segments import OpenSegment, Segment
 from streaming.errors import FormatError
@@ -81,22 +82,47 @@ def _largest_in(head: bytes, old_timestamp: int) -> int:
     return int(_LARGEST.unpack_from(head, _LARGEST_AT)[0]) if head[MAGIC_AT] == CURRENT_MAGIC else old_timestamp
 
 
+class LargestScan:
+    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 where none has one."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.largest = -1
+        self._position, self._next_offset = 0, segment.base_offset
+
+    def advance(self, buffer: Bytes, budget: int | None = None) -> bool:
+        """Scan on until about ``budget`` bytes have been read; returns whether the end is reached.
+
+        Raises:
+            OSError: the segment cannot be read; FileNotFoundError where another file has its name by now.
+        """
+        began = bytes_read()
+        file = OpenSegment(self.segment.path, self.segment.base_offset)
+        try:
+            if file.identity != self.segment.identity:
+                raise FileNotFoundError(f"{self.segment.path} is another file than the one that was listed")
+            while budget is None or bytes_read() - began < budget:
+                if not self._window(file, buffer):
+                    return True
+            return False
+        finally:
+            file.close()
+
+    def _window(self, file: OpenSegment, buffer: Bytes) -> bool:
+        scanned = scan_on(file, self._position, self._next_offset, buffer, spare_cache=True)
+        if scanned.flaw is not None:
+            log.warning(
+                "segment is not understood: what lies behind counts for nothing",
+                extra={"path": str(self.segment.path), "position": self._position + scanned.end, "error": scanned.flaw},
+            )
+        if scanned.sums is not None:
+            self.largest = max(self.largest, scanned.sums.max_timestamp)
+            self._position, self._next_offset = self._position + scanned.end, scanned.sums.next_offset
+        return scanned.sums is not None and scanned.flaw is None
+
+
 def scanned_largest(segment: Segment, buffer: Bytes) -> int:
     """The largest timestamp over all batches of a segment, -1 where none has one. Raises OSError."""
-    file = OpenSegment(segment.path, segment.base_offset)
-    largest, position, next_offset = -1, 0, segment.base_offset
-    try:
-        while True:
-            scanned = scan_on(file, position, next_offset, buffer, spare_cache=True)
-            if scanned.flaw is not None:
-                log.warning(
-                    "segment is not understood: what lies behind counts for nothing",
-                    extra={"path": str(segment.path), "position": position + scanned.end, "error": scanned.flaw},
-                )
-            if scanned.sums is not None:
-                largest = max(largest, scanned.sums.max_timestamp)
-                position, next_offset = position + scanned.end, scanned.sums.next_offset
-            if scanned.sums is None or scanned.flaw is not None:
-                return largest
-    finally:
-        file.close()
+    scan = LargestScan(segment)
+    scan.advance(buffer)
+    return scan.largest

@@ -10,7 +10,7 @@ from streaming.errors import FormatError
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, Standing
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.compaction import CompactionRule
 from streaming.rules.limits import Configs, Limits, TopicPattern, effective_limits, pattern_configs, read_configs
 from streaming.rules.retention import RetentionRule
@@ -172,7 +172,8 @@ def _with_active(carried: Carried, active: int, position: int, newest: int, modi
         return grown
     grown = segments.copy()
     last = segments[-1]
-    grown[-1] = (active, position, max(newest, int(last["largest_timestamp"])), max(modified, int(last["modified_ms"])))
+    largest = int(last["largest_timestamp"])
+    grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
     return grown
 
 

@@ -13,7 +13,8 @@ UNCLEANABLE = ("open_transaction", "compaction_lag")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compaction:
-    """What compaction comes to at a moment, one item a log; `ABSENT` (for all fields) of a log that is not compacted.
+    """What compaction comes to at a moment, one item a log; `ABSENT` (for all fields) of a log that is not compacted, or where the time of
+    a segment counts and is not known yet.
 
     ``dirty_ratio`` is `ABSENT` too where no segment is closed. ``uncleanable`` has a row for each of `UNCLEANABLE`.
     """
@@ -57,10 +58,11 @@ class CompactionRule:
             logs.bytes_between(transaction, logs.last),
             logs.bytes_between(np.clip(young, held, transaction), transaction),
         )
+        known = self._compacts & ~((self._lag > 0) & logs.any_of(logs.unknown))
         return Compaction(
-            dirty_bytes=np.where(self._compacts, dirty, ABSENT),
-            dirty_ratio=np.where(self._compacts, ratio, ABSENT),
-            uncleanable=np.where(self._compacts, np.array(uncleanable), ABSENT),
+            dirty_bytes=np.where(known, dirty, ABSENT),
+            dirty_ratio=np.where(known, ratio, ABSENT),
+            uncleanable=np.where(known, np.array(uncleanable), ABSENT),
         )
 
     def _first_young(self, now_ms: int) -> Longs:

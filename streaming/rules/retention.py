@@ -22,7 +22,8 @@ _FAR = 1 << 61  # beyond any clock: times and limits above are cut to it, so tha
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Retention:
-    """What retention comes to at a moment, one item a log; `ABSENT` where there is no value. Times in milliseconds, sizes in bytes.
+    """What retention comes to at a moment, one item a log; `ABSENT` where there is no value, or it depends on the time of a segment that is
+    not known yet. Times in milliseconds, sizes in bytes.
 
     ``deletable`` is the number of segments that a check made now would delete. ``blocked`` is a place in `BLOCKED`. Names and meaning of
     the others are those of the metrics.
@@ -49,7 +50,9 @@ class RetentionRule:
         self._bytes_limit = np.where(self._deletes, logs.limit("retention_bytes"), UNLIMITED)
         self._timed = self._limit >= 0
         self._largest = np.minimum(logs.largest, _FAR)
-        self._newest = logs.largest_of(logs.recorded)
+        self._newest = np.where(logs.any_of(logs.unknown), ABSENT, logs.largest_of(logs.recorded))
+        self._unknown = logs.unknown & self._timed[logs.owner]
+        self._all_known = ~logs.any_of(self._unknown)
 
         first = logs.first
         self._full = ~(logs.active & (logs.size == 0))
@@ -82,9 +85,13 @@ class RetentionRule:
     def at(self, now_ms: int) -> Retention:
         """What it comes to at a moment."""
         logs, first = self._logs, self._logs.first
-        expired = self._timed[logs.owner] & self._full & (now_ms - self._largest > self._limit[logs.owner])
+        old = now_ms - self._largest > self._limit[logs.owner]
+        expired = self._timed[logs.owner] & self._full & ~self._unknown & old
         gone = logs.run(self._sized, self._may_go & expired)
         deletable = gone > first
+        stop = np.minimum(gone, logs.last)
+        open_end = (gone <= logs.last) & (self._unknown & self._may_go)[stop]  # whether that one goes too is not known
+        first_known = ~self._unknown[first]
 
         aged = self._timed & (logs.oldest_record >= 0)
         lag = np.where(aged, np.maximum(now_ms - np.minimum(logs.oldest_record, _FAR) - self._limit, 0), ABSENT)
@@ -94,12 +101,12 @@ class RetentionRule:
         overdue = np.where(deletable, np.maximum(now_ms - since, 0), 0)
         next_deletion = np.where((since < _FAR) & self._full[first] & ~(deletable & (since > now_ms)), since, ABSENT)
         return Retention(
-            deletable=gone - first,
+            deletable=np.where(open_end, ABSENT, gone - first),
             retention_lag=lag,
-            overdue=np.where(limited, overdue, ABSENT),
-            reclaimable=np.where(self._deletes & ~self._remote, logs.bytes_between(first, gone), ABSENT),
-            next_deletion=next_deletion,
-            blocked=self._blocked(now_ms, expired, deletable, lag > 0, overdue),
+            overdue=np.where(limited & first_known, overdue, ABSENT),
+            reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
+            next_deletion=np.where(first_known, next_deletion, ABSENT),
+            blocked=np.where(self._all_known, self._blocked(now_ms, expired, deletable, lag > 0, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits
 
 Longs = NDArray[np.int64]
@@ -49,6 +49,7 @@ class Logs:
         self.size: Longs = segments["size"].astype(np.int64)
         self.recorded: Longs = segments["largest_timestamp"].astype(np.int64)
         self.modified: Longs = segments["modified_ms"].astype(np.int64)
+        self.unknown: Flags = self.recorded == TIME_UNKNOWN  # its time: no rule that goes by time can say anything of it
         # `LogSegment.largestTimestamp`: where no record has a time, that of the file stands in
         self.largest: Longs = np.where(self.recorded >= 0, self.recorded, self.modified)
         self.before: Longs = np.concatenate([[0], np.cumsum(self.size)])  # bytes before a segment, of all logs before it too

@@ -46,6 +46,9 @@ CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (c
 CREATE TABLE losses (
   consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
   PRIMARY KEY (consumer, upto)) WITHOUT ROWID;
+CREATE TABLE scanned (
+  base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  largest_timestamp INTEGER NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms)) WITHOUT ROWID;
 CREATE TABLE totals (
   published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL DEFAULT 0);
 """
@@ -64,6 +67,9 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "UPDATE consumers SET missed = (SELECT trimmed_seq FROM totals) WHERE committed < (SELECT trimmed_seq FROM totals)",
         "ALTER TABLE places ADD COLUMN replay TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE places ADD COLUMN wanted TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE scanned (
+  base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  largest_timestamp INTEGER NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms)) WITHOUT ROWID""",
     )
 }
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""

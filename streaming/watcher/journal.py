@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
 
+from streaming.disk.scanned import SegmentKey
 from streaming.kafka.producers import Producers
 from streaming.rows import Kind
 from streaming.watcher import producers, registering
@@ -25,6 +26,7 @@ _PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
 _values = attrgetter(*_PLACE)
 _PLACE_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_PLACE))
 _PUT_PLACE = f"INSERT OR REPLACE INTO places ({_PLACE_COLUMNS}) VALUES ({','.join('?' * (4 + len(_PLACE)))})"
+_SCANNED = ", ".join(SegmentKey._fields)
 _Line = tuple[LogId, bool]
 """Events of which one may be merged into the one before it: those of a log that are facts, or those that are not."""
 
@@ -152,6 +154,21 @@ class Journal:
         if events:
             with self._published:
                 self._published.notify_all()
+
+    def scanned(self) -> dict[SegmentKey, int]:
+        """What scans of closed segments have found: their largest timestamps, Unix milliseconds, -1 none."""
+        with self.database.reading() as run:
+            rows = run.execute(f"SELECT {_SCANNED}, largest_timestamp FROM scanned").fetchall()
+        return {SegmentKey(*row[:-1]): row[-1] for row in rows}
+
+    def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
+        """Remember what further scans have found, and forget segments that are no more."""
+        with self.database.transaction() as run:
+            run.executemany(
+                f"INSERT OR REPLACE INTO scanned ({_SCANNED}, largest_timestamp) VALUES (?,?,?,?,?,?)",
+                [(*key, time) for key, time in found],
+            )
+            run.executemany(f"DELETE FROM scanned WHERE ({_SCANNED}) = (?,?,?,?,?)", list(gone))
 
     def renew(self) -> None:
         """Be another journal from now on: a reader has seen this one at a point it does not reach (it was restored from a copy)."""

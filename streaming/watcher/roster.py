@@ -341,7 +341,7 @@ class Roster:
             self._hold(key, tail)
             self._at[partition.path] = tail
             self.hot[tail] = HOT_LOOKS
-            events.append(_appeared(tail, still_open(tail)))
+            events.append(tail.appeared(still_open(tail)))
 
     def _listed(self) -> list[Partition]:
         """What lies in the log dirs that are available before and after."""

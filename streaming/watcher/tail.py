@@ -10,7 +10,7 @@ from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import FileKind, segment_file_name
-from streaming.rows import Kind
+from streaming.rows import TIME_UNKNOWN, Kind
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place
 from streaming.watcher.locate import Spot
 from streaming.watcher.open_files import open_files
@@ -118,6 +118,7 @@ def _lasting(told: Told) -> tuple[object, ...]:
         None if state is None else (state.replicas, state.isr),
         seen.segments[:-1].tobytes(),
         int(seen.segments["base_offset"][-1]),
+        int(seen.segments["largest_timestamp"][-1]) == TIME_UNKNOWN,
         seen.own_start_offset,
         seen.oldest_record_ms,
         seen.active_first_ms,

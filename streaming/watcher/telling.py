@@ -17,6 +17,7 @@ from streaming.disk.active import ActiveRead
 from streaming.disk.availability import LogDirs
 from streaming.disk.inventory import Inventory, LogInventory
 from streaming.disk.logdirs import Partition
+from streaming.disk.scanned import ScannedTimes
 from streaming.disk.segments import Identity, Listing
 from streaming.facts import Facts
 from streaming.kafka.metadata_partitions import PartitionState
@@ -56,11 +57,12 @@ class Telling:
 class Teller:
     """Looks at the logs under watch. Only the watcher's thread calls it."""
 
-    def __init__(self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int], scanned: ScannedTimes) -> None:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
         self._clock_ms = clock_ms
-        self._inventory = Inventory(clock_ms=clock_ms)
+        self._inventory = Inventory(clock_ms=clock_ms, scanned=scanned)
+        self._unfinished: dict[Tail, None] = {}  # of which something has to be scanned
         self._due: deque[Tail] = deque()  # to be looked at
         self._looked_at: dict[Path, Partition] = {}
         self._version = -1  # of what metadata logs say, as it was compared last
@@ -70,6 +72,37 @@ class Teller:
     def wrong_time_indexes(self) -> int:
         """Time indexes that disagreed with their segment, so far."""
         return self._inventory.wrong_time_indexes
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether something has to be scanned before all times are known."""
+        return bool(self._unfinished)
+
+    def scan(self, budget: int, is_there: Callable[[Tail], bool]) -> None:
+        """Scan for about ``budget`` bytes what has to be scanned of one log.
+
+        Args:
+            is_there: whether a log is under watch still, and may be read.
+        """
+        tail = next(iter(self._unfinished))
+        try:
+            if is_there(tail):
+                self._inventory.scan(tail.partition, budget)
+                if self._inventory.unfinished(tail.partition):
+                    return
+                tail.untold = True
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever is wrong with an old batch, everything else goes on
+            tail.untold = isinstance(error, FileNotFoundError)  # compacted or deleted; any other is tried again at the next look in turn
+            extra = {"log": str(tail.place.log), "path": tail.path, "error": str(error)}
+            log.warning("segment cannot be scanned", exc_info=None if isinstance(error, OSError) else error, extra=extra)
+        del self._unfinished[tail]
+
+    def forget_others(self, tails: Sequence[Tail]) -> None:
+        """What was scanned before this process, and is in none of these logs, is no more; all of them have been looked at."""
+        if all(tail.told is not None for tail in tails):
+            self._inventory.scanned.keep_only(self._inventory.files())
 
     def round(self, tails: Iterable[Tail], *, beat_follows: bool) -> Telling:
         """Look at those that may have changed, for a short while.
@@ -154,6 +187,8 @@ class Teller:
             return None
         if inventory is None:
             return None
+        if self._inventory.unfinished(tail.partition):
+            self._unfinished[tail] = None
         before, tail.told = tail.told, self._tell(tail, inventory)
         news = tail.told.news(before)
         return tail.event(Kind.FACTS, **news) if news else None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
+from streaming.disk.scanned import ScannedTimes
 from streaming.rows import Kind
 from streaming.watcher.cluster import Cluster
 from streaming.watcher.events import Event, LogId, Place, Replays
@@ -130,7 +131,8 @@ class Watcher:
         self._beat_ms = beat_ms
         self._attached = attached
         self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, told_as, clock_ms)
-        self._teller = Teller(log_dirs, cluster, clock_ms)
+        self._scanned = ScannedTimes(journal.scanned())
+        self._teller = Teller(log_dirs, cluster, clock_ms, self._scanned)
         self._roster = Roster(
             log_dirs,
             journal.places(),
@@ -228,14 +230,18 @@ class Watcher:
             self._log_dirs_version = self.log_dirs.version
             self._roster.part()
             self._stirred, self._next_glance = True, now
+        budget, before = TURN_BYTES if budget is None else budget, bytes_read()
         began = self._begin_waiting()
         if self._attached:
             self._look_around(hints, now, surveyed=began)
-        more = self._read(TURN_BYTES if budget is None else budget)
+        looked = bytes_read() - before
+        more = self._read(max(0, budget - looked))
+        self.backlog_bytes += looked
         if self._attached:
             more = self._let_go() or more
             more = self._tell_facts() or more
             self._beat_if_due(now, asked, more)
+            more = self._scan(budget - self.backlog_bytes) or more  # no picture waits for that
         return more
 
     def close(self) -> None:
@@ -394,8 +400,11 @@ class Watcher:
     def _is_watched(self, tail: Tail) -> bool:
         return self._roster.tails.get(tail.place.log) is tail
 
+    def _is_there(self, tail: Tail) -> bool:
+        return self._is_watched(tail) and not tail.away
+
     def _is_read(self, tail: Tail) -> bool:
-        return self._is_watched(tail) and not tail.place.held and not tail.away
+        return self._is_there(tail) and not tail.place.held
 
     def _due(self) -> list[Tail]:
         """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""
@@ -436,11 +445,28 @@ class Watcher:
             self._publish(telling.events, ())
         return telling.more
 
+    def _scan(self, budget: int) -> bool:
+        """Find out the times of closed segments whose time index does not tell them. Returns whether there is more to scan."""
+        began, read = bytes_read(), 0
+        while self._teller.unfinished and read < budget and not self._should_stop():
+            self._teller.scan(min(SLICE_BYTES, budget - read), self._is_there)
+            read = bytes_read() - began
+        self.backlog_bytes += read
+        self._keep_scanned()
+        return self._teller.unfinished
+
+    def _keep_scanned(self) -> None:
+        found, gone = self._scanned.changes()
+        if found or gone:
+            self.journal.keep_scanned(found, gone)
+
     # --- the full picture
 
     def _beat_if_due(self, now: int, asked: int, more: bool) -> None:
         if self._answered != asked and not more and not any(tail.suspect or tail.waits for tail in self._roster.tails.values()):
             self._beat(now, settled=True)
+            if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
+                self._teller.forget_others(self.tails())
             self._answered = asked
         elif self._answered and _is_due(now, self._next_beat, self._beat_ms):
             self._beat(now, settled=self._answered == asked)

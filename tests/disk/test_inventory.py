@@ -10,11 +10,13 @@ import pytest
 
 from streaming.disk.active import ActiveRead
 from streaming.disk.contents import look_into
-from streaming.disk.inventory import Inventory, LogInventory
+from streaming.disk.inventory import LOOK_BYTES, Inventory, LogInventory
 from streaming.disk.logdirs import Partition, list_partitions, open_log_dirs
+from streaming.disk.reads import bytes_read
+from streaming.disk.scanned import ScannedTimes
 from streaming.disk.segments import Identity
 from streaming.kafka.names import DirState
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.simulator.batches import Batch
 from streaming.simulator.compaction import compact
 from streaming.simulator.log import PartitionLog
@@ -30,8 +32,8 @@ def until(newest: int, records: int = 1) -> Batch:
     return batch(records, timestamp=NOW + newest - records + 1)
 
 
-def inventory(**given: bool) -> Inventory:
-    return Inventory(clock_ms=lambda: LATER, **given)
+def inventory(*, thorough: bool = False, scanned: ScannedTimes | None = None) -> Inventory:
+    return Inventory(clock_ms=lambda: LATER, thorough=thorough, scanned=scanned)
 
 
 def found(directory: LogDir, topic: str = "t") -> Partition:
@@ -46,6 +48,17 @@ def look(log: PartitionLog, looking: Inventory | None = None) -> LogInventory:
     seen = (looking or inventory(thorough=True)).look(one)
     assert seen is not None
     return seen
+
+
+def scan(log: PartitionLog, looking: Inventory, *, budget: int) -> int:
+    """Scan what has to be scanned; returns in how many pieces."""
+    (opened,) = open_log_dirs([log.directory.parent])
+    (one,) = [each for each in list_partitions(opened) if each.path == log.directory]
+    pieces = 0
+    while looking.unfinished(one):
+        looking.scan(one, budget)
+        pieces += 1
+    return pieces
 
 
 @pytest.fixture
@@ -128,6 +141,7 @@ def test_a_time_index_is_believed_at_first_and_checked_one_at_a_look(log: Partit
         look(log, looking)
         counted.append(looking.wrong_time_indexes)
     assert counted == [1, 2, 2, 2]
+    assert scan(log, looking, budget=1 << 20) == 2
     assert largest(look(log, looking)) == [20, 50, 70]
 
 
@@ -138,6 +152,80 @@ def test_a_segment_without_times_has_none(directory: LogDir) -> None:
     log.append(batch(1, timestamp=-1))
     seen = look(log)
     assert (largest(seen), seen.oldest_record_ms) == ([-1, -1], -1)
+
+
+def without_times(directory: LogDir, *, segments: int = 3, batches: int = 20) -> PartitionLog:
+    """A log whose time indexes tell nothing of its closed segments."""
+    log = partition(directory, "t")
+    for _ in range(segments):
+        log.append(*[batch(1, timestamp=-1, value_bytes=50_000)] * batches)
+        log.roll()
+    log.append(until(70))
+    return log
+
+
+def test_segments_whose_time_index_tells_nothing_are_scanned_in_pieces_and_unknown_until_then(directory: LogDir) -> None:
+    log = without_times(directory)
+    kept = ScannedTimes()
+    looking = inventory(scanned=kept)
+    began = bytes_read()
+    seen = look(log, looking)
+    assert bytes_read() - began < 2 * LOOK_BYTES
+    assert seen.segments["largest_timestamp"].tolist() == [TIME_UNKNOWN] * 3 + [NOW + 70]
+    assert look(log, looking) is seen
+    assert scan(log, looking, budget=1) == 6, "a window, and a look behind it"
+    assert largest(look(log, looking)) == [-1, -1, -1, 70]
+    found, gone = kept.changes()
+    assert [(key.base_offset, timestamp) for key, timestamp in found] == [(0, -1), (20, -1), (40, -1)] or len(found) == 3
+    assert gone == []
+    again = inventory(scanned=ScannedTimes(dict(found)))
+    began = bytes_read()
+    assert largest(look(log, again)) == [-1, -1, -1, 70]
+    assert bytes_read() - began < 2 * LOOK_BYTES
+
+
+def test_what_a_scan_found_is_forgotten_with_its_segment_and_its_log(directory: LogDir) -> None:
+    log = without_times(directory)
+    kept = ScannedTimes()
+    looking = inventory(scanned=kept)
+    one = look(log, looking).partition
+    scan(log, looking, budget=1 << 30)
+    found, _ = kept.changes()
+    log.delete_records(20)
+    log.config = log.config.__class__(retention_ms=-1)
+    log.delete_old_segments(0)
+    look(log, looking)
+    assert kept.changes() == ([], [key for key, _ in found if key.base_offset == 0])
+    looking.forget(one)
+    assert sorted(kept.changes()[1]) == sorted(key for key, _ in found if key.base_offset)
+
+
+def test_a_segment_that_is_exchanged_while_it_is_scanned(directory: LogDir) -> None:
+    log = without_times(directory)
+    looking = inventory()
+    one = look(log, looking).partition
+    looking.scan(one, 1)
+    compact(log, 0, {0})
+    with pytest.raises(FileNotFoundError):
+        looking.scan(one, 1)
+    look(log, looking)
+    scan(log, looking, budget=1)
+    assert largest(look(log, looking)) == [-1, -1, -1, 70]
+
+
+@pytest.mark.parametrize("budget", [1, 100_000, 1 << 30])
+def test_an_active_segment_that_nobody_has_read_is_scanned_in_pieces(directory: LogDir, budget: int) -> None:
+    log = partition(directory, "t", segment_bytes=1 << 30)
+    log.append(*[batch(1, timestamp=NOW + n, value_bytes=50_000) for n in range(200)])
+    looking = inventory()
+    began = bytes_read()
+    seen = look(log, looking)
+    assert bytes_read() - began < 3 * LOOK_BYTES
+    assert (seen.segments["largest_timestamp"].tolist(), seen.active_first_ms) == ([TIME_UNKNOWN], NOW)
+    scan(log, looking, budget=budget)
+    assert largest(look(log, looking)) == [199]
+    log.append(until(300))
+    assert largest(look(log, looking)) == [300]
 
 
 def test_the_zeros_of_a_preallocated_segment_are_not_part_of_it(directory: LogDir) -> None:

@@ -1,8 +1,10 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.rows import TIME_UNKNOWN
+from streaming.rules.compaction import CompactionRule
 from streaming.rules.retention import BLOCKED, RetentionRule
 from streaming.rules.segments import LogFacts, Logs
 from tests.rules.logs import TIMES, any_log, log_facts
@@ -83,6 +85,27 @@ def test_only_what_the_next_check_leaves_is_blocked(log, now):
     found = RetentionRule(Logs([log])).at(now)
     if found.blocked[0] >= 0:
         assert found.deletable[0] == 0
+
+
+@given(any_log(POLICIES), TIMES, st.data())
+def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
+    """Whatever is said in spite of that is what would be said if it were known."""
+    hidden = log.segments.copy()
+    hidden["largest_timestamp"][draw.draw(st.lists(st.integers(0, len(hidden) - 1)))] = TIME_UNKNOWN
+    known, found = at(now, log), at(now, replace(log, segments=hidden))
+    for name in (field.name for field in fields(known)):
+        assert getattr(found, name)[0] in (-1, getattr(known, name)[0]), name
+    clean, dark = (CompactionRule(Logs([replace(log, segments=each)])).at(now) for each in (log.segments, hidden))
+    assert dark.dirty_bytes[0] in (-1, clean.dirty_bytes[0])
+    assert dark.uncleanable[0][0] in (-1, clean.uncleanable[0][0])
+    assert dark.uncleanable[1][0] in (-1, clean.uncleanable[1][0])
+
+
+def test_a_segment_of_unknown_time_ends_what_can_be_said_of_those_behind_it():
+    log = log_facts([(0, 10, 100, 0), (5, 10, TIME_UNKNOWN, 0), (9, 10, 300, 0), (12, 10, 400, 0)], retention_ms=1000)
+    assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1100)
+    assert (at(5000, log).deletable[0], at(5000, log).reclaimable[0], at(5000, log).overdue[0]) == (-1, -1, 3900)
+    assert at(5000, log).ahead[0] == -1
 
 
 def at(now: int, *logs: LogFacts):

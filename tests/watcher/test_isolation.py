@@ -12,7 +12,7 @@ from streaming.kafka import scan
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, reading, roster
+from streaming.watcher import carrying, reading, replaying, roster
 from streaming.watcher.events import Event
 from tests.builders import batch, partition
 from tests.watcher.station import Station
@@ -152,7 +152,8 @@ def test_what_is_open(
 ) -> None:
     bad.append(batch(5))
     size = bad.active.size
-    breaks(monkeypatch, carrying, "open_transactions_at", of_bad_path)
+    for where in (carrying, replaying):
+        breaks(monkeypatch, where, "replay_of", of_bad_tail)
     station = Station(disk.path, journal=tmp_path / "journal")
     station.begin("latest")
     station.look()

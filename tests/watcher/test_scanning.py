@@ -1,0 +1,133 @@
+"""Segments whose time index tells nothing are scanned within the budget of a turn, once, and nobody waits for them."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.reads import bytes_read
+from streaming.facts import decode
+from streaming.rows import TIME_UNKNOWN, Kind
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from tests.builders import NOW, batch, delete, log_dir, partition
+from tests.watcher.station import SURVEY_MS, Station
+
+MEGABYTE = 1 << 20
+PIECE = 9 * MEGABYTE
+"""A window, and what a turn reads besides."""
+
+
+def without_times(disk: LogDir, *, segments: int = 4, megabytes: int = 5) -> PartitionLog:
+    log = partition(disk, "t", segment_bytes=1 << 30)
+    for _ in range(segments):
+        log.append(*[batch(1, timestamp=-1, value_bytes=MEGABYTE)] * megabytes)
+        log.roll()
+    log.append(batch(1, timestamp=NOW))
+    return log
+
+
+@pytest.fixture
+def bare(disk: LogDir, tmp_path: Path) -> Station:
+    return Station(disk.path, journal=tmp_path / "journal")
+
+
+def times(station: Station) -> list[list[int]]:
+    """The largest timestamps of the segments, each time that they were told."""
+    told = [event.facts for event in station.events if event.kind is Kind.FACTS and event.facts is not None]
+    return [decode(facts).segments["largest_timestamp"].tolist() for facts in told]
+
+
+def known(station: Station) -> list[int]:
+    (tail,) = station.watcher.tails()
+    assert tail.told is not None
+    found: list[int] = tail.told.inventory.segments["largest_timestamp"].tolist()
+    return found
+
+
+def rest(station: Station, *, budget: int) -> int:
+    """Turn until there is no more to do; returns how many bytes that took."""
+    station.clock.now += SURVEY_MS
+    began = bytes_read()
+    for _ in range(1000):
+        before = bytes_read()
+        more = station.turn(budget=budget)
+        assert bytes_read() - before <= budget + PIECE
+        station.clock.now += 1000
+        if not more and not any(tail.untold for tail in station.watcher.tails()):
+            return bytes_read() - began
+    raise AssertionError("the watcher never rests")
+
+
+def test_a_turn_scans_no_more_than_it_may_and_the_picture_does_not_wait(bare: Station, disk: LogDir) -> None:
+    without_times(disk)
+    bare.begin("latest")
+    while not bare.watcher.caught_up:
+        assert bare.turn(budget=1)
+    assert known(bare) == [TIME_UNKNOWN] * 4 + [NOW]
+    assert rest(bare, budget=1) >= 4 * 5 * MEGABYTE
+    assert known(bare) == [-1] * 4 + [NOW]
+    assert times(bare)[-1] == [-1] * 4 + [NOW]
+    bare.close()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_was_scanned_is_not_scanned_again_by_another_process(bare: Station, disk: LogDir, killed: bool) -> None:
+    log = without_times(disk)
+    bare.begin("latest")
+    bare.turn(budget=1)
+    while len(bare.journal.scanned()) < 2:
+        bare.turn(budget=1)
+    bare.restart(killed=killed)
+    assert rest(bare, budget=MEGABYTE) <= 2 * 5 * MEGABYTE + PIECE
+    assert known(bare) == [-1] * 4 + [NOW]
+    bare.restart(killed=killed)
+    assert rest(bare, budget=MEGABYTE) <= PIECE
+    assert known(bare) == [-1] * 4 + [NOW]
+    assert len(bare.journal.scanned()) == 4
+    delete(disk, log)
+    bare.look()
+    bare.clock.now += 1000
+    bare.look()
+    assert bare.journal.scanned() == {}
+    bare.close()
+
+
+def test_what_was_deleted_while_no_agent_ran_is_forgotten(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = without_times(disk)
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    rest(station, budget=1 << 30)
+    station.close()
+    log.delete_records(10)
+    log.config = log.config.__class__(retention_ms=-1)
+    log.delete_old_segments(0)
+    station._open()
+    station.watcher.greet()
+    rest(station, budget=1)
+    assert sorted(key.base_offset for key in station.journal.scanned()) == [10, 15]
+    station.close()
+
+
+def test_live_logs_go_on_while_segments_are_scanned(bare: Station, disk: LogDir) -> None:
+    without_times(disk)
+    live = partition(disk, "live", topic_id=2)
+    bare.begin("latest")
+    while not bare.watcher.caught_up:
+        bare.turn(budget=1)
+    for records in range(1, 4):
+        live.append(batch(1))
+        assert bare.turn(budget=1)
+        assert bare.fold_of("live").records == records
+    bare.close()
+
+
+def test_an_active_segment_is_not_read_in_one_look_for_its_times(bare: Station, disk: LogDir) -> None:
+    log = partition(disk, "t", segment_bytes=1 << 30)
+    log.append(*[batch(1, timestamp=NOW + n, value_bytes=MEGABYTE) for n in range(20)])
+    bare.begin("latest")
+    bare.look()
+    bare.restart()
+    (place,) = bare.journal.places()
+    assert place.largest_timestamp == NOW + 19
+    bare.close()
