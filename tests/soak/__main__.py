@@ -20,6 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="runs that take long, each with a table and a verdict")
     parser.add_argument("name", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
+    parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
     parser.add_argument("--minutes", type=float, default=30, help="length of the steady run (%(default)s)")
     parser.add_argument("--partitions", type=int, default=10_000, help="its partitions (%(default)s)")
     parser.add_argument("--active", type=int, default=1_000, help="of which so many are appended to (%(default)s)")
@@ -53,7 +54,7 @@ def _run(name: str, run: Callable[[Path, argparse.Namespace], Sequence[str]], gi
 
 
 def _kills(directory: Path, given: argparse.Namespace) -> Sequence[str]:
-    report = kills.run_kills(directory, given.kills, given.seed)
+    report = kills.run_kills(directory, given.kills, given.seed, child=given.child)
     rows = [(f"kill -9 of: {part}", f"{count:,}") for part, count in sorted(report.kills.items())]
     rows += [
         ("kills together", f"{sum(report.kills.values()):,}"),

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.broker.transactions import Told, told_by
 from tests.processes import Page, counted, read_page, segtail, until, values
 from tests.soak.load import PAID, TOPICS, Load
 from tests.soak.scraping import Scraper, scrape
-from tests.soak.services import AGENT, ALL, DRIVER, JVM, SOURCE, WORKER, Service, services
+from tests.soak.services import AGENT, ALL, CHILD, DRIVER, JVM, SOURCE, WORKER, Service, services
 
 SHARES: Mapping[str, int] = {AGENT: 70, WORKER: 10, SOURCE: 10, DRIVER: 4, JVM: 3, ALL: 3}
 """Of a hundred kills. A JVM takes many seconds to start, an agent one."""
@@ -60,8 +60,12 @@ def plan_kills(count: int, chance: random.Random) -> list[str]:
     return parts
 
 
-def run_kills(directory: Path, kills: int, seed: int) -> Report:
-    """Run a broker, its load, an agent and a job, kill, and compare."""
+def run_kills(directory: Path, kills: int, seed: int, *, child: bool = False) -> Report:
+    """Run a broker, its load, an agent and a job, kill, and compare.
+
+    Args:
+        child: the agent is the job's own, started by it, and started again by it.
+    """
     began = time.monotonic()
     chance = random.Random(seed)
     plan = plan_kills(kills, chance)
@@ -73,23 +77,19 @@ def run_kills(directory: Path, kills: int, seed: int) -> Report:
         agent_port, page_port = free_ports(2)
         dirs = ",".join(map(str, kafka.log_dirs))
         agent = ("agent", "--log-dirs", dirs, "--journal", directory / "journal", "--listen", f"127.0.0.1:{agent_port}", "--name", "crash")
-        where = (
-            "--agents",
-            f"grpc://127.0.0.1:{agent_port}",
-            "--checkpoint",
-            directory / "checkpoint",
-            "--listen",
-            f"127.0.0.1:{page_port}",
-        )
+        of = ("--log-dirs", dirs) if child else ("--agents", f"grpc://127.0.0.1:{agent_port}")
+        where = (*of, "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{page_port}")
         url = f"http://127.0.0.1:{page_port}/metrics"
-        with (
-            services(directory / "messages", agent=agent, job=("run", "--from", "earliest", *where, *_SMALL)) as running,
-            Scraper(url) as pages,
-        ):
+        arguments: dict[str, Sequence[object]] = {} if child else {AGENT: agent}
+        arguments["job"] = ("run", "--from", "earliest", *where, *_SMALL)
+        with services(directory / "messages", **arguments) as running, Scraper(url) as pages:
             with load.running():
                 for part in plan:
                     _await_moment(running, pages, chance)
-                    _kill(running[AGENT if part == AGENT else "job"], part, chance)
+                    if part == AGENT and child:
+                        _kill(running["job"], CHILD, chance)
+                    else:
+                        _kill(running[AGENT if part == AGENT else "job"], part, chance)
             load.leave_open()
             told = told_by(kafka.nodes[0].port, TOPICS)
             kafka.freeze()  # not stopped: that would be written down too, and leave its partitions without a leader

@@ -42,9 +42,8 @@ class Scraper:
         leave_out: series that hold one of these words are not looked at, as those of topics that are made anew.
     """
 
-    def __init__(self, url: str, leave_out: Iterable[str] = (), pause_seconds: float = _PAUSE_SECONDS) -> None:
+    def __init__(self, url: str, leave_out: Iterable[str] = ()) -> None:
         self.url = url
-        self._pause_seconds = pause_seconds
         self.scrapes = 0
         self.absent_seconds = 0.0
         """The longest time without a page that holds counters."""
@@ -66,7 +65,7 @@ class Scraper:
         self._thread.join()
 
     def _scrape(self) -> None:
-        while not self._over.wait(self._pause_seconds):
+        while not self._over.wait(_PAUSE_SECONDS):
             self.take(scrape(self.url) or "")
 
     def take(self, page: str) -> None:

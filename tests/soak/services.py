@@ -8,12 +8,20 @@ from pathlib import Path
 
 from tests.processes import Process, Segtail, left_of
 
-AGENT, DRIVER, JVM, SOURCE, WORKER, ALL = "agent", "driver", "jvm", "source", "worker", "all"
+AGENT, CHILD, DRIVER, JVM, SOURCE, WORKER, ALL = "agent", "child", "driver", "jvm", "source", "worker", "all"
 PARTS = (AGENT, DRIVER, JVM, SOURCE, WORKER, ALL)
-"""What is killed: the agent, the job's driver, its JVM, the Python process that plans, one that reads or folds, the whole job at once."""
+"""What is killed: the agent, the job's driver, its JVM, the Python process that plans, one that reads or folds, the whole job at once.
+
+A job that has an agent of its own has it as a `CHILD`.
+"""
 
 _LAST_WORDS = 3000
-_COMMANDS = {JVM: "org.apache.spark.deploy.SparkSubmit", SOURCE: "python_streaming_source_runner", WORKER: "pyspark.daemon"}
+_COMMANDS = {
+    CHILD: " agent --child ",
+    JVM: "org.apache.spark.deploy.SparkSubmit",
+    SOURCE: "python_streaming_source_runner",
+    WORKER: "pyspark.daemon",
+}
 
 
 class Service:

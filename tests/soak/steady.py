@@ -25,7 +25,7 @@ SCRAPE_SECONDS = 15.0
 
 _START_SECONDS = 600
 _CAUGHT_UP_SECONDS = 900
-_SMALL = ("--spark", "spark.driver.memory=1g", "--set", "log_level=warning")
+_SMALL = ("--spark", "spark.driver.memory=512m", "--set", "log_level=warning")
 _BYTES = re.compile(r'^segtail_partition_appended_bytes_total\{[^}]*topic="(soak\.[^"]*)"[^}]*\} (\S+)$', re.MULTILINE)
 
 
@@ -63,7 +63,7 @@ class _Run:
     def __init__(self, fleet: Fleet, running: Mapping[str, Service], journal: Path, url: str, plan: Plan) -> None:
         self.fleet = fleet
         self.running = running
-        self.url = url
+        self.pages = Scraper(url, leave_out=("churn.",))
         self.samples: dict[Measure, list[tuple[float, float]]] = {measure: [] for measure in MEASURES}
         self.lag_seconds = 0.0
         self._journal = journal
@@ -96,7 +96,8 @@ class _Run:
         now = time.monotonic()
         found = sample(self.running["agent"], self.running["job"])
         found[JOURNAL] = size_of(self._journal)
-        page = scrape(self.url) or ""
+        page = scrape(self.pages.url) or ""
+        self.pages.take(page)
         found[LAG] = sum(value for _, value in values_of(page, "segtail_tail_lag_bytes"))
         self.lag_seconds = max([self.lag_seconds, *(value for _, value in values_of(page, "segtail_tail_lag_seconds"))])
         for measure, value in found.items():
@@ -105,7 +106,7 @@ class _Run:
     def counted(self) -> dict[str, float]:
         """Bytes by topic, of those that stay and of the backlog."""
         found: dict[str, float] = {}
-        for topic, value in _BYTES.findall(scrape(self.url) or ""):
+        for topic, value in _BYTES.findall(scrape(self.pages.url) or ""):
             found[topic] = found.get(topic, 0.0) + float(value)
         return found
 
@@ -131,7 +132,6 @@ def run_steady(directory: Path, plan: Plan) -> Report:
     with (
         Fleet(logs, plan.partitions, plan.active, plan.seed, topics=KEPT_TOPICS, delay_seconds=delay_seconds) as fleet,
         services(directory / "messages", agent=agent, job=("run", "--from", "earliest", *where, *_SMALL)) as running,
-        Scraper(url, leave_out=("churn.",), pause_seconds=min(SCRAPE_SECONDS, plan.minutes)) as pages,
     ):
         run = _Run(fleet, running, journal, url, plan)
         began = time.monotonic()
@@ -144,7 +144,7 @@ def run_steady(directory: Path, plan: Plan) -> Report:
         backlog_seconds = _backlog(run, plan)
         run.lag_seconds = lag_seconds
         run.write(max(seconds / 2, began + seconds - time.monotonic()), plan.appends_a_second)
-        problems = list(pages.steps_back)
+        problems = list(run.pages.steps_back)
         try:
             until("everything is counted", run.whole, _CAUGHT_UP_SECONDS)
         except AssertionError:
