@@ -46,7 +46,8 @@ _UNNAMED: dict[str, Any] = {"protocol": UNNAMED}
 
 @dataclass(frozen=True, slots=True)
 class Hello(Message):
-    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before.
+    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before;
+    ``run`` as in `Range`, "" where the job does not say.
 
     ``protocol``: what its job speaks, see `streaming.agent.versions`; also where it is in other messages.
     """
@@ -57,6 +58,7 @@ class Hello(Message):
     start_from: str
     resumed: bool
     protocol: int = PROTOCOL
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +168,7 @@ class Status(Message):
     `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
     seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.
     ``unreadable``: how many logs cannot be read, of each broker that has any; ``unreadable_logs``: the first of them.
+    ``twins``: ids that two jobs have.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -197,6 +200,7 @@ class Status(Message):
     silent_seconds: float = 0.0
     unreadable: list[UnreadableLogs] = field(default_factory=list)
     unreadable_logs: list[UnreadableLog] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What an agent answers, without the wire: status, plans, and the rows of a range."""
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -28,8 +29,10 @@ from streaming.agent.messages import (
     UnreadableLogs,
 )
 from streaming.agent.overview import Overview
+from streaming.agent.owners import Owners
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
+from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
 from streaming.errors import AgentError, VersionError
 from streaming.rows import EVENTS, Kind
@@ -40,6 +43,8 @@ from streaming.watcher.locate import StartFrom
 from streaming.watcher.losses import UNKNOWN, Loss
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
+
+log = logging.getLogger(__name__)
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 
@@ -61,6 +66,7 @@ class Service:
     arrivals: Arrivals = field(default_factory=Arrivals)
     pulse: Pulse = field(default_factory=Pulse)
     blocked: Callable[[], list[BlockedFile]] = list
+    owners: Owners = field(default_factory=Owners)
     born: int = field(init=False)  # end of the journal when this process took it up
 
     def __post_init__(self) -> None:
@@ -107,6 +113,7 @@ class Service:
             silent_seconds=round(self.pulse.age, 1),
             unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
             unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
+            twins=self.owners.twins(),
         )
 
     def doubts(self) -> dict[Doubt, int]:
@@ -121,6 +128,7 @@ class Service:
             VersionError: its job is of a version that cannot read what this agent sends; as `plan` and `read`.
         """
         _serve_only(hello.protocol)
+        self._claim(hello.consumer, hello.run)
         if hello.start_from not in _STARTS:
             raise AgentError(f"no such start: {hello.start_from!r}; there are {', '.join(_STARTS)}")
         beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
@@ -134,6 +142,16 @@ class Service:
         self.wake.set()
         return self.status()
 
+    def _claim(self, consumer: str, run: str) -> None:
+        """Only one run of a consumer's query is served.
+
+        Raises:
+            AgentError: another run of it is.
+        """
+        if consumer and run and not self.owners.claim(consumer, run):
+            log.warning("two jobs have one id", extra={"consumer": consumer, "refused_run": run})
+            raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
+
     def _greet_reader(self, beginning: Beginning) -> None:
         """One without an id takes what the journal keeps, which is nothing before the first reader."""
         if self.consumers.any() or self.watcher.tails():
@@ -144,6 +162,7 @@ class Service:
     def plan(self, request: PlanRequest) -> Plan:
         """How far ``request.budget`` bytes reach. A consumer without an id plans from what it asks for."""
         _serve_only(request.protocol)
+        self._claim(request.consumer, request.run)
         same = request.journal == self.journal.id
         if same and not self.journal.has_been_at(request.after, request.total):
             self.journal.renew()
@@ -194,6 +213,7 @@ class Service:
         _serve_only(asked.protocol)
         if asked.journal != self.journal.id:
             return EVENTS.empty_table()
+        self._claim(asked.consumer, asked.run)
         after, losses = self._losses(asked)
         rows = [row for row in self.journal.read(after, asked.upto) if not any(loss.after < row[0] <= loss.upto for loss in losses)]
         drawn = self._beat_to_draw(rows)
@@ -235,12 +255,12 @@ class Service:
 
     def received(self, asked: Range) -> None:
         """A run of a consumer's query has all rows of a range."""
-        if asked.journal == self.journal.id:
+        if asked.journal == self.journal.id and self.owners.owns(asked.consumer, asked.run):
             self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
 
     def committed(self, message: Committed) -> None:
         """A micro-batch is committed: what its run received will not be asked for again."""
-        if message.journal != self.journal.id:
+        if message.journal != self.journal.id or not self.owners.owns(message.consumer, message.run):
             return
         before = self.consumers.committed(message.consumer)
         upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))

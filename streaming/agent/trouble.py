@@ -20,8 +20,12 @@ class Reason(StrEnum):
     SHARED_LOG_DIR = "shared_log_dir"  # two agents watch one log dir
     CLOCK = "clock"  # its clock differs from the job's
     BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
+    TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, as of a checkpoint that was copied: one of them is refused
     STUCK = "stuck"  # its watcher gives no sign of life
 
+
+TWIN = "another run of this job's query is served"
+"""How the refusal of a second job with one id begins."""
 
 _SIGNS = (
     # what gRPC and OpenSSL say (no other channel tells these apart), the reason, and what it means
@@ -50,6 +54,8 @@ def explain(error: Exception) -> tuple[Reason, str]:
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
     if isinstance(error, flight.FlightTimedOutError):
         return Reason.SILENT, "it does not answer in time"
+    if TWIN in text:
+        return Reason.TWIN_CONSUMER, text
     for sign, reason, meaning in _SIGNS:
         if sign in text:
             return reason, meaning

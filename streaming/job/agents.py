@@ -135,6 +135,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
     ahead = status.now_ms / 1000 - now if status.now_ms and now is not None else None
     problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
     problems += [Reason.BLOCKED] if status.blocked else []
+    problems += [Reason.TWIN_CONSUMER] if status.twins else []
     problems += [Reason.STUCK] if status.silent_seconds > STUCK_SECONDS else []
     problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
     return AgentStatus(

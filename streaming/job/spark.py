@@ -35,6 +35,8 @@ FIXED = {
     # a stage that begins again (its output was lost with an executor) may find an agent away whose rows it had the first time, and the
     # attempt's number does not tell: the query is run again as a whole instead, as a new run, to which the agent sends those rows
     "spark.stage.maxConsecutiveAttempts": "1",
+    # of two attempts at one task, one may find an agent away whose rows the other had
+    "spark.speculation": "false",
 }
 """What the query relies on."""
 

@@ -587,7 +587,7 @@ AGENT_PROBLEM = _observer(
     ("agent", "reason"),
     "",
     "1: what keeps an agent away (refused, silent, unresolved, untrusted, unauthorized, protocol, failed, other_cluster, same_name) or "
-    "needs somebody's care (shared_log_dir, clock, blocked, stuck). Only 1.",
+    "needs somebody's care (shared_log_dir, clock, blocked, twin_consumer, stuck). Only 1.",
 )
 AGENT_DOUBTS = _observer(
     "segtail_agent_doubts_total",

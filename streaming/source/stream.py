@@ -75,7 +75,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         greeted_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._greet(addresses, {})
+            self._greet(addresses, None)
             answers, now = agents.ask_all(addresses, AgentClient.status, self._options.files), time.monotonic()
             troubles = agents.troubles(addresses, self._options.files)
             twins = [address for address, trouble in troubles.items() if trouble.reason == Reason.SAME_NAME]
@@ -107,6 +107,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plans = agents.ask_all(
             awake, lambda client: client.plan(self._request(known.get(self._greeted[client.address].agent), budget)), self._options.files
         )
+        brokers = {status.agent: status.brokers for status in self._greeted.values()}
         for address, plan in plans.items():
             self._rests.note(address, missed=plan.missed)
         self._look_again([address for address, plan in plans.items() if plan.missed])
@@ -116,7 +117,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._greeted.items()
             if address not in awake or (address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN)
         }
-        return offsets.advance(start, plans.values())
+        return offsets.advance(start, plans.values(), brokers)
 
     def _look_again(self, addresses: Collection[str]) -> None:
         """What was planned for these did not arrive: one may have been replaced by one whose version does not fit, after it was greeted."""
@@ -132,15 +133,19 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _greet(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset]) -> None:
-        """Say hello to the agents that do not know yet that this consumer is there; ``known`` are those it has had something from."""
+    def _greet(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset] | None) -> None:
+        """Say hello to the agents that do not know yet that this consumer is there.
+
+        Args:
+            known: what has been planned so far, None if Spark has not told.
+        """
         self._forget(set(self._greeted) - set(addresses))
         files = self._options.files
         strangers = agents.ask_all([each for each in addresses if each not in self._greeted], AgentClient.status, files)
-        journals = {agent: at.journal for agent, at in known.items()}
+        journals = {agent: at.journal for agent, at in (known or {}).items()}
         strangers = self._but(strangers, agents.misfits(strangers, files))
         strangers = self._but(strangers, agents.unwelcome(strangers, self._greeted, journals, self._options.cluster_id))
-        self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(strangers[client.address].agent, known)), files)
+        self._greeted |= agents.ask_all(strangers, lambda client: client.hello(self._hello(strangers[client.address], known)), files)
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
         """The answers without those that may not take part, which are left alone for a while."""
@@ -151,8 +156,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _forget(self, addresses: Collection[str]) -> None:
         self._greeted = {address: status for address, status in self._greeted.items() if address not in addresses}
 
-    def _hello(self, agent: str, known: Collection[str]) -> Hello:
-        return Hello(self._options.consumer, self._options.start_from, self._options.resumed or agent in known)
+    def _hello(self, status: Status, known: Mapping[str, offsets.AgentOffset] | None) -> Hello:
+        resumed = self._options.resumed if known is None else offsets.knows(known, status.agent, status.brokers)
+        return Hello(self._options.consumer, self._options.start_from, resumed, run=self._run)
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
         """The tasks of a micro-batch."""

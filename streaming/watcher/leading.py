@@ -35,7 +35,7 @@ class Leading:
             return int(leads)
         if before is None or not again:
             before = tail.waiting = Waiting(epoch, self._clock_ms())
-        if leads is Leads.BEHIND and (before.given_up or self._clock_ms() - before.since_ms >= WAIT_MS):
+        if leads is Leads.BEHIND and (before.given_up or not 0 <= self._clock_ms() - before.since_ms < WAIT_MS):
             self._give_up(tail, before)
             return -1
         return None

@@ -234,7 +234,7 @@ class Roster:
         """Let go of unlinked files that were held for long enough; what was not read of them is skipped."""
         now, events = self._clock_ms(), []
         for tail in self.tails.values():
-            held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and now - tail.lost_since_ms >= HOLD_MS
+            held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and not 0 <= now - tail.lost_since_ms < HOLD_MS
             if held and tail.file is not None and tail.file.unlinked():
                 try:
                     events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))

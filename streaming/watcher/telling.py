@@ -139,7 +139,7 @@ class Teller:
             told = tail.told
             if told is None or tail.untold:
                 continue
-            if tail.high_watermark != told.high_watermark and now - tail.appended_ms >= QUIET_MS:
+            if tail.high_watermark != told.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS:
                 tail.untold = True
             if replaced and self._is_moved(tail, told):
                 tail.untold = True

@@ -12,13 +12,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.agent.messages import Committed, Hello, PlanRequest, Range
+from streaming.agent.client import AgentClient
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range
+from streaming.agent.trouble import Reason
+from streaming.errors import AgentError
 from streaming.rows import EventRow, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.source.sharding import shard_of
 from streaming.watcher import trimming
 from streaming.watcher.blobs import decode_steps
 from streaming.watcher.consumers import Bounds
+from streaming.watcher.events import Event
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard
@@ -37,8 +41,8 @@ class MortalAgent(Agent):
 
     writes_left: int | None = None
 
-    def _open(self) -> None:
-        super()._open()
+    def open(self) -> None:
+        super().open()
         self.writes_left = None
         with self.journal.database.reading() as run:
             run.execute("PRAGMA synchronous=OFF")  # a process is killed here, no machine
@@ -59,7 +63,7 @@ class MortalAgent(Agent):
         for tail in self.watcher.tails():
             tail.close()
         self.journal.close()
-        self._open()
+        self.open()
 
 
 class Job:
@@ -400,3 +404,104 @@ def test_a_journal_of_the_version_before_asks_the_consumer_what_it_had(agent: Ag
     reader.take(reader.plan(), arrives=False)
     agent.restart()
     assert sizes(reader.step()) == [log.active.size - had]
+
+
+# --- two jobs of one id, and a journal that was set back
+
+
+def test_of_two_jobs_with_one_id_one_is_refused_and_the_agent_says_so(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    one, two = Reader(agent).begin(), Reader(agent)
+    one.step()
+    two.run, two.at = "run 2", one.at
+    two.plan()
+    for ask in (one.plan, lambda: agent.service.read(Range("job", "run 1", agent.journal.id, *one.at[1:], 9))):
+        with pytest.raises(AgentError, match="another run of this job's query is served: job") as refused:
+            ask()
+        assert refused.value.reason == Reason.TWIN_CONSUMER
+    assert agent.service.status().twins == ["job"]
+    before = agent.consumers.committed("job")
+    one.commit()
+    assert agent.consumers.committed("job") == before
+
+
+def test_a_micro_batch_that_is_run_again_by_a_new_run_is_served_before_it_says_hello(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    plan = reader.plan()
+    reader.run = "run 2"
+    assert sum(row.records for row in reader.take(plan) if row.kind == Kind.APPENDED) == 3
+    assert not reader.plan().again
+
+
+def test_a_job_hears_over_the_wire_why_it_is_refused(agent: Agent) -> None:
+    with agent.served() as address:
+        client = AgentClient(address)
+        for run in ("run 1", "run 2"):
+            client.hello(Hello("job", "earliest", False, run=run))
+        with pytest.raises(AgentError, match="was a checkpoint copied") as refused:
+            client.hello(Hello("job", "earliest", False, run="run 1"))
+        client.close()
+    assert refused.value.reason == Reason.TWIN_CONSUMER
+
+
+def test_an_older_copy_of_the_journal_that_has_gone_on_is_found_by_its_bytes_and_nothing_is_dropped(
+    agent: Agent, log: PartitionLog, tmp_path: Path
+) -> None:
+    shard = Shard()
+    log.append(batch(1))
+    reader = Reader(agent).begin()
+    shard.fold(*reader.step())
+    agent.close()
+    shutil.copytree(tmp_path / "journal", tmp_path / "copy")
+    agent.open()
+    log.append(batch(2))
+    agent.look()
+    shard.fold(*reader.step())
+    agent.close()
+    shutil.rmtree(tmp_path / "journal")
+    (tmp_path / "copy").rename(tmp_path / "journal")
+    agent.open()
+    for _ in range(5):  # the journal goes on, beyond what the job has of it
+        log.append(batch(3))
+        agent.look()
+        agent.journal.reach(0, None)
+    assert agent.journal.end().seq > reader.at[1]
+    assert reader.plan().seq == NOT_BEGUN
+    reader.hello(resumed=True)
+    agent.look()
+    shard.fold(*reader.step())
+    (state,) = [state for key, state in shard.states.items() if key.topic]
+    assert (state.appended_bytes, sum(state.skipped_bytes)) == (log.active.size, 0)
+
+
+# --- what a later design is to bring
+
+
+@pytest.mark.xfail(strict=True, reason="what somebody was told of is not merged, even if all active consumers have committed it")
+def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(agent: Agent, log: PartitionLog) -> None:
+    away, reader = Reader(agent, "away").begin(), Reader(agent)
+    reader.begin()
+    sizes = []
+    for _ in range(2):
+        for _ in range(20):
+            log.append(batch(1))
+            agent.look()
+            reader.step()
+        reader.commit()
+        agent.trim()
+        sizes.append(agent.journal.size())
+    assert away.at[1] == -1
+    assert sizes[1] < 1.2 * sizes[0]
+
+
+@pytest.mark.xfail(strict=True, reason="pages that became free are used again, and not given back to the file system")
+def test_the_file_shrinks_when_the_journal_forgets(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    reader = Reader(agent).begin()
+    agent.journal.publish([Event(kind=Kind.FACTS, topic=str(number), facts=bytes(10_000)) for number in range(500)])
+    reader.step()
+    reader.commit()
+    agent.trim()
+    with agent.journal.database.reading() as run:
+        run.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert (tmp_path / "journal" / "journal.db").stat().st_size < 1_000_000

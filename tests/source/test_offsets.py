@@ -89,3 +89,17 @@ def test_an_end_is_reached_when_every_agent_is_there_in_the_journal_that_was_mea
 def test_its_size_does_not_depend_on_partitions_but_on_agents(events: int) -> None:
     offset = offsets.advance({}, [plan(events, total=events * 10**9)])
     assert len(json.dumps(offset)) < 120
+
+
+def test_an_agent_is_known_by_its_name_or_by_its_brokers_and_of_an_earlier_version_any_may_be() -> None:
+    start = offsets.advance({}, [plan(5), plan(7, agent="a2")], {"a1": [1], "a2": [3, 2]})
+    assert start["a2"]["brokers"] == [2, 3]
+    assert offsets.advance(json.loads(json.dumps(start)), [plan(5)], {"a1": [1]}) == start
+    known = offsets.parse(start)
+    told = {(agent, *brokers): offsets.knows(known, agent, brokers) for agent, brokers in (("a1", [9]), ("b", [3, 4]), ("b", [4]))}
+    assert told == {("a1", 9): True, ("b", 3, 4): True, ("b", 4): False}
+    assert not offsets.knows({}, "a1", [1])
+    earlier = {"a1": {"journal": "j1", "seq": 5, "total": 0, "turn": 0}}
+    assert offsets.knows(offsets.parse(earlier), "b", [4])
+    assert offsets.advance(earlier, [plan(5)]) is earlier
+    assert offsets.ranges(earlier, offsets.advance(earlier, [plan(5)], {"a1": [1]}), "job", "run") == {}

@@ -337,6 +337,24 @@ def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_tha
     assert [row.next_offset for row in rows if row.kind == Kind.APPEARED] == [begins]
 
 
+@pytest.mark.parametrize(("brokers", "begins"), [([7], 3), ([1], 0)])
+def test_an_agent_that_a_job_meets_later_begins_where_the_job_says_unless_its_brokers_are_known(
+    agent: Agent, log: PartitionLog, brokers: list[int], begins: int
+) -> None:
+    log.roll()
+    log.append(batch(2))
+    start = {"other": {"journal": "j", "seq": 5, "total": 9, "turn": 0, "brokers": brokers}}
+    with agent.served() as address:
+        reader = reader_of(address, start_from="active", resumed="true")
+        rows: list[EventRow] = []
+        while not any(row.kind == Kind.APPEARED for row in rows):
+            end = next_batch(reader, start)
+            rows += read(reader, start, end)
+            start = end
+    assert [row.next_offset for row in rows if row.kind == Kind.APPEARED] == [begins]
+    assert end["a1"]["brokers"] == [1]
+
+
 # --- what Spark calls
 
 
