@@ -13,7 +13,7 @@ from streaming.watcher.events import Event
 from streaming.watcher.locate import find_offset, scan_on
 from streaming.watcher.relocate import list_again, relocate, set_back
 from streaming.watcher.tail import Suspect, Tail, moved
-from streaming.watcher.truncation import epoch_below
+from streaming.watcher.truncation import epoch_below, holds_anchor
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
     Raises:
         OSError: the directory or a segment cannot be read.
     """
-    if epoch_below(tail) is not None:
+    if not _is_there(tail) and epoch_below(tail) is not None:
         return [set_back(tail, list_again(tail), buffer)]
     position = tail.place.position
     if tail.suspect is None or tail.suspect.position != position:
@@ -64,6 +64,11 @@ def _stop(tail: Tail, what: str) -> list[Event]:
     tail.place = replace(tail.place, stopped=what, skipped=skipped)
     tail.close()
     return [tell_stopped(tail), _skipped(tail, 0, skipped)]
+
+
+def _is_there(tail: Tail) -> bool:
+    """Whether the last batch read is there, so that nothing of what was read can have been cut off."""
+    return bool(tail.place.anchor) and holds_anchor(tail.open(), tail.place)
 
 
 def tell_stopped(tail: Tail) -> Event:

@@ -8,6 +8,7 @@ from typing import Any
 from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
+from streaming.kafka.checkpoints import EpochEntry
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import TIME_UNKNOWN, Kind
@@ -162,6 +163,7 @@ class Tail:
         self.plain = False  # was seen to end with a whole batch, or inside one: the size tells growth
         self.suspect: Suspect | None = None
         self.waiting: Waiting | None = None
+        self.parted_by: tuple[EpochEntry, ...] = ()  # the leader epochs by which it was set back last
         self.lost_since_ms = -1  # since when the open file is not among the segments
 
     @property

@@ -29,6 +29,8 @@ def holds_anchor(file: OpenSegment, place: Place) -> bool:
 def epoch_below(tail: Tail) -> int | None:
     """Where another leader epoch begins than was read there, before the place; None if there is no such."""
     place, told = tail.place, read_leader_epochs(tail.partition.path)
+    if told and told == tail.parted_by and place.log_epoch <= told[-1].epoch:
+        return None  # these set the log back already, and where they disagree with the batches they would do so for ever
     if place.epochs:
         return parted_at(unpack(place.epochs), told, place.next_offset)
     if place.log_epoch < 0:
@@ -60,6 +62,7 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     below, told = epoch_before(tail, spot), read_leader_epochs(tail.partition.path)
     epoch = max((entry.epoch for entry in told), default=below)
     epochs = pack(entry for entry in told or unpack(before.epochs) if entry.start_offset < spot.next_offset)
+    tail.parted_by = told
     tail.close()
     tail.settle(segments)
     tail.place = replace(moved(before, spot), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, spot.next_offset))
