@@ -119,8 +119,9 @@ class Reader:
         self.run = "run 1"
         self.at = ("", -1, 0)  # journal, seq, total: what Spark keeps
 
-    def hello(self, *, resumed: bool = False) -> None:
-        self.agent.service.hello(Hello(self.consumer, self.start_from, resumed))
+    def hello(self, *, resumed: bool | None = None) -> None:
+        """Say hello, as one that has had something if it has, or as it is told to."""
+        self.agent.service.hello(Hello(self.consumer, self.start_from, bool(self.at[0]) if resumed is None else resumed))
 
     def begin(self) -> "Reader":
         """Say hello and let the agent publish what is there."""

@@ -132,6 +132,11 @@ class Service:
         if hello.start_from not in _STARTS:
             raise AgentError(f"no such start: {hello.start_from!r}; there are {', '.join(_STARTS)}")
         beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
+        if not hello.resumed and self.consumers.has_committed(hello.consumer):
+            log.warning(
+                "a job that has committed what it was sent knows nothing of it any more: it begins anew", extra={"consumer": hello.consumer}
+            )
+            self.consumers.forget(hello.consumer)
         if not hello.consumer:
             self._greet_reader(beginning)
         elif self.consumers.hello(hello.consumer):

@@ -55,6 +55,22 @@ class Consumers:
             row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
         return None if row is None else int(row[0])
 
+    def has_committed(self, consumer: str) -> bool:
+        """Whether it has committed anything of what was published for it; no where an earlier version registered it."""
+        with self._journal.database.reading() as run:
+            row = run.execute("SELECT committed > begun AND begun >= 0 FROM consumers WHERE id = ?", (consumer,)).fetchone()
+        return row is not None and bool(row[0])
+
+    def forget(self, consumer: str) -> None:
+        """A consumer has lost all it had: it is as new as one that was never here."""
+        with self._journal.database.transaction() as run:
+            for sql in (
+                "DELETE FROM consumers WHERE id = ?",
+                "DELETE FROM reads WHERE consumer = ?",
+                "DELETE FROM losses WHERE consumer = ?",
+            ):
+                run.execute(sql, (consumer,))
+
     def any(self) -> bool:
         """Whether anybody has ever read this journal."""
         with self._journal.database.reading() as run:

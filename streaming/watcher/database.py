@@ -41,7 +41,7 @@ CREATE TABLE producers (
   entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID;
 CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
-  missed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+  missed INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT -1) WITHOUT ROWID;
 CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID;
 CREATE TABLE losses (
   consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -57,6 +57,7 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
     3: (
         "ALTER TABLE places ADD COLUMN epochs BLOB NOT NULL DEFAULT x''",
         "ALTER TABLE consumers ADD COLUMN missed INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE consumers ADD COLUMN begun INTEGER NOT NULL DEFAULT -1",
         "CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID",
         "CREATE TABLE losses (consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL, "
         "PRIMARY KEY (consumer, upto)) WITHOUT ROWID",

@@ -14,6 +14,6 @@ class Registration:
 def write(run: sqlite3.Connection, registration: Registration, seq: int, now_ms: int) -> None:
     """Put the consumer behind ``seq``, the last event that is not of its beginning; one that is known stays where it is."""
     run.execute(
-        "INSERT OR IGNORE INTO consumers (id, streamed, committed, seen_ms) VALUES (?, ?, ?, ?)",
-        (registration.consumer, seq, seq, now_ms),
+        "INSERT OR IGNORE INTO consumers (id, begun, streamed, committed, seen_ms) VALUES (?, ?, ?, ?, ?)",
+        (registration.consumer, seq, seq, seq, now_ms),
     )

@@ -583,3 +583,30 @@ def test_a_log_whose_last_batches_were_cleaned_unread_says_where_it_ends(agent: 
     shard.fold(*reader.step())
     (state,) = shard.states.values()
     assert (state.log_end_offset, state.appended_records, state.truncations, sum(state.skipped_bytes)) == (5, 3, 0, 0)
+
+
+def test_a_job_that_has_lost_its_offsets_and_its_state_begins_anew(agent: Agent, log: PartitionLog) -> None:
+    reader = Reader(agent).begin()
+    log.append(batch(3))
+    agent.look()
+    reader.step()
+    reader.commit()
+    log.append(batch(2))
+    agent.look()
+    emptied = Reader(agent)
+    emptied.run = "run 2"
+    emptied.begin()
+    assert sum(row.records for row in emptied.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)
+
+
+def test_a_job_that_said_hello_and_died_before_its_first_micro_batch_has_lost_nothing(agent: Agent, log: PartitionLog) -> None:
+    Reader(agent).begin()
+    before = agent.journal.end().seq
+    again = Reader(agent)
+    again.run = "run 2"
+    again.hello()
+    assert agent.watcher.caught_up is False
+    agent.look()
+    kinds = [event.kind for _, event in agent.journal.read(before, agent.journal.end().seq)]
+    assert Kind.APPEARED not in kinds
+    assert sum(row.records for row in again.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)
