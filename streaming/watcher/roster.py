@@ -166,9 +166,9 @@ class Roster:
         """What has to be told before a new consumer begins, the logs under watch, and those that are no more.
 
         It is told of the logs as they are then; what an earlier process did not know yet is nothing of its beginning. A log of which nobody
-        was told yet appears now: where another consumer began may not become the beginning of this one.
+        was told yet appears now: where another consumer began may not become the beginning of this one, nor the other way round.
         """
-        found = self.survey() if self._kept else Found([], [])
+        found = self.survey()
         tails, events = list(self.tails.values()), list(found.events)
         for tail in tails:
             if tail.place.replay == Replays.FIRST:
@@ -182,10 +182,16 @@ class Roster:
             if wanted and key not in met and key not in self._leaving:
                 tail.place = replace(tail.place, wanted=_most(tail.place.wanted, wanted))
         left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
-        unmet = {key: _most(wanted, self._owed(key, partition)) for key, partition in left_out.items()}
+        # what nobody knows yet is read whole for those that are there: where a later consumer begins may not change that
+        unmet = {key: _most(wanted, self._owed(key, partition)) or self._whole(key) for key, partition in left_out.items()}
         self._unmet = {key: owed for key, owed in unmet.items() if owed}
-        in_dirs = {path: _most(wanted, self._unmet_in.get(path, "")) for path in (*self._log_dirs.unavailable, *self._unlisted)}
+        in_dirs = {
+            path: _most(wanted, self._unmet_in.get(path, "")) or "earliest" for path in (*self._log_dirs.unavailable, *self._unlisted)
+        }
         self._unmet_in = {path: owed for path, owed in in_dirs.items() if owed}
+
+    def _whole(self, key: LogId) -> str:
+        return "" if key in self._kept else "earliest"
 
     def _owed(self, key: LogId, partition: Partition) -> str:
         """What consumers that began while a log could not be looked at want of it."""

@@ -13,7 +13,7 @@ from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.roster import Beginning
-from tests.builders import batch, log_dir, partition
+from tests.builders import batch, delete, log_dir, partition
 from tests.watcher.station import Station
 
 
@@ -72,6 +72,31 @@ def test_a_log_that_appeared_while_the_agent_was_away_is_read_whole(bare: Statio
     three_segments(disk)
     bare.look()
     assert bare.fold_of("t").records == 9
+    bare.close()
+
+
+@pytest.mark.parametrize("start_from", ["active", "latest"])
+def test_a_log_that_appears_as_a_second_reader_begins_is_read_whole_by_the_first(bare: Station, disk: LogDir, start_from: str) -> None:
+    bare.begin("earliest")
+    bare.look()
+    three_segments(disk)
+    bare.begin(start_from, "second")
+    bare.look()
+    assert bare.fold_of("t").records == 9
+    bare.close()
+
+
+def test_a_topic_made_anew_as_a_second_reader_begins_is_read_whole_by_the_first(bare: Station, disk: LogDir) -> None:
+    old = partition(disk, "t", topic_id=1)
+    old.append(batch(1))
+    bare.begin("earliest")
+    bare.look()
+    delete(disk, old).remove()
+    partition(disk, "t", topic_id=2).append(batch(3))
+    bare.begin("latest", "second")
+    bare.look()
+    bare.look()
+    assert bare.fold_of("t").records == 3
     bare.close()
 
 
