@@ -132,8 +132,10 @@ class Agent:
     def _turn(self, hints: set[Path], budget: int | None) -> bool:
         return bool(self.call(lambda: self.watcher.turn(hints, budget)))
 
-    def trim(self, bounds: Bounds) -> int:
-        return int(self.call(lambda: self.consumers.trim(bounds)))
+    def trim(self, bounds: Bounds) -> None:
+        """Forget, slice by slice, what nobody needs and what is beyond the bounds."""
+        while self.call(lambda: self.consumers.trim(bounds)):
+            pass
 
     # --- its journal's files
 

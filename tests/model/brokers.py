@@ -105,12 +105,12 @@ class Replica:
         return [_written(self.log, entry) for segment in self.log.segments for entry in segment.entries]
 
     def copies_from(self, offset: int) -> Iterator[tuple[Copy, int]]:
-        """Batches from an offset on, each with its leader epoch."""
+        """Batches from an offset on, the one included that holds it, each with its leader epoch."""
         for segment in self.log.segments:
             if segment.entries and segment.entries[-1].last_offset >= offset:
                 content = segment.path("log").read_bytes()
                 for entry, position in zip(segment.entries, segment.positions, strict=True):
-                    if entry.base_offset >= offset:
+                    if entry.last_offset >= offset:
                         yield Copy(entry, content[position : position + entry.size]), self.log.leader_epoch_at(entry.base_offset)
 
 
@@ -165,10 +165,10 @@ class Cluster:
             for disk in broker.disks:
                 disk.directory.release()
 
-    def logs(self, broker: int) -> dict[LogId, Replica]:
-        """What lies on a broker, in log dirs that are there."""
+    def logs(self, broker: int, *, away: bool = False) -> dict[LogId, Replica]:
+        """What lies on a broker, in log dirs that are there; or also in those that are ``away``."""
         found = {each.log_id(broker): each.replicas[broker] for each in self.partitions.values() if broker in each.replicas}
-        return {log: replica for log, replica in found.items() if not replica.disk.away}
+        return {log: replica for log, replica in found.items() if away or not replica.disk.away}
 
     # --- topics
 
@@ -217,6 +217,9 @@ class Cluster:
             return
         self._cut_off(partition, broker, leader.log, follower.log)
         for copy, epoch in list(leader.copies_from(follower.log.log_end_offset))[:count]:
+            if copy.entry.base_offset < follower.log.log_end_offset:  # it begins in the middle of the batch: at its beginning then
+                follower.log.truncate_fully(copy.entry.base_offset, self.now)
+                self._witness.truncated(partition.log_id(broker), copy.entry.base_offset)
             before = follower.log.log_end_offset
             _put(follower.log, copy, epoch)
             self._tell_appended(partition, broker, before)
@@ -261,16 +264,6 @@ class Cluster:
         self._witness.left(partition.log_id(leaves))
         self._place(partition, comes, 0, partition.replicas[partition.leader].log.segments[0].base_offset)
 
-    def would_replace_higher_epochs(self, partition: Partition, broker: int) -> bool:
-        """Whether a follower would get batches of a lower epoch in the place of those it cuts off."""
-        leader = partition.replicas[broker].log
-        for other, replica in partition.replicas.items():
-            shared = divergence(leader, replica.log)
-            parts = other != broker and shared < min(leader.log_end_offset, replica.log.log_end_offset)
-            if parts and leader.leader_epoch_at(shared) < replica.log.leader_epoch_at(shared):
-                return True
-        return False
-
     def clean(self, replica: Replica, which: int, keep: int) -> None:
         """The cleaner rewrites a closed segment below the last stable offset, without some of its batches; markers stay."""
         log = replica.log
@@ -295,7 +288,8 @@ class Cluster:
             _put(future, copy, epoch)
         if future.log_end_offset < replica.log.log_end_offset:  # what lay behind the last batch was cleaned away
             future.truncate_fully(replica.log.log_end_offset, self.now)
-        _begin_epoch(future, replica.log.leader_epochs[-1][0] if replica.log.leader_epochs else -1)
+        if replica.log.leader_epochs and (not future.leader_epochs or future.leader_epochs[-1][0] < replica.log.leader_epochs[-1][0]):
+            _begin_epoch(future, replica.log.leader_epochs[-1][0])
         _remove(replica)
         future.rename(future.name)
         partition.replicas[broker] = Replica(target, future)
@@ -312,16 +306,16 @@ def divergence(leader: PartitionLog, follower: PartitionLog) -> int:
 
 
 def _put(log: PartitionLog, copy: Copy, epoch: int) -> None:
-    if log.leader_epochs and log.leader_epochs[-1][0] < epoch:
+    if log.leader_epochs and log.leader_epochs[-1][0] != epoch:
         _begin_epoch(log, epoch, copy.entry.base_offset)
     log.append(copy, leader_epoch=epoch, base_offset=copy.entry.base_offset)
 
 
 def _begin_epoch(log: PartitionLog, epoch: int, offset: int | None = None) -> None:
-    """As `LeaderEpochFileCache.assign` does it: epochs without a batch make room."""
+    """As `LeaderEpochFileCache.assign` does it: epochs that are not before it, by number or by offset, make room."""
     start = log.log_end_offset if offset is None else offset
-    if epoch >= 0 and (not log.leader_epochs or log.leader_epochs[-1][0] < epoch):
-        log._write_leader_epochs([*(item for item in log.leader_epochs if item[1] < start), (epoch, start)])
+    if epoch >= 0:
+        log._write_leader_epochs([*(item for item in log.leader_epochs if item[0] < epoch and item[1] < start), (epoch, start)])
 
 
 def _remove(replica: Replica) -> None:

@@ -104,8 +104,8 @@ class Job:
         plans = []
         for agent in list(self._greeted):
             at = known.get(agent)
-            journal, after = ("", -1) if at is None else (at.journal, at.seq)
-            request = PlanRequest(self.name, self.run, journal, after, self.budget, 0)
+            journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
+            request = PlanRequest(self.name, self.run, journal, after, self.budget, 0, total=total)
             try:
                 plan = self.wires[agent].plan(request)
             except AgentError:

@@ -6,11 +6,13 @@ interval. Every settlement compares what was added since the one before, so that
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streaming.watcher.events import LogId
 from tests.model.brokers import Written
-from tests.model.waiting import waits
+
+DIVIDED = 5
+"""A range of which a part has counted for the topic is divided by its offsets: so many records it may be off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Account:
 
     ``next`` is how far it was looked at, ``arrived`` how far of that the job has it; ``pending`` was appended and not looked at yet,
     ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``hole`` and ``lost`` say
-    that bytes may be skipped: because they were gone before a look, or with a part of the journal.
+    that bytes may be skipped: because they were gone before a look, or with a part of the journal. ``back`` is set for a log that left its
+    broker and is copied to it again: the offset up to which, and the epoch in which, it had counted for its topic before it left.
+    ``blind``: the job began in a file that was deleted already, and what was open there is not known.
     """
 
     next: int
@@ -58,6 +62,9 @@ class Account:
     seen: list[Written] = field(default_factory=list)
     sure: list[Written] = field(default_factory=list)
     maybe: list[Written] = field(default_factory=list)
+    back: tuple[int, int] | None = None
+    blind: bool = False
+    epoch: int = -1
     hole: bool = False
     lost: bool = False
 
@@ -92,9 +99,17 @@ class Account:
         self.seen.clear()
         self.next = self.arrived
 
+    def left(self) -> None:
+        """The log is gone: what was not looked at yet may still be read from a file that is open."""
+        self.sure += self.seen
+        self.maybe += self.pending.values()
+        self.seen.clear()
+        self.pending.clear()
+
     def settled(self, counted: Counted) -> None:
         """From here on only what is added counts."""
         self.before = counted
+        self.epoch = max((self.epoch, *(each.epoch for each in (*self.sure, *self.maybe))))
         self.sure.clear()
         self.maybe.clear()
         self.hole = self.lost = False
@@ -109,11 +124,26 @@ class Oracle:
         self.leaders: dict[tuple[str, int, str, int], int] = {}
         self._cut: set[LogId] = set()  # logs that were cut off since their agent looked at everything
 
-    def sums(self, log: LogId, batches: Iterable[Written]) -> Sums:
+    def least(self, log: LogId, account: Account) -> Sums:
+        """What the job must have counted, or skipped."""
+        total = self._sums(log, account.sure)
+        return replace(total, shared=0) if account.back is not None else total
+
+    def most(self, log: LogId, account: Account, *more: Iterable[Written]) -> Sums:
+        """What it may have counted, with ``more`` batches that it may have by now."""
+        batches = [*account.sure, *account.maybe, *(each for some in more for each in some)]
+        total = self._sums(log, batches)
+        if account.back is None:
+            return total
+        upto, epoch = account.back
+        anew = self._sums(log, [each for each in batches if each.base_offset >= upto or each.epoch > epoch])
+        return replace(total, shared=anew.shared + DIVIDED)
+
+    def _sums(self, log: LogId, batches: Iterable[Written]) -> Sums:
         """Of batches on one replica: a topic's counters take those of the epochs that it led."""
         total = Sums()
         for each in batches:
-            led = not waits("late reads over elections") and self.leaders[log.topic, log.partition, log.topic_id, each.epoch] == log.broker
+            led = self.leaders[log.topic, log.partition, log.topic_id, each.epoch] == log.broker
             total += Sums(each.bytes, each.batches, each.records, each.records if led else 0)
         return total
 
@@ -124,8 +154,10 @@ class Oracle:
             back = self.departed[job].pop(log, None)
             accounts[log] = Account(0, 0)
             if back is not None:  # what it counts for its topic goes on, the rest begins anew
-                kept = self.sums(log, back.sure).shared + back.before.sums.shared
+                kept = self._sums(log, back.sure).shared + back.before.sums.shared
                 accounts[log].before = Counted(Sums(shared=kept), back.before.skipped)
+                accounts[log].maybe, accounts[log].hole = back.maybe, True
+                accounts[log].back = back.arrived, max((each.epoch for each in (*back.sure, *back.maybe)), default=back.epoch)
 
     def appended(self, log: LogId, written: Written) -> None:
         for accounts in self.accounts.values():
@@ -142,6 +174,7 @@ class Oracle:
         for job, accounts in self.accounts.items():
             if log in accounts:
                 self.departed[job][log] = accounts.pop(log)
+                self.departed[job][log].left()
 
     def removed(self, log: LogId) -> None:
         for job, accounts in self.accounts.items():
@@ -151,8 +184,11 @@ class Oracle:
 
     # --- what agents and jobs do
 
-    def began(self, job: str, logs: dict[LogId, tuple[int, list[Written]]]) -> None:
-        """A job's beginning at one agent: of each log the offset, and what lies behind it. What it knows already goes on."""
+    def began(self, job: str, logs: dict[LogId, tuple[int, list[Written]]], away: set[LogId]) -> None:
+        """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
+
+        Logs that are ``away`` begin when they can be read, at the earliest that any job wants of them.
+        """
         accounts = self.accounts.setdefault(job, {})
         self.departed.setdefault(job, {})
         for log, (offset, written) in logs.items():
@@ -161,8 +197,8 @@ class Oracle:
                 others = [each for other in self.accounts.values() if log in other for each in other[log].pending.values()]
                 found = {each.name: each for each in (*written, *others)}
                 accounts[log] = Account(offset, offset, pending={name: each for name, each in found.items() if name[0] >= offset})
-                accounts[log].hole = waits("told before a beginning")
-                if log in self._cut:  # then it may begin where the agent is set back to
+                accounts[log].blind = bool(written) and offset < written[0].base_offset
+                if log in self._cut or log in away:  # then it may begin where the agent is set back to
                     accounts[log].maybe += [each for name, each in found.items() if name[0] < offset]
 
     def looked(self, broker: int, logs: dict[LogId, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
