@@ -360,7 +360,8 @@ class World:
         for log, account in [(log, account) for log, account in accounts.items() if log in self.cluster.logs(log.broker)]:
             deficits[log.broker] += self._check_log(job, log, account, there[_key(log)])
         for log, account in self.oracle.departed[job.name].items():
-            self._check_departed(job, log, account, states[_key(log)])
+            if _key(log) in states or self.oracle.least(log, account).bytes:  # else it left before anybody knew of it
+                self._check_departed(job, log, account, states[_key(log)])
         for broker, deficit in deficits.items():
             residue = sum(sum(state.skipped_bytes) for key, state in states.items() if not key.topic and key.broker == broker)
             grown = residue - self._residues.get((job.name, broker), 0)
