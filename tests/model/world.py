@@ -273,8 +273,9 @@ class World:
                     "active": replica.log.active.base_offset,
                     "latest": replica.log.log_end_offset,
                 }
-                # never ahead of what the agent has not read yet: other jobs want that
-                places[log] = min(starts[start_from], places.get(log, EVER))
+                # never ahead of what the agent has not read yet: other jobs want that, of a log that is new to it all
+                unread = places.get(log, starts["earliest"] if before.registered else EVER)
+                places[log] = min(starts[start_from], unread)
                 logs[log] = (places[log], replica.written())
             away = logs.keys() - self.cluster.logs(agent.number).keys()
             self.oracle.began(name, logs, away)
