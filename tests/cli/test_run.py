@@ -49,9 +49,9 @@ def test_no_log_dir(tmp_path: Path) -> None:
     assert says(refused(tmp_path), "no log dir is given", "--log-dirs A,B")
 
 
-def test_log_dir_that_does_not_exist(tmp_path: Path, disk: Path) -> None:
-    gone = tmp_path / "gone"
-    assert says(refused(tmp_path, "--log-dirs", f"{disk},{gone}"), gone, "does not exist", "name a broker's log.dirs")
+def test_log_dirs_of_which_none_exists(tmp_path: Path) -> None:
+    gone, other = tmp_path / "gone", tmp_path / "other"
+    assert says(refused(tmp_path, "--log-dirs", f"{gone},{other}"), gone, other, "does not exist", "name a broker's log.dirs")
     assert not (tmp_path / "c").exists()
 
 
