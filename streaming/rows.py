@@ -38,7 +38,7 @@ class Kind(StrEnum):
     GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
     FACTS = "facts"  # what a full picture says of a log, told between two of them because it changed
     BEAT = "beat"  # one log of the full picture: log start, leader, settled, facts; never counters or offsets read
-    BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone
+    BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone, but in the log dirs that reason names, one a line
     ARRIVED = "arrived"  # all of the agent's journal up to seq has been read: bytes is its total up to there. Added by whoever reads
 
 

@@ -222,8 +222,10 @@ class Service:
         after, losses = self._losses(asked)
         rows = [row for row in self.journal.read(after, asked.upto) if not any(loss.after < row[0] <= loss.upto for loss in losses)]
         drawn = self._beat_to_draw(rows)
+        watcher = self.watcher
+        unseen = watcher.unseen()  # first: a log dir that is listed meanwhile is left out of this picture
         expanded = [
-            (seq, picture(event, self.watcher.tails()) if event.kind is Kind.BEAT else [event])
+            (seq, picture(event, watcher.tails(), unseen) if event.kind is Kind.BEAT else [event])
             for seq, event in rows
             if event.kind is not Kind.BEAT or seq == drawn
         ]

@@ -173,13 +173,17 @@ class ShardFold:
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
 
     def _end_picture(self, row: EventRow) -> None:
-        """What the full picture of an agent lacks is gone: its own event was lost with a journal, or came before this job."""
+        """What the full picture of an agent lacks is gone: its own event was lost with a journal, or came before this job.
+
+        Not so in the log dirs that the row names: nobody could look into them.
+        """
+        unseen = frozenset(row.reason.split("\n") if row.reason else ())
         everything = dict(self._known())
         everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
         for key, agent in everything.items():
             if agent == row.agent and key.topic and key not in self._in_picture:
                 state = self._get(key)
-                if state is not None and not state.departed:
+                if state is not None and not state.departed and state.log_dir not in unseen:
                     self._leave(state, deleted=False)
         self._in_picture.clear()
         if row.settled:

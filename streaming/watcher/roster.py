@@ -113,6 +113,7 @@ class Roster:
         self._awaited = False  # a log was found that has the name of one that leaves
         self._left_out = LeftOut()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
+        self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
         self._unmet: dict[LogId, str] = {}  # what new consumers want of logs that nobody could look at so far
         self._unmet_in: dict[Path, str] = {}  # the same of all logs in a log dir that cannot be read
 
@@ -349,6 +350,11 @@ class Roster:
             self.hot[tail] = HOT_LOOKS
             events.append(tail.appeared(still_open(tail)))
 
+    def unseen(self) -> list[Path]:
+        """The log dirs of which is not known what lies in them now. Any thread may ask."""
+        seen = self._seen_in
+        return [log_dir.path for log_dir in self._log_dirs if log_dir.path not in seen]
+
     def _listed(self) -> list[Partition]:
         """What lies in the log dirs that are available before and after."""
         self._log_dirs.check()
@@ -368,6 +374,7 @@ class Roster:
             if path not in self._log_dirs.unavailable and self._unlisted.get(path) != why:
                 log.error("log dir cannot be listed", extra={"log_dir": str(path), "error": why})
         self._unlisted = unlisted
+        self._seen_in = frozenset(log_dir.path for log_dir in listed if log_dir in available)
         self.part()
         return [partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions]
 

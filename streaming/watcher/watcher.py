@@ -207,6 +207,10 @@ class Watcher:
         """The logs that could not be read at the last try, each once."""
         return self._roster.unreadable()
 
+    def unseen(self) -> list[Path]:
+        """The log dirs of which is not known what lies in them now."""
+        return self._roster.unseen()
+
     def tails(self) -> list[Tail]:
         """The logs under watch at this moment."""
         return list(self._roster.tails.values())

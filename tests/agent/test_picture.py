@@ -29,7 +29,7 @@ def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
 
 
 def drawn(agent: Agent, *, settled: bool) -> list[Event]:
-    return picture(Event(kind=Kind.BEAT, settled=settled), agent.watcher.tails())
+    return picture(Event(kind=Kind.BEAT, settled=settled), agent.watcher.tails(), agent.watcher.unseen())
 
 
 def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: LogDir) -> None:
@@ -92,3 +92,22 @@ def test_a_log_that_is_still_being_read_is_in_it_too(agent: Agent) -> None:
 def test_without_metadata_nobody_knows_who_leads(agent: Agent) -> None:
     Reader(agent).begin()
     assert {(row.leader, row.leader_epoch) for row in drawn(agent, settled=True)} == {(-2, -1)}
+
+
+def test_it_names_the_log_dirs_of_which_it_tells_nothing(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+    other = log_dir(tmp_path, "d1")
+    partition(other, "orders", 2).append(batch(3))
+    both = Agent(directory.path, other.path, journal=tmp_path / "both")
+    Reader(both).begin()
+    assert drawn(both, settled=True)[-1].reason == ""
+    away = other.path.with_name("away")
+    other.path.rename(away)
+    both.lose_journal()  # and with it all that is known of the log in there
+    Reader(both).begin()
+    rows = drawn(both, settled=True)
+    assert sorted(row.partition for row in rows[:-1]) == [0, 1]
+    assert rows[-1].reason == str(other.path)
+    away.rename(other.path)
+    both.look()
+    assert drawn(both, settled=True)[-1].reason == ""
+    both.close()

@@ -337,6 +337,15 @@ def test_a_picture_says_all_values_again() -> None:
 # --- losses without a log, and strangers
 
 
+def test_what_a_full_picture_lacks_stays_where_its_log_dir_could_not_be_looked_into() -> None:
+    shard = Shard()
+    shard.fold(row(Kind.APPENDED, 1, next_offset=3, bytes=300, log_dir="/d1"))
+    shard.fold(row(Kind.BEAT_END, 2, topic="", settled=True, reason="/d0\n/d1"))
+    assert not shard.log().departed
+    shard.fold(row(Kind.BEAT_END, 3, topic="", settled=True, reason="/d0"))
+    assert shard.log().departed
+
+
 def test_a_loss_that_no_log_can_be_named_for_is_counted_once() -> None:
     shard = Shard()
     loss = row(Kind.SKIPPED, 40, topic="", partition=-1, bytes=1000, reason="journal_trimmed")
