@@ -39,7 +39,8 @@ def survey(log_dirs: Iterable[LogDir]) -> list[Unreadable]:
 
 def _of_log_dir(path: Path) -> Iterator[Unreadable]:
     if not os.access(path, os.R_OK | os.X_OK):
-        yield Unreadable(path, "no log in it is watched")
+        if path.exists():  # else it is no matter of rights
+            yield Unreadable(path, "no log in it is watched")
         return
     for name, cost in _CHECKPOINTS.items():
         if not _readable(path / name):

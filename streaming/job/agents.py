@@ -37,6 +37,8 @@ class AgentWatch:
         self, options: SourceOptions, observer: Observer, table: Table, clock: Callable[[], float], *, names: Iterable[str], cluster_id: str
     ) -> None:
         self.cluster_id = cluster_id
+        self.consumer = ""
+        """Of the job, "" as long as it is not known."""
         self._options = options
         self._observer = observer
         self._table = table
@@ -74,7 +76,7 @@ class AgentWatch:
         welcome = {address: status for address, status in fitting.items() if address not in refused}
         shared = _shared(welcome)
         clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
-        found = {status.agent: status_of(status, address, shared, clock) for address, status in welcome.items()}
+        found = {status.agent: status_of(status, address, shared, clock, self.consumer) for address, status in welcome.items()}
         self._journals |= {status.agent: status.journal for status in welcome.values()}
         self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
         for address, error in misfits.items():
@@ -130,17 +132,22 @@ def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
     return frozenset(name for names in of_directory.values() if len(names) > 1 for name in names)
 
 
-def status_of(status: Status, address: str, shared: frozenset[str], now: float | None) -> AgentStatus:
-    """What the metrics say of an agent that answered; ``now`` in Unix seconds, None where its clock is this host's."""
+def status_of(status: Status, address: str, shared: frozenset[str], now: float | None, consumer: str = "") -> AgentStatus:
+    """What the metrics of the job ``consumer`` say of an agent that answered.
+
+    Args:
+        shared: agents that watch a log dir which another one watches too.
+        now: Unix seconds, None where the agent's clock is this host's.
+    """
     ahead = status.now_ms / 1000 - now if status.now_ms and now is not None else None
     problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
     problems += [Reason.BLOCKED] if status.blocked else []
-    problems += [Reason.TWIN_CONSUMER] if status.twins else []
+    problems += [Reason.TWIN_CONSUMER] if consumer in status.twins else []
     problems += [Reason.STUCK] if status.silent_seconds > STUCK_SECONDS else []
     problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
     return AgentStatus(
         name=status.agent,
-        up=Reason.STUCK not in problems,
+        up=not {Reason.STUCK, Reason.TWIN_CONSUMER} & set(problems),
         address=address,
         brokers=tuple(status.brokers),
         cluster_id=status.cluster_id,

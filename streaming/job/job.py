@@ -112,6 +112,7 @@ class Job:
         refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
         java_home = java.find(os.environ, settings.checkpoint / "java")
         checkpoint = self._start_own(log_dirs.cluster_id) if log_dirs else self._find_others()
+        self._agents.consumer = checkpoint.identity.job_id
         self._poll()
         if not is_local(settings.master) and not settings.spark_checkpoint:
             log.warning(

@@ -13,7 +13,7 @@ from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
-from streaming.rules.leaders import NO_LEADER, Replicas, Roles, assign_roles
+from streaming.rules.leaders import NO_LEADER, Flags, Replicas, Roles, assign_roles
 from streaming.rules.limits import Limits
 
 TEXT = pa.large_string()
@@ -37,8 +37,9 @@ class Observed:
 class Logs:
     """The exported logs, in the order of the page.
 
-    In ``columns``, ``leader`` is 1 for a log that is known to lead, else 0, and ``leader_epoch`` is its partition's, -1 unknown. Those in
-    ``derived`` are worked out; ``limits`` is None for a log of which that is not known yet. ``late`` are transactions on these logs.
+    In ``columns``, ``leader`` is 1 for a log that is known to lead, else 0, -1 where nobody has told yet who does; ``leader_epoch`` is its
+    partition's, -1 unknown. Those in ``derived`` are worked out; ``limits`` is None for a log of which that is not known yet. ``late`` are
+    transactions on these logs.
     """
 
     labels: pa.LargeStringArray
@@ -81,7 +82,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     standing = stand(there, carried, roles, silent, assume_replicated=snapshot.judges.assume_replicated)
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
-        standing[name][quorum] = ABSENT
+        standing[name][quorum | _unheard(there, roles)] = ABSENT
     current = (roles.leads | (standing["in_sync"] > 0)) & ~silent
     coordinators = transactions.coordinator_view(
         there, carried, names, current=current, speaks=roles.speaks, partitions=snapshot.judges.coordinator_partitions
@@ -89,6 +90,12 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     return Observed(
         columns=there, carried=carried, names=names, roles=roles, standing=standing, coordinators=coordinators, log_dirs=snapshot.log_dirs
     )
+
+
+def _unheard(there: Columns, roles: Roles) -> Flags:
+    """Logs whose first backlog is still being read and of which no agent has told yet who leads: 0 would say that nobody does."""
+    unheard: Flags = (there["settled"] == 0) & (roles.leader_epoch < 0)
+    return unheard
 
 
 def _leaders(told: Longs, fenced: frozenset[int]) -> Longs:
@@ -104,7 +111,7 @@ def export(observed: Observed, snapshot: Snapshot, topic_labels: pa.LargeStringA
     shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
     shown = shown[_page_order(there.select(shown), rank)]
     columns = there.select(shown)
-    columns["leader"][:] = roles.leads[shown]
+    columns["leader"][:] = np.where(_unheard(there, roles), ABSENT, roles.leads)[shown]
     columns["leader_epoch"][:] = roles.leader_epoch[shown]
     items = shown.tolist()
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]

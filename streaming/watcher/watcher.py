@@ -444,7 +444,8 @@ class Watcher:
 
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
-        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], beat_follows=not self.caught_up)
+        soon = not self.caught_up and not self._backlog  # while a backlog is read, nobody may wait for the beat behind it
+        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], beat_follows=soon)
         if telling.events:
             self._publish(telling.events, ())
         return telling.more

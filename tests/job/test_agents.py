@@ -256,3 +256,11 @@ def test_an_agent_whose_watcher_gives_no_sign_of_life_is_down_and_one_that_waits
     blocked = [BlockedFile(1, "/d", "/d/t-0/0.log", 9.0)]
     shown = status_of(replace(said, silent_seconds=STUCK_SECONDS - 1, blocked=blocked), "h:1", frozenset(), None)
     assert (shown.up, shown.problems, shown.blocked) == (True, ("blocked",), tuple(blocked))
+
+
+def test_an_agent_of_which_a_copy_of_this_job_asks_too_is_down_for_it_and_up_for_the_others(stage: Stage) -> None:
+    said = replace(stage.agent("a").service.status(), twins=["job"])
+    shown = status_of(said, "h:1", frozenset(), None, "job")
+    assert (shown.up, shown.problems) == (False, ("twin_consumer",))
+    shown = status_of(said, "h:1", frozenset(), None, "other")
+    assert (shown.up, shown.problems) == (True, ())

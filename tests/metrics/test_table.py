@@ -117,6 +117,15 @@ def test_all_replicas_are_exported_on_demand_and_one_of_them_leads() -> None:
     assert named(table, "segtail_partition_leader_epoch") == {partition(1): 2, partition(2): 2}
 
 
+def test_of_a_log_in_its_first_backlog_of_which_no_leader_was_told_yet_nothing_is_said_that_would_be_false() -> None:
+    table = new_table(log(partition=0, settled=False, log_end_offset=7), log(partition=1, settled=True, log_end_offset=7))
+    labels = [dict(of) for of in named(table, "segtail_partition_leader")]
+    assert [of["partition"] for of in labels] == ["1"]
+    for name in ("high_watermark", "last_stable_offset"):
+        assert [dict(of)["partition"] for of in named(table, f"segtail_partition_{name}")] == ["1"]
+    assert len(named(table, "segtail_partition_log_end_offset")) == 2
+
+
 def test_a_partition_passes_on_when_its_leader_s_agent_is_silent_and_back_when_it_answers() -> None:
     table = new_table(*(log(broker=broker, agent=f"a{broker}", leader=1, leader_epoch=1, log_end_offset=5) for broker in (1, 2)))
     table.mark_agent("a1", 1000.0)

@@ -368,3 +368,16 @@ def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: L
 def test_the_pace_is_one_that_idle_logs_can_bear() -> None:
     """What the constants promise together: a quiet log is looked at once a second, everything once a minute."""
     assert (COLD_LOOKS * LOOK_MS, SURVEY_MS) == (1_000, 60_000)
+
+
+def test_what_is_known_of_a_log_is_told_while_others_are_still_in_backlog(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    partition(disk, "big", segment_bytes=1 << 30).append(*[batch(1, value_bytes=MEGABYTE)] * 40)
+    partition(disk, "small", topic_id=2).append(batch(3))
+    for _ in range(3):
+        station.clock.now += 1000
+        assert station.turn()
+    assert not station.watcher.caught_up
+    assert [event.topic for event in station.events if event.kind is Kind.FACTS] == ["small"]
