@@ -26,6 +26,7 @@ STEP = 5
 NOT_HERE = {
     "segtail_agent_clock_ahead_seconds": "an agent on another machine",
     "segtail_agent_problem": "an agent that is in trouble",
+    "segtail_log_dir_blocked_seconds": "a log dir that does not answer",
     "segtail_partition_local_log_start_offset": "remote storage",
     "segtail_partition_replica_lag_offsets": "a second replica",
     "segtail_partitions_unobserved": "a second broker",
