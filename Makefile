@@ -54,7 +54,7 @@ fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUT
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz tests/model
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
-soak: setup ## Long runs with a verdict each, two hours; ONLY=steady, beside or kills; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+soak: setup ## Long runs with a verdict each, three hours; ONLY=steady, beside, kills or operations; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
 	@$(BIN)/python -m tests.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
 
 format: setup ## Format the code and mend what can be mended without thought

@@ -115,6 +115,7 @@ _ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
 Duration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(0)), _DURATION]
 PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(milliseconds=1)), _ABOVE_ZERO]
 Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
+SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or {units.SIZE_FORM}", units.format_size)]
 Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
 Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]

@@ -29,6 +29,22 @@ def configure(level: str, form: str) -> None:
     logging.captureWarnings(True)
 
 
+def configure_worker() -> None:
+    """Lets what is logged in a process where nobody configures logging, a Python worker of Spark's, say what it is about, too."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(WorkerFormatter())
+
+
+class WorkerFormatter(logging.Formatter):
+    """The message and ``key=value`` pairs of what came by ``extra``, on one line: whoever reads it from the worker adds time and level."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Writes one record."""
+        message, *rest = list(_fields(record).items())[3:]
+        line = " ".join([str(message[1]), *(f"{name}={_quoted(value)}" for name, value in rest)])
+        return "\n".join([line, *_traces(self, record)])
+
+
 class TextFormatter(logging.Formatter):
     """``key=value`` pairs, quoted where a value is not one plain word; a traceback follows on lines of its own."""
 

@@ -30,15 +30,17 @@ SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_los
 class Kind(StrEnum):
     """What an event says."""
 
-    APPEARED = "appeared"  # a log is watched from next_offset on
+    APPEARED = "appeared"  # a log is watched from next_offset on; with coordinator: all entries that stand before that
     APPENDED = "appended"  # whole batches were appended: [start_position, end_position) of segment
     TRUNCATED = "truncated"  # the log now ends at next_offset; bytes were cut off
-    SKIPPED = "skipped"  # bytes between base_offset and next_offset will never be counted: reason
+    SKIPPED = "skipped"  # bytes between base_offset and next_offset (0: there never were any) will never be counted: reason
     CORRUPT = "corrupt"  # the log is not understood at start_position of segment: reason in words
     GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
+    UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
     FACTS = "facts"  # what a full picture says of a log, told between two of them because it changed
     BEAT = "beat"  # one log of the full picture: log start, leader, settled, facts; never counters or offsets read
     BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone, but in the log dirs that reason names, one a line
+    MISSED = "missed"  # a reader has missed something of a coordinator's log: what its entries are is not known until they are told again
     ARRIVED = "arrived"  # all of the agent's journal up to seq has been read: bytes is its total up to there. Added by whoever reads
 
 
@@ -149,6 +151,7 @@ EVENTS = pa.schema(
         ("leader", _INT),  # by the metadata log; -1 none, -2 not known
         ("leader_epoch", _INT),  # by the metadata log; -1 not known
         ("reason", _TEXT),
+        ("follows", _LONG),  # of a log of `__transaction_state`: up to where the row before it told the log; -1 not known
     ]
 )
 """One row an event, except a beat, which is expanded to a row for every log and a closing one."""
@@ -206,6 +209,7 @@ COORDINATOR = pa.schema(
         ("start_ms", _LONG),  # transactionStartTimestamp, -1 none
         ("last_update_ms", _LONG),
         ("partitions", pa.list_(pa.string())),  # "topic-partition"
+        ("previous_producer_id", _LONG),  # the one before it, whose epochs were used up; -1 none
     ]
 )
 """Newest entries of `__transaction_state`, at most one for each transactional.id."""
@@ -266,9 +270,16 @@ STATES = pa.schema(
         ("active_segment", _LONG),  # base offset of the segment that was last appended to, -1 none yet
         ("active_position", _LONG),  # how far it has been read
         ("active_max_timestamp_ms", _LONG),  # largest record timestamp that was read in it
+        ("truncated_committed", _LONG),  # offsets that were cut off though they were below the high watermark
+        ("unclean_elections", _LONG),  # by which this log's broker came to lead
+        ("unclean_ms", _LONG),  # when the last of them was held, by the metadata log
+        ("unclean_from", _LONG),  # the broker that had most of what it lost
+        ("unclean_lost_upper", _LONG),  # offsets that all of them lost, at most; -1 not known
+        ("unclean_lost_acknowledged", _LONG),  # those of them that were below the high watermark, at least; -1 not known
         ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
         ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for what was told last
         ("facts", pa.binary()),  # `streaming.facts.Facts`; null for what was told last
+        ("coordinator_upto", _LONG),  # offset up to which `coordinator` holds all entries from the first byte on, -1 not known
     ]
 )
 """Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``.
@@ -286,6 +297,20 @@ def pack_rows(rows: pa.RecordBatch) -> bytes:
 def unpack_rows(packed: bytes, schema: pa.Schema) -> pa.RecordBatch:
     """The rows that `pack_rows` made."""
     return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
+
+
+def unpack_entries(packed: bytes) -> pa.RecordBatch:
+    """Rows of `COORDINATOR` that `pack_rows` made, of an earlier version too, which had fewer columns.
+
+    Raises:
+        pa.ArrowInvalid, OSError: they are something else.
+    """
+    try:
+        return unpack_rows(packed, COORDINATOR)
+    except (pa.ArrowInvalid, OSError):
+        earlier = unpack_rows(packed, COORDINATOR.remove(COORDINATOR.get_field_index("previous_producer_id")))
+        none = pa.array([-1] * len(earlier), pa.int64())
+        return pa.RecordBatch.from_arrays([*earlier.columns, none], schema=COORDINATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +355,7 @@ class EventRow:
     leader: int
     leader_epoch: int
     reason: str
+    follows: int = -1
 
 
 Blob = bytes

@@ -31,6 +31,7 @@ from streaming.forms import (
     Ratio,
     Shards,
     Size,
+    SizeOrNothing,
     SparkMaster,
     SparkOptions,
     TopicConfig,
@@ -116,7 +117,7 @@ class Settings(BaseModel):
     )
     hanging_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="An open transaction that is silent for longer, and that no coordinator knows, is hanging.",
+        description="An open transaction that is silent for longer, and that no coordinator will end, is hanging.",
     )
     late_after: Duration = Field(
         default=timedelta(minutes=1),
@@ -125,24 +126,20 @@ class Settings(BaseModel):
     late_limit: Count = Field(default=500, description="At most so many late transactions are listed.")
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
-        description="The alert TransactionStuck: an open transaction whose producer is silent for longer is stuck, whatever a coordinator "
-        "says of it. Kafka's own count of late transactions begins at transaction.max.timeout.ms and 5 minutes, 20 minutes by default.",
+        description="An open transaction whose producer is silent for longer is stuck, unless it is hanging, overdue or waits for an "
+        "outer transaction. Kafka's own count of late transactions begins at transaction.max.timeout.ms and 5 minutes, which is 20 "
+        "minutes by default.",
     )
     abort_ratio: Ratio = Field(
         default=0.2, description="The alert AbortRatioHigh: more than this share of a topic's transactions is aborted."
     )
     overdue_after: PositiveDuration = Field(
         default=timedelta(minutes=30),
-        description="The alert RetentionOverdue: bytes that Kafka may delete are left for longer; take several times "
+        description="The alert RetentionOverdue: bytes that Kafka may delete are left for longer, and for longer than two of the broker's "
         "log.retention.check.interval.ms.",
     )
     ahead_limit: PositiveDuration = Field(
         default=timedelta(hours=1), description="The alert TimestampsInFuture: records are dated further ahead of the clock."
-    )
-    dirty_ratio: Ratio = Field(
-        default=0.75,
-        description="The alert CompactionStalled: more than this share of a log waits to be compacted. Kafka compacts above "
-        "min.cleanable.dirty.ratio, 0.5 by default.",
     )
     free_ratio: Ratio = Field(
         default=0.15,
@@ -159,6 +156,13 @@ class Settings(BaseModel):
     )
     lagging_after: PositiveDuration = Field(
         default=timedelta(minutes=2), description="The alert ObserverLagging: what an agent has published waits longer for the metrics."
+    )
+    starting_after: PositiveDuration = Field(
+        default=timedelta(minutes=15), description="The alert BrokerStarting: a broker has registered and serves nothing for longer."
+    )
+    scrub_overdue_after: PositiveDuration = Field(
+        default=timedelta(days=30),
+        description="The alert ScrubOverdue: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
     )
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."
@@ -268,7 +272,18 @@ class Settings(BaseModel):
         default=None, description="Where an agent serves its own /metrics, /-/healthy and /-/ready; nowhere if it is not given."
     )
     read_rate: Size = Field(default=256 << 20, description="Most bytes that an agent reads in a second while it works through a backlog.")
-    redact_ids: Flag = Field(default=False, description="Agents hand on a hash of each transactional id instead of the id itself.")
+    scrub_rate: SizeOrNothing = Field(
+        default=0,
+        description="Bytes a second at which an agent checks the CRCs of closed segments in the background, all of its log dirs together; "
+        "0, the default, leaves the scrub off.",
+    )
+    scrub_every: PositiveDuration = Field(
+        default=timedelta(days=7), description="A pass of the scrub begins so long after the one before began, or when that is through."
+    )
+    redact_ids: Flag = Field(
+        default=False,
+        description="Agents hand on a hash of each transactional id, and of each consumer group that waits for one, instead of the name.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

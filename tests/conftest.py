@@ -54,7 +54,6 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The Spark that a job would start, with a small heap, and the data source in it."""
     from streaming.job.spark import Spark
     from streaming.source.datasource import SegtailDataSource
-    from tests.unheard import Unheard
 
     directory = tmp_path_factory.mktemp("spark")
     with (directory / "lock").open("w") as lock:
@@ -66,7 +65,6 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             debug=False,
             lock_fd=lock.fileno(),
             data_source=SegtailDataSource,
-            listener=Unheard(),
         )
         try:
             yield made.session

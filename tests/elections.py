@@ -154,6 +154,26 @@ class Election:
         if published:
             self.publish_metadata()
 
+    def elect_uncleanly(self, number: int) -> None:
+        """A broker that may lack what the others have. What it lacks is gone: they cut it off when they hear of it (`hear`)."""
+        new = self.broker(number)
+        self._batches = self._batches[: new.copied]
+        self.leader, self.epoch = number, self.epoch + 1
+        others = tuple(broker.number for broker in self.brokers if broker is not new)
+        self._change(
+            partition_change_record(0, TOPIC_ID, isr=others),
+            partition_change_record(0, TOPIC_ID, isr=(number,), leader=number, recovering=True),
+        )
+        self.tell(new)
+
+    def hear(self, number: int) -> None:
+        """A broker that was away follows the new leader: it drops what that one does not have, and copies the rest."""
+        broker, new = self.broker(number), self.broker(self.leader)
+        self.tell(broker)
+        broker.log.truncate(next(start for epoch, start in new.log.leader_epochs if epoch == self.epoch), NOW)
+        broker.copied = sum(epoch < self.epoch for _, epoch in self._batches)
+        self._copy(broker)
+
     def publish_metadata(self) -> None:
         for broker in self.brokers:
             self.tell(broker)
@@ -169,12 +189,15 @@ class Election:
             broker.metadata.write(values)
         broker.known = len(self._changes)
 
-    def snapshot(self, number: int) -> None:
+    def snapshot(self, number: int, *, recovering: bool = False) -> None:
         """A broker writes down the metadata as it is."""
         broker = self.broker(number)
         self.tell(broker)
         broker.metadata.log.roll()
-        broker.metadata.snapshot([topic_record("orders", TOPIC_ID), partition_record(self._registration(self.epoch))])
+        values = [topic_record("orders", TOPIC_ID), partition_record(self._registration(self.epoch))]
+        if recovering:
+            values.append(partition_change_record(0, TOPIC_ID, recovering=True))
+        broker.metadata.snapshot(values)
 
     def look(self, *numbers: int, passing_ms: int = 60_000) -> None:
         """The agents of these brokers look around."""

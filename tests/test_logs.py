@@ -1,5 +1,7 @@
 import json
 import logging
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -86,3 +88,11 @@ def test_configuring_twice_does_not_log_twice(capsys: pytest.CaptureFixture[str]
     logs.configure("info", "json")
     logging.getLogger("x").info("once")
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
+    script = "from streaming.source import agents; agents.line('127.0.0.1:1').ask(lambda client: client.status())"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    said = capfd.readouterr().err
+    assert said.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
+    assert said.count("\n") == 1

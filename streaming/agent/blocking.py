@@ -61,15 +61,17 @@ class Blocking:
         self._patience: dict[Path, int] = {}
         self._same = 0
         self._seen: tuple[object, int] = (None, -1)  # the call that the last look met
-        self.blocked: list[BlockedCall] = []
-        """The calls that have not come back, one a log dir."""
         for look in silent:
             log_dir = self._log_dir_of(look.path)
             assert log_dir is not None
             self._waiting[look.path] = BlockedCall(log_dir, Path(look.at), clock()), look
-        self._settle()
         self.current = start()
         """The thread of the watcher that is at work."""
+
+    @property
+    def blocked(self) -> list[BlockedCall]:
+        """The calls that have not come back, one a log dir."""
+        return [call for call, _ in list(self._waiting.values())]  # a copy at once: other threads ask
 
     def poll(self) -> None:
         """Look once, every `POLL_SECONDS`.
@@ -106,7 +108,6 @@ class Blocking:
         call = BlockedCall(log_dir, path, self._clock() - self._same * POLL_SECONDS)
         self._waiting[log_dir.path] = call, self.current
         self._log_dirs.bar(log_dir.path, f"{path} does not answer")
-        self._settle()
         self._start_anew()
 
     def _take_back(self) -> bool:
@@ -118,12 +119,8 @@ class Blocking:
             log.warning("log dir answers again", extra={"log_dir": str(path)})
             self._log_dirs.unbar(path)
         if ended:
-            self._settle()
             self._start_anew()
         return bool(ended)
-
-    def _settle(self) -> None:
-        self.blocked = [call for call, _ in self._waiting.values()]
 
     def _start_anew(self) -> None:
         """Let another watcher do the work of the one that is at work."""

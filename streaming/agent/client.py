@@ -13,7 +13,7 @@ import pyarrow.flight as flight
 
 import streaming
 from streaming.agent.columns import as_events
-from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status
+from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status, StatusRequest
 from streaming.agent.tokens import header_of, read_tokens
 from streaming.agent.trouble import Reason, explain
 from streaming.agent.versions import agent_problem
@@ -101,9 +101,9 @@ class AgentClient:
         self._shown: Credentials | None = None  # those of the connection
         self._version = "of unknown version"
 
-    def status(self) -> Status:
-        """What the agent is and how far it has come."""
-        status = self._ask("status", b"{}", Status)
+    def status(self, request: StatusRequest | None = None) -> Status:
+        """What the agent is and how far it has come; without a request all that it tells."""
+        status = self._ask("status", (request or StatusRequest()).encode(), Status)
         self._version = status.version
         return status
 

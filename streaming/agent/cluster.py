@@ -5,21 +5,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from streaming.agent.messages import BrokerStatus, Led, Registered
+from streaming.agent.partition_counts import PartitionCounter, name_of
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.disk.availability import LogDirs
+from streaming.disk.contents import was_shut_down_cleanly
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
 from streaming.disk.metadata_past import MetadataPast
 from streaming.errors import FormatError
 from streaming.kafka.metadata import ClusterImage
-from streaming.kafka.metadata_partitions import PartitionState
-from streaming.kafka.names import INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTION_TOPIC
-from streaming.rules.limits import limits_of
+from streaming.kafka.metadata_brokers import BrokerState
+from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.rules.limits import Configs, limits_of
 from streaming.watcher.cluster import LEADER_UNKNOWN as LEADER_UNKNOWN
 from streaming.watcher.cluster import Leads
 from streaming.watcher.events import LogId
 
 log = logging.getLogger(__name__)
+
+IDLE_MS = 5_000
+"""A controller that writes at least so often although nothing happens keeps every metadata log growing."""
 
 SEARCH_SECONDS = 0.2
 """How long a look reads on disk for former leaders at most."""
@@ -101,6 +107,11 @@ class ClusterView:
                 follower.search()
         return bool(fresh)
 
+    def metadata_version(self, broker: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+        state = None if self._newest is None else self._newest.broker(broker)
+        return -1 if state is None else state.metadata_version
+
     def has_topic(self, key: LogId) -> bool | None:
         """Whether the topic still exists, None if nobody can tell."""
         image = self._followers[key.broker].image
@@ -118,11 +129,15 @@ class ClusterView:
 
     def compacts(self, key: LogId) -> bool:
         """Whether a log is compacted, as far as that is known."""
-        return key.topic in INTERNAL_TOPICS or limits_of(key.topic, self.configs(key)).compacts
+        return limits_of(key.topic, self.configs(key)).compacts
 
     def version(self) -> int:
         """Another number whenever what is known of partitions or configurations may have changed."""
         return sum(follower.version for follower in self._followers.values())
+
+    def unclean_elections(self) -> list[UncleanElection]:
+        """Those that were read since the last call and by which a broker came to lead whose log dirs are here."""
+        return [election for follower in list(self._followers.values()) for election in follower.take_elections()]
 
     # --- of a broker
 
@@ -132,7 +147,19 @@ class ClusterView:
 
     def statuses(self) -> list[BrokerStatus]:
         """What each broker's copy says of the cluster."""
-        return [follower.status() for follower in list(self._followers.values())]
+        return [follower.status(self._log_dirs_of(broker)) for broker, follower in list(self._followers.items())]
+
+    def _log_dirs_of(self, broker: int) -> list[str]:
+        state = None if self._newest is None else self._newest.broker(broker)
+        return [] if state is None else list(state.log_dirs)
+
+    def hosts(self, log_dir: LogDir, live: Iterable[tuple[str, int]]) -> bool:
+        """Whether a replica of one of these partitions, whose directories lie there, is in this log dir as far as anybody knows.
+
+        A directory may be left over: its topic is gone, its replica is on another broker or in another log dir by now.
+        """
+        image = self._newest
+        return any(image is None or _is_hosted(image, log_dir, *partition) for partition in live)
 
     def lists(self, log_dir: LogDir) -> bool | None:
         """Whether the registration of a log dir's broker lists it; None where nobody can tell (before Kafka 3.7)."""
@@ -142,12 +169,26 @@ class ClusterView:
         return log_dir.directory_id in state.log_dirs
 
 
+def _is_hosted(image: ClusterImage, log_dir: LogDir, topic: str, partition: int) -> bool:
+    state = image.partition(image.topic_id(topic) or "", partition)
+    if state is None or log_dir.broker not in state.replicas:
+        return False
+    assigned, broker = state.directory(log_dir.broker), image.broker(log_dir.broker)
+    return assigned == log_dir.directory_id or broker is None or assigned not in broker.log_dirs
+
+
 def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
     if image is None:
         return None
     if key.topic_id:
         return key.topic_id if image.topic_name(key.topic_id) is not None else None
     return image.topic_id(key.topic)
+
+
+def _min_isr(configs: Configs) -> int:
+    """min.insync.replicas as the metadata log sets it for a topic, 0 where it does not: ``server.properties`` is the job's to know."""
+    found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
+    return next(found, 0)
 
 
 class _Followers(dict[int, "_Follower"]):
@@ -172,6 +213,11 @@ def _is_own(key: LogId, leader: int) -> Leads:
     return Leads.YES if leader == key.broker else Leads.NO
 
 
+def _registered(state: BrokerState, replicas: bool) -> Registered:
+    phase = "" if state.phase is None else str(state.phase)
+    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas)
+
+
 class _Follower:
     """Follows the metadata log of one broker, which lies in one of its log dirs."""
 
@@ -185,9 +231,25 @@ class _Follower:
         self._complained = ""
         self._seen = (0, 0)  # changes of the image when it was last looked at
         self._led: list[Led] = []
-        self._led_at = -1  # the version that they were counted at
+        self._hosts: set[int] = set()  # brokers with a replica
+        self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
+        self._counts = self._counts_name = ""
+        self._counted_at = -1  # the version that they were counted at
+        self._elections: list[UncleanElection] = []
         self._past: MetadataPast | None = None
         self.searched = False  # all that the disk tells of former leaders is in the image
+
+    def take_elections(self) -> list[UncleanElection]:
+        """Unclean elections of this broker that were read since the last call."""
+        taken, self._elections = self._elections, []
+        return taken
+
+    def _take_elections_of(self, image: ClusterImage) -> None:
+        self._elections += [each for each in image.take_unclean_elections() if each.leader == self._broker]
+
+    def _recovers(self, image: ClusterImage) -> bool:
+        """Whether this broker leads by an unclean election that a snapshot may have hidden."""
+        return any(state.recovering and state.leader == self._broker for state in image.partitions())
 
     @property
     def searching(self) -> bool:
@@ -208,6 +270,7 @@ class _Follower:
             older = ClusterImage()
         if older is not None:
             self.image.recall(older)
+            self._take_elections_of(older)
             self._end_search(searched=True)
 
     def _end_search(self, *, searched: bool) -> None:
@@ -226,32 +289,60 @@ class _Follower:
             if str(error) != self._complained:  # looked at five times a second: said once
                 self._complained = str(error)
                 log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
+        if self.image is not None:
+            self._take_elections_of(self.image)
         if self.image is not before:
             self._end_search(searched=False)
+            if self.image is not None and self._recovers(self.image):
+                self.search()
         seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
         if self.image is not before or seen != self._seen:
             self._seen = seen
             self.configs.refresh(self.image)
             self.version += 1
 
-    def status(self) -> BrokerStatus:
+    def status(self, registered_log_dirs: list[str]) -> BrokerStatus:
         image = self.image
+        self._count()
         return BrokerStatus(
             broker=self._broker,
             readable=image is not None,
             metadata_offset=-1 if image is None else image.next_offset,
-            registered=[] if image is None else [Registered(each.broker_id, each.fenced) for each in image.brokers()],
+            registered=[] if image is None else [_registered(each, each.broker_id in self._hosts) for each in image.brokers()],
             controller=self._controller(),
-            led=self._count_led(),
+            led=self._led,
             transaction_partitions=None if image is None else len(image.partition_numbers(image.topic_id(TRANSACTION_TOPIC) or "")),
+            counts_name=self._counts_name,
+            counts=self._counts,
+            appended_ms=self._appended_ms(),
+            log_dirs=registered_log_dirs,
+            expected=not self._is_of_zookeeper(),
+            snapshot=self._log.can_begin_again(),
+            clean=any(was_shut_down_cleanly(log_dir) for log_dir in self._log_dirs),
         )
 
-    def _count_led(self) -> list[Led]:
-        if self._led_at != self.version:
-            counts = Counter[int]() if self.image is None else Counter(state.leader for state in self.image.partitions())
-            self._led = [Led(broker, count) for broker, count in sorted(counts.items()) if broker >= 0]
-            self._led_at = self.version
-        return self._led
+    def _count(self) -> None:
+        """Count partitions anew if anything has changed."""
+        if self._counted_at == self.version:
+            return
+        self._counted_at = self.version
+        states = () if self.image is None else self.image.partitions()
+        self._hosts = {broker for state in states for broker in state.replicas}
+        led = Counter(state.leader for state in states)
+        self._led = [Led(broker, count) for broker, count in sorted(led.items()) if broker >= 0]
+        self._counts = "" if self.image is None else self._counter.count(self.image).pack()
+        self._counts_name = name_of(self._counts) if self._counts else ""
+
+    def _is_of_zookeeper(self) -> bool:
+        of_zookeeper = [log_dir.zookeeper for log_dir in self._log_dirs]
+        return bool(of_zookeeper) and all(of_zookeeper)
+
+    def _appended_ms(self) -> int:
+        interval = None if self.image is None else self.image.idle_interval_ms
+        try:
+            return -1 if interval is None or interval > IDLE_MS else self._log.modified_ms()
+        except OSError:  # the next look at the log says why
+            return -1
 
     def _controller(self) -> int:
         try:

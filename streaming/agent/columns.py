@@ -14,6 +14,7 @@ MISSING: Mapping[str, Any] = {
     "active_producers": -1,
     "leader": -2,
     "leader_epoch": -1,
+    "follows": -1,
 }
 """What stands for a column of `EVENTS` that an agent does not send. Only where it means "not known" and no number becomes wrong without it:
 a column that is not here has to be sent. A column that is added later and that agents before it cannot send belongs here, or their

@@ -1,6 +1,8 @@
 """What agent and client say to each other besides rows: small JSON objects, each a frozen value here."""
 
+import base64
 import json
+import zlib
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -67,7 +69,8 @@ class LogDirStatus(Message):
 
     ``broker``: -1 where it was never readable and nothing tells whose it is. ``up``: it can be read; ``problem``: why not.
     ``registered``: the registration of its broker lists its directory.id, None where nobody can tell. ``checkpoint_ms``: when
-    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``free``, ``capacity``: of its file system. The others are
+    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: a replica lives there, so that a running broker
+    writes that file; None where an earlier version does not say. ``free``, ``capacity``: of its file system. The others are
     what lies there besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
     ``-future``, indexes and other small files of live logs, and the metadata log.
     """
@@ -86,6 +89,7 @@ class LogDirStatus(Message):
     index: int
     metadata: int
     problem: str = ""
+    hosts: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,131 @@ class Led(Message):
 
 @dataclass(frozen=True, slots=True)
 class Registered(Message):
-    """A broker that is registered, and whether the controller has fenced it off."""
+    """A broker that is registered, and whether the controller has fenced it off.
+
+    ``phase``: one of `streaming.kafka.metadata_brokers.Phase`, "" where it is not known; ``since_ms``: since when at the latest, Unix
+    milliseconds, -1 where it is not known; ``epoch``: of its registration, -1 where it is not known; ``replicas``: whether any partition
+    has a replica on it, None where that is not known.
+    """
 
     broker: int
     fenced: bool
+    epoch: int = -1
+    phase: str = ""
+    since_ms: int = -1
+    replicas: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCounts(Message):
+    """How many partitions a topic has; how many of them are offline, under min ISR, under-replicated.
+
+    ``in_sync``: where neither the topic nor a dynamic configuration sets min.insync.replicas, how many partitions have so many replicas in
+    sync, by "2/3" for two of three, or "2/" where the broker does not care how many there are (before Kafka 3.7); ``under_min_isr`` is 0
+    then.
+    """
+
+    topic: str
+    partitions: int
+    offline: int = 0
+    under_min_isr: int = 0
+    under_replicated: int = 0
+    in_sync: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffectedPartition(Message):
+    """A partition that is offline, under min ISR or under-replicated: ``problem`` is the worst of these (`Problem`).
+
+    ``leader``: -1 where there is none. ``electable``: brokers of which one has to be there for a leader that lost nothing.
+    """
+
+    topic: str
+    partition: int
+    problem: str
+    leader: int
+    in_sync: list[int]
+    out_of_sync: list[int]
+    electable: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionName(Message):
+    """Which partition."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment(Message):
+    """A partition whose replicas move: from ``removing`` to ``adding`` brokers; -1 where nobody leads it."""
+
+    topic: str
+    partition: int
+    leader: int
+    adding: list[int]
+    removing: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCounts(Message):
+    """All topics of a cluster, and of those where something is wrong some partitions, the worst ones.
+
+    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of those that are under way.
+    """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {
+        "topics": TopicCounts,
+        "affected": AffectedPartition,
+        "recovering": PartitionName,
+        "reassignments": Reassignment,
+    }
+
+    topics: list[TopicCounts]
+    affected: list[AffectedPartition]
+    recovering: list[PartitionName] = field(default_factory=list)
+    reassignments: list[Reassignment] = field(default_factory=list)
+
+    def pack(self) -> str:
+        """As text that goes into another message: thousands of topics in a few kilobytes."""
+        return base64.b64encode(zlib.compress(self.encode())).decode()
+
+    @classmethod
+    def unpack(cls, packed: str) -> Self:
+        """What `pack` made. Raises AgentError as `decode`."""
+        try:
+            return cls.decode(zlib.decompress(base64.b64decode(packed)))
+        except (ValueError, zlib.error) as error:
+            raise AgentError(f"not packed counts of partitions: {packed[:200]!r} ({error})") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommits(Message):
+    """A transaction that is open in a log of ``__consumer_offsets``.
+
+    In an answer with the ``groups`` whose offsets wait for it, as they may be told; ``more``: there may be others.
+    """
+
+    broker: int
+    topic: str
+    partition: int
+    topic_id: str
+    producer_id: int
+    first_offset: int
+    groups: list[str] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest(Message):
+    """``counts``: names of `PartitionCounts` that the job has and does not need again. ``pending``: of which transactions it wants the
+    groups."""
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits}
+
+    counts: list[str] = field(default_factory=list)
+    pending: list[PendingCommits] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +246,13 @@ class BrokerStatus(Message):
     ``metadata_offset``: how far that copy has come, -1 unknown: a broker that is down has stopped somewhere. ``registered``: all brokers
     of the cluster. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: by every broker of the cluster that leads any.
     ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None where that is not known.
+    ``counts``: a packed `PartitionCounts`, "" where the job has it already; ``counts_name`` names it by its content, "" where none is
+    known. Brokers whose copies say the same send the same one.
+    ``appended_ms``: when its copy last grew (Unix milliseconds), where an idle controller would make it grow all the time; -1 where it
+    would not, or where that is not known. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows; none
+    before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft.
+    ``snapshot``: False where the newest snapshot cannot be read, so that the next start of the agent knows nothing; None where an earlier
+    version does not say. ``clean``: its log dirs say that it was shut down cleanly, and has not started since.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led, "registered": Registered}
@@ -132,6 +264,13 @@ class BrokerStatus(Message):
     controller: int
     led: list[Led]
     transaction_partitions: int | None
+    counts_name: str = ""
+    counts: str = ""
+    appended_ms: int = -1
+    log_dirs: list[str] = field(default_factory=list)
+    expected: bool = True
+    snapshot: bool | None = None
+    clean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +293,67 @@ class UnreadableLogs(Message):
     logs: int
 
 
+@dataclass(frozen=True, slots=True)
+class CorruptBatch(Message):
+    """A damaged place in a closed segment: its file, the byte, the offset that its header says, and what is wrong with it."""
+
+    topic: str
+    partition: int
+    path: str
+    position: int
+    offset: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptLog(Message):
+    """How many damaged places the scrub knows in the closed segments of a log."""
+
+    topic: str
+    partition: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFile(Message):
+    """A file or directory that the scrub could not read, and why."""
+
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrubStatus(Message):
+    """The scrub of one log dir. Times are Unix milliseconds, -1 never.
+
+    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last. ``logs``, ``logs_checked``: how many the pass has to
+    go through and is through, 0 and 0 between passes of two processes; ``checked``: bytes, ever since. ``corrupt``, ``unreadable``: damaged
+    places, and files that cannot be read, as they are known now; the first of them are named. ``waits_at``: the file in which a call has
+    not come back for ``waits_seconds``, "" where none waits.
+    """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {
+        "corrupt_batches": CorruptBatch,
+        "corrupt_logs": CorruptLog,
+        "unreadable_files": UnreadableFile,
+    }
+
+    broker: int
+    log_dir: str
+    began_ms: int
+    ended_ms: int
+    logs: int
+    logs_checked: int
+    checked: int
+    corrupt: int
+    unreadable: int
+    waits_at: str = ""
+    waits_seconds: float = 0.0
+    corrupt_batches: list[CorruptBatch] = field(default_factory=list)
+    corrupt_logs: list[CorruptLog] = field(default_factory=list)
+    unreadable_files: list[UnreadableFile] = field(default_factory=list)
+
+
 MOST_UNREADABLE = 1_000
 """So many of the logs that cannot be read are named."""
 
@@ -168,7 +368,8 @@ class Status(Message):
     `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
     seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.
     ``unreadable``: how many logs cannot be read, of each broker that has any; ``unreadable_logs``: the first of them.
-    ``twins``: ids that two jobs have.
+    ``twins``: ids that two jobs have. ``scrubs``: of each log dir, none where the scrub is off.
+    ``pending``: of the transactions that were asked about, those whose log is here and could be read.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -177,6 +378,8 @@ class Status(Message):
         "blocked": BlockedFile,
         "unreadable": UnreadableLogs,
         "unreadable_logs": UnreadableLog,
+        "scrubs": ScrubStatus,
+        "pending": PendingCommits,
     }
     UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
@@ -201,6 +404,8 @@ class Status(Message):
     unreadable: list[UnreadableLogs] = field(default_factory=list)
     unreadable_logs: list[UnreadableLog] = field(default_factory=list)
     twins: list[str] = field(default_factory=list)
+    scrubs: list[ScrubStatus] = field(default_factory=list)
+    pending: list[PendingCommits] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import BrokerStatus, LogDirStatus
@@ -75,6 +76,7 @@ class Overview:
             future=found.future,
             index=index,
             metadata=found.metadata,
+            hosts=self._cluster.hosts(log_dir, found.live),
         )
 
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:
@@ -84,5 +86,7 @@ class Overview:
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:
-    sizes = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1)
+    sizes: dict[str, Any] = dict.fromkeys(
+        ("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1
+    )
     return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, problem=problem, **sizes)

@@ -56,7 +56,7 @@ def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
         yield Unreadable(path, cost)
         return
     try:
-        files = [path / name for name in os.listdir(path) if name.endswith(".log") or name == names.PARTITION_METADATA]
+        files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name == names.PARTITION_METADATA]
     except FileNotFoundError:  # deleted since it was listed
         return
     for file in files:

@@ -25,11 +25,13 @@ from streaming.agent.numbers import Numbers
 from streaming.agent.overview import Overview
 from streaming.agent.permissions import Rights
 from streaming.agent.redaction import redacted
+from streaming.agent.scrubbing import scrub_statuses
 from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
+from streaming.scrub.threads import Scrub, ScrubOptions
 from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
@@ -63,7 +65,8 @@ class AgentOptions:
     """What an agent is told.
 
     ``child``: print the address on standard output once it listens, and end when standard input does; ``read_rate``: bytes a second of a
-    backlog; ``metrics_listen``: where its own metrics are served, None for nowhere, as ``web_config`` has it.
+    backlog; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: where its own metrics are served, None for
+    nowhere, as ``web_config`` has it.
     """
 
     name: str
@@ -78,6 +81,7 @@ class AgentOptions:
     producers_limit: int
     redact_ids: bool
     bounds: Bounds
+    scrub: ScrubOptions
     child: bool
 
 
@@ -127,9 +131,22 @@ def serve(options: AgentOptions) -> None:
         resources.callback(_end, blocking, stop, wake)
         if health is not None:
             health.waits_for = lambda: [str(call.path) for call in blocking.blocked]
+        scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
         service = Service(
-            options.name, journal, consumers, lambda: blocking.current.looking, wake, arrivals, pulse, partial(_blocked, blocking)
+            options.name,
+            journal,
+            consumers,
+            lambda: blocking.current.looking,
+            wake,
+            arrivals,
+            pulse,
+            partial(_blocked, blocking),
+            scrubs=lambda: [] if scrub is None else scrub_statuses(scrub.reports()),
+            told_as=_told_as(options, log_dirs.cluster_id),
         )
+        if scrub is not None:
+            scrub.start(stop)
+            resources.callback(scrub.join, END_SECONDS)
         rights = Rights(log_dirs)
         _tell_numbers(numbers, service, security, rights, blocking)
         listening = Listening(service, options.listen, security, numbers)
@@ -144,6 +161,11 @@ def serve(options: AgentOptions) -> None:
             "agent stops",
             extra={"agent": options.name, "seq": end.seq, "published_bytes": end.total, "ran_seconds": round(time.monotonic() - began)},
         )
+
+
+def _told_as(options: AgentOptions, cluster_id: str) -> Callable[[str], str]:
+    """What stands for a transactional id or a group in what leaves this host."""
+    return partial(redacted, cluster_id=cluster_id) if options.redact_ids else str
 
 
 def _start(
@@ -166,7 +188,7 @@ def _start(
             now_ms,
             beat_ms=options.beat_ms,
             producers_limit=options.producers_limit,
-            told_as=partial(redacted, cluster_id=log_dirs.cluster_id) if options.redact_ids else str,
+            told_as=_told_as(options, log_dirs.cluster_id),
             attached=consumers.any(),
             should_stop=should_stop,
         )

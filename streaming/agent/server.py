@@ -8,7 +8,7 @@ from typing import TypeVar
 import pyarrow.flight as flight
 
 from streaming.agent.batches import list_logs, scan_segment
-from streaming.agent.messages import Committed, Hello, Log, Logs, PlanRequest, Range
+from streaming.agent.messages import Committed, Hello, Log, Logs, PlanRequest, Range, StatusRequest
 from streaming.agent.numbers import Numbers
 from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
@@ -52,7 +52,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         self._service = service
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._actions: dict[str, Callable[[bytes], bytes]] = {
-            "status": lambda _: service.status().encode(),
+            "status": lambda body: service.status(StatusRequest.decode(body)).encode(),
             "hello": lambda body: service.hello(Hello.decode(body)).encode(),
             "plan": lambda body: service.plan(PlanRequest.decode(body)).encode(),
             "received": lambda body: _told(service.received, Range.decode(body)),

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 import pyarrow as pa
@@ -19,22 +19,27 @@ from streaming.agent.messages import (
     MOST_UNREADABLE,
     NOT_BEGUN,
     BlockedFile,
+    BrokerStatus,
     Committed,
     Hello,
     Plan,
     PlanRequest,
     Range,
+    ScrubStatus,
     Status,
+    StatusRequest,
     UnreadableLog,
     UnreadableLogs,
 )
 from streaming.agent.overview import Overview
 from streaming.agent.owners import Owners
+from streaming.agent.pending import answer
 from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
 from streaming.errors import AgentError, VersionError
+from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import EVENTS, Kind
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
@@ -47,6 +52,7 @@ from streaming.watcher.watcher import Beginning, Doubt, Watcher
 log = logging.getLogger(__name__)
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
+_ASKS_ALL = StatusRequest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class Service:
     pulse: Pulse = field(default_factory=Pulse)
     blocked: Callable[[], list[BlockedFile]] = list
     owners: Owners = field(default_factory=Owners)
+    scrubs: Callable[[], list[ScrubStatus]] = list
+    told_as: Callable[[str], str] = str  # what stands for an id or a name that may not leave the host
     born: int = field(init=False)  # end of the journal when this process took it up
 
     def __post_init__(self) -> None:
@@ -87,12 +95,12 @@ class Service:
         """What it knows of log dirs as a whole."""
         return self.looking().overview
 
-    def status(self) -> Status:
+    def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
         """What this agent is and how far it has come."""
         caught_up = self.watcher.caught_up  # first: the end then holds the beat that tells it
         end = self.journal.end()
         dirs = self.watcher.log_dirs
-        unreadable = self.watcher.unreadable()
+        unreadable = sorted(self.watcher.unreadable(), key=lambda each: each.log.topic != TRANSACTION_TOPIC)  # what decides most is named
         return Status(
             agent=self.name,
             version=streaming.__version__,
@@ -108,12 +116,14 @@ class Service:
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.overview.log_dirs,
-            broker_statuses=self.overview.brokers,
+            broker_statuses=[_without_known(each, request) for each in self.overview.brokers],
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
             unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
             unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
             twins=self.owners.twins(),
+            scrubs=self.scrubs(),
+            pending=list(answer(request.pending, self.watcher.tails(), self.told_as)) if request.pending else [],
         )
 
     def doubts(self) -> dict[Doubt, int]:
@@ -229,7 +239,7 @@ class Service:
             for seq, event in rows
             if event.kind is not Kind.BEAT or seq == drawn
         ]
-        told = [(loss.upto, [self._told(loss)]) for loss in losses if loss.bytes and loss.upto <= asked.upto]
+        told = [(loss.upto, self._told(loss)) for loss in losses if loss.upto <= asked.upto]
         return events_table(self.name, self.journal.id, [*told, *expanded])
 
     def _beat_to_draw(self, rows: list[tuple[int, Event]]) -> int:
@@ -256,9 +266,15 @@ class Service:
             losses = self.consumers.send(asked.consumer, asked.upto) or []
         return committed, losses
 
-    def _told(self, loss: Loss) -> Event:
+    def _told(self, loss: Loss) -> list[Event]:
+        """How much was lost, and that nothing is known any more of coordinators' logs, whatever it was."""
         broker = self.watcher.log_dirs.brokers[0]
-        return Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)
+        missed = [
+            Event(kind=Kind.MISSED, broker=each.log.broker, topic=each.log.topic, partition=each.log.partition, topic_id=each.log.topic_id)
+            for each in self.journal.places()
+            if each.log.topic == TRANSACTION_TOPIC
+        ]
+        return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
 
     def received(self, asked: Range) -> None:
         """A run of a consumer's query has all rows of a range."""
@@ -274,6 +290,10 @@ class Service:
         if before is not None and upto > before:
             self.consumers.note_streamed(message.consumer, before, upto)
             self.consumers.note_committed(message.consumer, upto)
+
+
+def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus:
+    return replace(status, counts="") if status.counts_name in request.counts else status
 
 
 def _serve_only(protocol: int) -> None:

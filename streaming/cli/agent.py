@@ -23,6 +23,8 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
     "metrics_listen",
     "web_config",
     "read_rate",
+    "scrub_rate",
+    "scrub_every",
     "beat",
     "consumer_expiry",
     "journal_max_bytes",
@@ -43,6 +45,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
     """
     from streaming.agent.process import AgentOptions, serve
     from streaming.agent.security import ServerFiles
+    from streaming.scrub.threads import ScrubOptions
     from streaming.watcher.consumers import Bounds
 
     serve(
@@ -60,6 +63,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             metrics_listen=settings.metrics_listen,
             web_config=settings.web_config,
             read_rate=settings.read_rate,
+            scrub=ScrubOptions(settings.scrub_rate, int(settings.scrub_every.total_seconds() * 1000)),
             beat_ms=int(settings.beat.total_seconds() * 1000),
             producers_limit=settings.producers_limit,
             redact_ids=settings.redact_ids,

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
@@ -18,6 +18,7 @@ from streaming.disk.logdirs import LogDir, open_log_dirs
 from streaming.errors import UsageError
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.rest.logs import AtRest, look_at
+from streaming.rules.limits import Configs
 from streaming.settings import Settings
 
 SORTS = ("overdue", "lag", "reclaimable", "size")
@@ -41,8 +42,9 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
     log_dirs.log_changes()
-    configs = _configs(settings, log_dirs.brokers)
-    found = look_at(log_dirs.available, topic)
+    static = static_configs(settings.server_properties, settings.broker_config, log_dirs.brokers)
+    configs = _configs(settings, static, log_dirs.brokers)
+    found = look_at(log_dirs.available, topic, static)
     if topic is not None and not (found.logs or found.unreadable or log_dirs.unavailable):
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     for broker, of_broker in configs.items():
@@ -58,8 +60,7 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     return UNREADABLE if found.unreadable or log_dirs.unavailable else 0
 
 
-def _configs(settings: Settings, brokers: Iterable[int]) -> dict[int, TopicConfigs]:
-    static = static_configs(settings.server_properties, settings.broker_config, brokers)
+def _configs(settings: Settings, static: Mapping[int, Configs], brokers: Iterable[int]) -> dict[int, TopicConfigs]:
     patterns = topic_patterns(settings.topic_config)
     return {broker: TopicConfigs(broker, static.get(broker), patterns) for broker in sorted(brokers)}
 

@@ -28,8 +28,6 @@ ADVICE = {
 }
 """What to do about each reason for which data stays."""
 
-_TWO_CHECKS_SECONDS = 2 * 300  # of log.retention.check.interval.ms by default
-
 
 @dataclass(frozen=True, slots=True)
 class DirUse:
@@ -128,7 +126,7 @@ def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
     for row in rows:
         if row.retention_blocked:
             present[row.retention_blocked].append(row)
-        elif (row.retention_overdue_seconds or 0) > _TWO_CHECKS_SECONDS:
+        elif (row.retention_overdue_seconds or 0) > 2 * row.retention_check_interval_seconds:
             present["overdue"].append(row)
         for reason, held in (row.uncleanable_bytes or {}).items():
             if held:

@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.rest.logs import LogAtRest, last_stable_offset
 from streaming.rules.compaction import UNCLEANABLE, CompactionRule
 from streaming.rules.limits import Limits, effective_limits
+from streaming.rules.min_isr import effective_min_isr
 from streaming.rules.retention import BLOCKED, RetentionRule
 from streaming.rules.segments import LogFacts, Logs
 
@@ -42,6 +45,7 @@ class Row:
     retention_limit_bytes: int | None
     retention_lag_seconds: float | None
     retention_overdue_seconds: float | None
+    retention_check_interval_seconds: float
     retention_reclaimable_bytes: int | None
     next_deletion_timestamp_seconds: float | None
     retention_blocked: str | None
@@ -59,6 +63,12 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
     facts = [_facts(at, limit) for at, limit in zip(logs, limits, strict=True)]
     together = Logs(facts)
     retention, compaction = RetentionRule(together).at(now_ms), CompactionRule(together).at(now_ms)
+    states = [at.state for at in logs]
+    min_isr = effective_min_isr(
+        together.limit("min_insync_replicas"),
+        np.array([0 if state is None else len(state.replicas) for state in states], np.int64),
+        np.array([at.replica.leader_metadata_version for at in logs], np.int64),
+    )
     found = []
     for item, (at, limit, fact) in enumerate(zip(logs, limits, facts, strict=True)):
         seen, state = at.inventory, at.state
@@ -75,7 +85,7 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
                 leader_epoch=None if state is None else state.leader_epoch,
                 replicas=None if state is None else len(state.replicas),
                 in_sync_replicas=None if state is None else len(state.isr),
-                min_in_sync_replicas=None if state is None else limit.min_insync_replicas,
+                min_in_sync_replicas=None if state is None else int(min_isr[item]),
                 log_start_offset=fact.log_start_offset,
                 local_log_start_offset=seen.own_start_offset if limit.remote_storage else None,
                 log_end_offset=seen.end_offset,
@@ -93,6 +103,7 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
                 retention_limit_bytes=_value(limit.retention_bytes) if limit.deletes else None,
                 retention_lag_seconds=_seconds(int(retention.retention_lag[item])),
                 retention_overdue_seconds=_seconds(int(retention.overdue[item])),
+                retention_check_interval_seconds=limit.check_interval_ms / 1000,
                 retention_reclaimable_bytes=_value(int(retention.reclaimable[item])),
                 next_deletion_timestamp_seconds=_seconds(int(retention.next_deletion[item])),
                 retention_blocked=BLOCKED[blocked] if blocked >= 0 else None,

@@ -36,7 +36,7 @@ _RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
 
 
 @click.command("transactions")
-@with_settings("log_dirs", "hanging_after")
+@with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after")
 @click.option("--topic", metavar="T", help="This topic alone.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
@@ -46,14 +46,16 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
     Only the disk is read, whether brokers are up or down; give the log dirs of all brokers that are readable here. What a transaction holds
     back are the offsets that readers of committed data cannot see yet.
 
-    A transaction is hanging when no coordinator will ever end it and it has been silent for --hanging-after. For these alone the command
-    that aborts them is shown: to abort a live one breaks exactly-once. Unless all coordinators' logs are readable, the verdict on a
-    transaction that none of them knows is "unknown".
+    A transaction is hanging when no coordinator will ever end it and it has been silent for --hanging-after; until then it is unclaimed.
+    For hanging ones alone the command that aborts them is shown: to abort a live one breaks exactly-once. Unless all coordinators' logs are
+    readable, the verdict on a transaction that none of them knows is "unknown". One that has been silent for --stuck-after, and is neither
+    hanging, overdue nor in two-phase commit, is stuck besides.
 
     Exit status: 0 nothing is hanging, 3 something is, 4 that cannot be told, 2 not possible as asked.
     """
+    from streaming.agent.static_configs import static_configs
     from streaming.disk.logdirs import open_log_dirs
-    from streaming.rest.open_transactions import find_open
+    from streaming.rest.open_transactions import After, find_open
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
@@ -63,9 +65,10 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
         log_dirs.available,
         topic,
         now_ms=now_ms,
-        hanging_after_ms=settings.hanging_after // timedelta(milliseconds=1),
+        after=After(settings.hanging_after // timedelta(milliseconds=1), settings.stuck_after // timedelta(milliseconds=1)),
         assume_replicated=settings.assume_replicated,
         report=lambda doubt: click.echo(f"segtail: {doubt}", err=True),
+        static=static_configs(settings.server_properties, settings.broker_config, log_dirs.brokers),
     )
     if topic is not None and not (answer.partitions or answer.doubtful or log_dirs.unavailable):
         raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
@@ -76,7 +79,7 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
     return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful or log_dirs.unavailable else NOTHING_HANGS
 
 
-def _fields(one: "OpenTransaction") -> dict[str, int | str | None]:
+def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | None]:
     """As JSON; timestamps are Unix milliseconds."""
     return {
         "broker": one.broker,
@@ -90,7 +93,9 @@ def _fields(one: "OpenTransaction") -> dict[str, int | str | None]:
         "transactional_id": one.transactional_id,
         "coordinator_state": one.coordinator_state,
         "verdict": one.verdict.label,
+        "stuck": one.stuck,
         "abort_command": one.abort_command,
+        "groups": list(one.groups),
     }
 
 
@@ -106,6 +111,12 @@ def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
     commands = [one.abort_command for one in answer.transactions if one.abort_command]
     if commands:
         yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
+    for one in answer.hanging:
+        if one.groups:
+            groups = ", ".join(map(_printable, one.groups))
+            yield f"Committed offsets of these groups wait for {one.topic}-{one.partition} at {one.first_offset}: {groups}"
+            yield "Their consumers get UNSTABLE_OFFSET_COMMIT where they ask for stable offsets, and their offsets do not expire."
+            yield ""
     opened, hanging = len(answer.transactions), len(answer.hanging)
     yield f"{opened} open in {answer.partitions} partitions, {hanging} hanging" + (", as far as can be told" if answer.doubtful else "")
 

@@ -9,6 +9,7 @@ from streaming.disk.calls import Calling
 from streaming.disk.logdirs import LogDir
 from streaming.kafka.names import METADATA_TOPIC, DirState, parse_partition_dir
 
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 
 _METADATA_DIR = f"{METADATA_TOPIC}-0"
@@ -17,11 +18,13 @@ _METADATA_DIR = f"{METADATA_TOPIC}-0"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirContents:
     """A log dir. Sizes in bytes, ``free`` and ``capacity`` of its file system; ``checkpoint_ms`` is when a broker last wrote its high
-    watermarks (every 5 s while it runs), Unix milliseconds, -1 where it never did.
+    watermarks, Unix milliseconds, -1 where it never did: every 5 s while it runs and a replica is there
+    (`ReplicaManager.checkpointHighWatermarks`).
 
     The others are what lies there besides segments of partitions: directories being deleted, strays, copies of replicas that move here,
     and the metadata log with the files at the root. What lies beside the segments inside a partition's directory is told by its inventory.
-    ``unlisted``: what could not be looked at, by path with the reason; it is not among the sizes.
+    ``live``: topic and number of every directory of a live partition. ``unlisted``: what could not be looked at, by path with the reason;
+    it is not among the sizes.
     """
 
     log_dir: LogDir
@@ -32,6 +35,7 @@ class DirContents:
     stray: int
     future: int
     metadata: int
+    live: tuple[tuple[str, int], ...]
     unlisted: Mapping[str, str]
 
 
@@ -48,13 +52,16 @@ def look_into(log_dir: LogDir) -> DirContents:
 def _look_into(log_dir: LogDir) -> DirContents:
     taken = dict.fromkeys(DirState, 0)
     metadata = 0
+    live: list[tuple[str, int]] = []
     unlisted: dict[str, str] = {}
     with os.scandir(log_dir.path) as entries:
         for entry in entries:
             name = parse_partition_dir(entry.name)
             if name is None or entry.name == _METADATA_DIR:
                 metadata += sum(_files(entry, unlisted)) if name is not None or entry.is_file() else 0
-            elif name.state is not DirState.LIVE:
+            elif name.state is DirState.LIVE:
+                live.append((name.topic, name.partition))
+            else:
                 taken[name.state] += sum(_files(entry, unlisted))
     system = os.statvfs(log_dir.path)
     return DirContents(
@@ -66,8 +73,19 @@ def _look_into(log_dir: LogDir) -> DirContents:
         stray=taken[DirState.STRAY],
         future=taken[DirState.FUTURE],
         metadata=metadata,
+        live=tuple(live),
         unlisted=unlisted,
     )
+
+
+def was_shut_down_cleanly(log_dir: LogDir) -> bool:
+    """Whether the broker's last end was an orderly one: it writes a file then, which its next start removes (`LogManager.shutdown`)."""
+    path = log_dir.path / CLEAN_SHUTDOWN
+    try:
+        with Calling(path):
+            return path.exists()
+    except OSError:  # the log dir as a whole is looked into beside this, and what fails there is told
+        return False
 
 
 def bytes_taken(stat: os.stat_result) -> int:

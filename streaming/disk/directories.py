@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.segments import SETTLED_MS, Identity, Stamp
+from streaming.disk.segments import Identity, Stamp, stamp_of
 from streaming.kafka.names import DirState, parse_partition_dir
 
 
@@ -12,7 +12,7 @@ def log_dir_stamp(path: Path, now_ms: int) -> tuple[Identity, Stamp | None]:
     """Which directory lies at the path of a log dir, and its stamp, None where that cannot tell yet. Raises OSError."""
     with Calling(path):
         stat = path.stat()
-    return Identity(stat.st_dev, stat.st_ino), _stamp(stat, now_ms)
+    return Identity(stat.st_dev, stat.st_ino), stamp_of(stat, now_ms)
 
 
 def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
@@ -20,7 +20,7 @@ def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
     path = f"{log_dir}/{name}"
     with Calling(path):
         stat = os.stat(path)  # noqa: PTH116  # asked of very many directories
-    return _stamp(stat, now_ms)
+    return stamp_of(stat, now_ms)
 
 
 def live_directories(log_dir: Path, known: dict[str, int]) -> dict[str, int]:
@@ -39,7 +39,3 @@ def live_directories(log_dir: Path, known: dict[str, int]) -> dict[str, int]:
 def _is_live(name: str) -> bool:
     parsed = parse_partition_dir(name)
     return parsed is not None and parsed.state is DirState.LIVE
-
-
-def _stamp(stat: os.stat_result, now_ms: int) -> Stamp | None:
-    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None

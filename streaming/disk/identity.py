@@ -1,7 +1,7 @@
 """Whose log dir a directory is: its ``meta.properties``."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streaming.disk.calls import Calling
@@ -15,12 +15,13 @@ UNKNOWN_BROKER = -1
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One of a broker's ``log.dirs``; ``path`` is as the user gave it, made absolute."""
+    """One of a broker's ``log.dirs``; ``path`` is as the user gave it, made absolute; ``zookeeper``: its broker is of before KRaft."""
 
     path: Path
     broker: int
     cluster_id: str
     directory_id: str | None
+    zookeeper: bool = field(default=False, compare=False)
 
 
 def read_identity(path: Path) -> LogDir:
@@ -47,4 +48,4 @@ def read_identity(path: Path) -> LogDir:
         raise LogDirError(f"log dir {path} cannot be read: {error}") from error
     except FormatError as error:
         raise LogDirError(f"{meta} is not valid: {error}") from error
-    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id)
+    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)

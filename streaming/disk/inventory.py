@@ -18,19 +18,19 @@ from streaming.disk.active import ActiveRead, read_on
 from streaming.disk.calls import Calling
 from streaming.disk.closed import ClosedSegments
 from streaming.disk.contents import bytes_taken
+from streaming.disk.files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 from streaming.disk.oldest import Oldest, oldest_record
 from streaming.disk.scanned import ScannedTimes, SegmentKey
 from streaming.disk.scanning import window
 from streaming.disk.segments import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.errors import FormatError
+from streaming.facts import UNREADABLE
 from streaming.kafka import names
 from streaming.kafka.walk import Bytes
 from streaming.rows import SEGMENTS, TIME_UNKNOWN
 
 log = logging.getLogger(__name__)
-
-CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 
 LOOK_BYTES = 64 << 10
 """So much of an active segment is scanned in a look that is not thorough. More is left to `Inventory.scan`."""
@@ -43,6 +43,7 @@ class LogInventory:
     ``segments`` is an array of `SEGMENTS`, not to be written to; what has to be scanned and was not so far has `TIME_UNKNOWN`.
     ``own_start_offset`` is the first offset as far as the log's directory tells, ``start_checkpoint`` what the log dir's checkpoint says.
     ``end_offset`` is behind what was scanned. ``active_first_ms`` is the largest timestamp of the first batch of the active segment.
+    ``active_created_ms`` is when that was made: when it was rolled, or the log for its first one.
     ``deleted_bytes`` are those of segments that were deleted and not unlinked yet, ``index_bytes`` those of everything else that lies
     beside the segments.
     """
@@ -53,6 +54,7 @@ class LogInventory:
     start_checkpoint: int
     end_offset: int
     active_first_ms: int
+    active_created_ms: int
     oldest_record_ms: int
     cleaner_checkpoint: int
     deleted_bytes: int
@@ -112,7 +114,7 @@ class Inventory:
         """
         known = self._known(partition)
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
-        cleaned = self._checkpoint(partition.log_dir, CLEANER_OFFSET_CHECKPOINT)
+        cleaned = self._checkpoint(partition.log_dir, CLEANER_CHECKPOINT)
         try:
             return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
         except FileNotFoundError:  # rolled, deleted or compacted since it was listed; or the directory is gone
@@ -171,10 +173,10 @@ class _Checkpoint:
         self._name = name
         self._path = log_dir.path / name
         self._stamp: tuple[int, int] | None = None
-        self._offsets: dict[tuple[str, int], int] = {}
+        self._offsets: dict[tuple[str, int], int] | None = {}
 
     def offset(self, partition: Partition) -> int:
-        """The offset of a partition, -1 where there is none."""
+        """The offset of a partition, -1 where there is none, `UNREADABLE` where the file cannot be read or is not understood."""
         try:
             with Calling(self._path):
                 stat = self._path.stat()
@@ -184,8 +186,8 @@ class _Checkpoint:
         if stamp != self._stamp:
             self._stamp = stamp
             entries = read_offset_checkpoint(self._log_dir, self._name)
-            self._offsets = {(entry.topic, entry.partition): entry.offset for entry in entries}
-        return self._offsets.get((partition.topic, partition.partition), -1)
+            self._offsets = None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries}
+        return UNREADABLE if self._offsets is None else self._offsets.get((partition.topic, partition.partition), -1)
 
 
 class _Log:
@@ -201,6 +203,7 @@ class _Log:
         self._scanned = False  # something was found by a scan since the last look
         self._active: Segment | None = None  # as it was looked at last
         self._own_start = -1
+        self._active_created_ms = -1
         self._leftovers = (0, 0)
         self._checkpoints = (-1, -1)
         self._oldest: Oldest | None = None
@@ -240,6 +243,7 @@ class _Log:
         if segments:
             self._own_start = log_start_offset(self.partition.path, segments)
             self._leftovers = _leftovers(self.partition.path)
+            self._active_created_ms = _created_ms(self.partition.path, segments[-1].base_offset)
             self.closed.take(segments, self.read, buffer)
         self.listed = stamp
         return True
@@ -291,11 +295,25 @@ class _Log:
             start_checkpoint=self._checkpoints[0],
             end_offset=read.next_offset,
             active_first_ms=read.first_timestamp,
+            active_created_ms=self._active_created_ms,
             oldest_record_ms=-1 if self._oldest is None else self._oldest.timestamp,
             cleaner_checkpoint=self._checkpoints[1],
             deleted_bytes=self._leftovers[0],
             index_bytes=self._leftovers[1],
         )
+
+
+def _created_ms(directory: Path, base_offset: int) -> int:
+    """When a segment was made, -1 where nothing tells.
+
+    A roll writes a producer snapshot of the same name, which is not written again while the log grows (`UnifiedLog.roll`); the first
+    segment is as old as the log.
+    """
+    beside = directory / (names.PARTITION_METADATA if base_offset == 0 else f"{base_offset:020d}.snapshot")
+    try:
+        return beside.stat().st_mtime_ns // 1_000_000
+    except OSError:  # before Kafka 2.8 there is none for the first segment
+        return -1
 
 
 def _leftovers(directory: Path) -> tuple[int, int]:

@@ -54,8 +54,9 @@ def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] =
     return tuple(found)
 
 
-def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...]:
-    """An offset checkpoint at the root of a log dir; no entries where the broker has not written it yet, or where it cannot be read."""
+def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...] | None:
+    """An offset checkpoint at the root of a log dir: no entries where the broker has not written it yet, None where it cannot be read, is
+    damaged or of a version that is not known."""
     path = log_dir.path / name
     for last_try in (False, True):
         try:
@@ -65,5 +66,5 @@ def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry,
             return ()
         except (FormatError, OSError) as error:  # replaced while we read it: the second look sees one version whole
             if last_try:
-                log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})
-    return ()
+                log.warning("checkpoint cannot be read: its offsets are not known", extra={"path": str(path), "error": str(error)})
+    return None

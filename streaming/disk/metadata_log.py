@@ -1,5 +1,6 @@
 """Read ``__cluster_metadata-0`` from where the last look ended: newest snapshot first, then the log."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,6 +76,15 @@ class MetadataLog:
     def modified_ms(self) -> int:
         """When the log that `advance` has read was last written to, Unix milliseconds: a running broker does so twice a second."""
         return self._opened.modified_ms()
+
+    def can_begin_again(self) -> bool:
+        """Whether the newest snapshot may be read: a process that starts needs it, one that has read the log from before does not yet."""
+        try:
+            directory = self._directory()
+            snapshots = list_metadata_snapshots(directory)
+            return not snapshots or os.access(directory / max(snapshots).name, os.R_OK)
+        except OSError:  # whoever reads the log says so
+            return True
 
     def _cut_off(self, file: OpenSegment) -> bool:
         """Whether what was read is gone: this node followed a leader that lost, and the image may hold what never was committed."""

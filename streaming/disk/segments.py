@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 from dataclasses import dataclass
+from mmap import PAGESIZE
 from pathlib import Path
 
 from streaming.disk.calls import Calling
@@ -79,6 +80,23 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
     return tuple(found[base_offset] for base_offset in sorted(found))
 
 
+def deleted_segments(directory: Path) -> dict[int, tuple[Identity, int]]:
+    """Which files of segments that Kafka has deleted and not unlinked yet (``.log.deleted``) lie there, with their sizes, by base offset.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    found: dict[int, tuple[Identity, int]] = {}
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.LOG and name.stage is FileStage.DELETED:
+                with contextlib.suppress(FileNotFoundError):  # its time is over
+                    stat = entry.stat()
+                    found[name.base_offset] = Identity(stat.st_dev, stat.st_ino), stat.st_size
+    return found
+
+
 Stamp = tuple[int, int]
 """Of a directory: another one whenever something was created, renamed or removed in it."""
 
@@ -99,6 +117,11 @@ def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
     """The stamp of a directory, to be taken before it is listed; None where it cannot tell yet. Raises OSError."""
     with Calling(directory):
         stat = directory.stat()
+    return stamp_of(stat, now_ms)
+
+
+def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
+    """The stamp of a directory of which the kernel says this; None where it cannot tell yet."""
     return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
 
 
@@ -202,7 +225,9 @@ class OpenSegment:
         with Calling(self.path):
             read = os.preadv(self._fd, [buffer.data], position)
             if ours and read:  # a length of 0 would mean the whole file
-                os.posix_fadvise(self._fd, position, read, os.POSIX_FADV_DONTNEED)
+                # whole pages: of one that is given in part the kernel keeps all, and with it what lies in one piece with it in memory
+                begin, end = position // PAGESIZE * PAGESIZE, -(-(position + read) // PAGESIZE) * PAGESIZE
+                os.posix_fadvise(self._fd, begin, end - begin, os.POSIX_FADV_DONTNEED)
         note_read(read)
         return read
 

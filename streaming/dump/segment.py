@@ -14,7 +14,7 @@ from streaming.dump.ahead import PART_BYTES, Part, processors, walk_ahead
 from streaming.dump.finding import Finding, Report
 from streaming.errors import FormatError
 from streaming.kafka.crc_check import wrong_crcs
-from streaming.kafka.headers import Batches, columns_of, find_flaws, raw_headers, read_headers
+from streaming.kafka.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
 from streaming.kafka.walk import Bytes, Positions, Stop, walk
 
@@ -113,7 +113,7 @@ class SegmentReader:
         walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
         positions, reached = walked.positions, walked.end
         headers = raw_headers(buffer, positions)
-        if (broken := _broken(headers)) is not None:
+        if (broken := first_broken(headers)) is not None:
             positions, headers, reached = positions[:broken], headers[:broken], int(positions[broken])
         wrong = self._wrong(buffer, read_headers(buffer, positions)) if self._crcs else _NONE_WRONG
         return Part(start, start + reached, positions, headers, wrong)
@@ -144,7 +144,7 @@ class SegmentReader:
         seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
         walked = walk(buffer, 0, size, seeds)
         batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
-        if (broken := _broken(batches.headers)) is not None:
+        if (broken := first_broken(batches.headers)) is not None:
             batches, end, stop = batches.take(slice(0, broken)), int(batches.positions[broken]), Stop.BAD_LENGTH
         window = Window(position, buffer, batches, self._wrong(buffer, batches)) if len(batches) else None
         position += end
@@ -246,13 +246,6 @@ def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
             break
         starts.append(int(seeds[found]))
     return starts
-
-
-def _broken(headers: NDArray[np.void]) -> int | None:
-    """The first item that is no batch at all: of a magic that does not exist, or shorter than its own header."""
-    magic = headers["magic"].view(np.uint8)
-    bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (headers["batch_length"] < MIN_BATCH_BYTES - PREFIX_BYTES)))
-    return int(bad[0]) if len(bad) else None
 
 
 def report_flaws(window: Window, next_offset: int, path_report: Callable[[int, str], None]) -> int:

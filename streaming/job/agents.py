@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from streaming.agent import lookup
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import Status, UnreadableLog
+from streaming.agent.messages import PendingCommits, Status, StatusRequest, UnreadableLog
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
+from streaming.job.expected import Expected
+from streaming.metrics.broker_status import newest
 from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
+from streaming.metrics.partition_counts import reassignments
+from streaming.metrics.scrubs import corrupt_replicas
 from streaming.metrics.table import LogKey, Table
+from streaming.metrics.waiting import Subject
 from streaming.source import agents
 from streaming.source.options import SourceOptions
 
@@ -20,6 +24,9 @@ log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 10.0
 """Clocks that differ by more than this make ages wrong by as much; agents and job on one time service differ by milliseconds."""
+
+_UNTOLD = frozenset({Reason.SAME_NAME, Reason.OTHER_CLUSTER})
+"""Why one that answers is left out by comparing it with others. Whatever else keeps an agent away its line has logged."""
 
 STUCK_SECONDS = 60.0
 """An agent whose watcher has given no sign of life for so long is as good as down: it answers, and what it answers is of the past."""
@@ -45,7 +52,9 @@ class AgentWatch:
         self._clock = clock
         self._names: dict[str, str] = {}  # by address: who was there last
         self._journals: dict[str, str] = {}  # by agent
-        self._expected = tuple(names)
+        self._counts: dict[str, str] = {}  # of partitions, encoded, by their names
+        self._always = tuple(names)
+        self._expected = Expected()
         self._known: dict[str, AgentStatus] = {}
         self._told: dict[str, tuple[str, ...]] = {}  # what each was said to suffer from
 
@@ -68,7 +77,11 @@ class AgentWatch:
         """Ask all once; one that does not answer is down until it does. Returns what those said that take part."""
         addresses, files = self._options.addresses(), self._options.files
         before = time.time()
-        answers = agents.ask_all(addresses, AgentClient.status, files)
+        pending = [PendingCommits(**each._asdict()) for each in self._table.waiting.asked]
+        request = StatusRequest(list(self._counts), pending)
+        answers = agents.ask_all(addresses, lambda client: client.status(request), files)
+        answers = {address: self._with_counts(status) for address, status in answers.items()}
+        self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}
         between = (before + time.time()) / 2
         misfits = agents.misfits(answers, files)
         fitting = {address: status for address, status in answers.items() if address not in misfits}
@@ -87,40 +100,65 @@ class AgentWatch:
         for address, trouble in (agents.troubles(addresses, files) | refused).items():
             name = address if address in refused else self._names.get(address, address)
             if name not in found:
-                found[name] = self._down(name, str(Reason(trouble.reason)))
+                found[name] = self._down(name, Reason(trouble.reason), str(trouble))
         for target in lookup.unresolved(self._options.agents):
             found[target] = self._down(target, Reason.UNRESOLVED)
-        there_once = [name for name, status in self._known.items() if status.brokers]
-        for name in (*self._expected, *there_once):  # they are down, also where no address is theirs any more
-            if name not in found:
-                found[name] = self._down(name, Reason.UNRESOLVED)
+        missed = self._expected.missed(self._known, found, self._clock())
+        found |= {name: self._down(name, Reason.UNRESOLVED) for name in (*self._always, *missed) if name not in found}
         self._take(found, list(welcome.values()))
         return list(welcome.values())
 
-    def _down(self, name: str, reason: str) -> AgentStatus:
-        return replace(self._known.get(name, AgentStatus(name=name, up=False)), up=False, problems=(reason,))
+    def _with_counts(self, status: Status) -> Status:
+        """With the counts of partitions that are known and were not sent again."""
+        brokers = [replace(each, counts=each.counts or self._counts.get(each.counts_name, "")) for each in status.broker_statuses]
+        return replace(status, broker_statuses=brokers)
+
+    def _down(self, name: str, reason: Reason, explanation: str = "") -> AgentStatus:
+        known = self._known.get(name, AgentStatus(name=name, up=False))
+        return replace(known, up=False, problems=(str(reason),), explanation=explanation)
 
     def _take(self, found: dict[str, AgentStatus], answered: list[Status]) -> None:
         now = self._clock()
         self._known = found
-        self._observer.know(found.values())
+        self._observer.know(found.values(), now)
         brokers = [status for each in found.values() for status in each.broker_statuses]
         self._table.told_coordinators(coordinator_partitions(brokers))
         self._table.told_fenced(fenced(brokers))
+        up = [status for each in found.values() if each.up for status in each.broker_statuses if status.counts]
+        self._table.told_reassignments(reassignments(newest(up)))
         self._table.told_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for log in self.unreadable)
+        unread = [(each.broker, each.log_dir) for status in answered for each in status.log_dirs if not each.up]
+        self._table.told_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answered for each in status.blocked)])
+        self._table.told_scrubbed(corrupt_replicas(scrub for each in found.values() if each.up for scrub in each.scrubs))
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
+        self._table.told_reading(self._observer.reading())
+        self._table.waiting.told({_subject(each): _groups(each) for status in answered for each in status.pending})
         for name, known in found.items():
             if known.problems != self._told.get(name, ()):
                 say = log.warning if known.problems else log.info
-                say("agent is up" if known.up else "agent is down", extra={"agent": name, "problems": ",".join(known.problems) or "none"})
+                why = {"error": known.explanation} if _UNTOLD & set(known.problems) else {}
+                say(
+                    "agent is up" if known.up else "agent is down",
+                    extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,
+                )
+        for name in self._told.keys() - found.keys():
+            log.info("agent is expected no more", extra={"agent": name})
         self._told = {name: status.problems for name, status in found.items()}
 
     def close(self) -> None:
         """Let go of the connections."""
         for address in self._options.addresses():
             agents.client(address, self._options.files).close()
+
+
+def _subject(told: PendingCommits) -> Subject:
+    return Subject(told.broker, told.topic, told.partition, told.topic_id, told.producer_id, told.first_offset)
+
+
+def _groups(told: PendingCommits) -> tuple[str, ...]:
+    return (*told.groups, "...") if told.more else tuple(told.groups)
 
 
 def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
@@ -161,6 +199,8 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         doubts=tuple(sorted(status.doubts.items())),
         log_dirs=tuple(status.log_dirs),
         broker_statuses=tuple(status.broker_statuses),
+        directories=tuple(status.directories),
+        scrubs=tuple(status.scrubs),
     )
 
 

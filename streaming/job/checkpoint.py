@@ -1,6 +1,7 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
 ``job.json`` says whose it is; ``spark/`` holds Spark's offsets and state; ``agent/`` the journal of the job's own agent and its address;
+``looks`` is touched by the source;
 ``scratch/`` what Spark needs while it runs; ``java/`` a wrapper where the Java comes from PyPI.
 
 Two locks: ``job.lock`` is this process's; ``spark.lock`` is held by Spark's JVM too, which may outlive a killed job by a moment, and
@@ -141,6 +142,11 @@ class Checkpoint:
     def address_file(self) -> Path:
         """Where the job's own agent says at which address it listens."""
         return self.agent / "address"
+
+    @property
+    def looks(self) -> Path:
+        """The file that the source touches when it looks for work."""
+        return self.directory / "looks"
 
     @property
     def planned(self) -> int:

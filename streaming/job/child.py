@@ -24,6 +24,7 @@ NAME = "local"
 
 _PASSED = (
     *("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+    *("scrub_rate", "scrub_every"),
     *("log_level", "log_format"),
 )
 _START_SECONDS = 60.0

@@ -1,6 +1,7 @@
 """What the job exports, as its settings say: the table and the observer of its page."""
 
 import platform
+import time
 
 import pyspark
 
@@ -33,4 +34,4 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
 def observer_of(settings: Settings) -> Observer:
     """The observer's own part."""
     versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
-    return Observer(query=QUERY_NAME, versions=versions, thresholds=thresholds(settings))
+    return Observer(query=QUERY_NAME, versions=versions, thresholds=thresholds(settings), started=time.time())

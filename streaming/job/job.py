@@ -24,6 +24,7 @@ from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.exporting import observer_of, table_of
 from streaming.job.jvm import SparkError
+from streaming.job.meanwhile import repeated
 from streaming.job.progress import Progress
 from streaming.job.remote import check_agents, file_options
 from streaming.job.spark import Spark, is_local, within
@@ -120,16 +121,16 @@ class Job:
             )
         if self.exporter is not None and log_dirs:
             self.exporter.start()
-        self._spark = Spark(
-            master=settings.master,
-            options=settings.spark,
-            java_home=java_home,
-            directory=checkpoint.directory,
-            debug=settings.log_level is LogLevel.DEBUG,
-            lock_fd=checkpoint.spark_lock_fd,
-            data_source=SegtailDataSource,
-            listener=self._progress,
-        )
+        with repeated(self._poll, POLL_SECONDS):  # what a page says of agents and brokers would be old when Spark is there
+            self._spark = Spark(
+                master=settings.master,
+                options=settings.spark,
+                java_home=java_home,
+                directory=checkpoint.directory,
+                debug=settings.log_level is LogLevel.DEBUG,
+                lock_fd=checkpoint.spark_lock_fd,
+                data_source=SegtailDataSource,
+            )
         resources.callback(self._spark.stop)
         self._wellness.looked()
         self._replayed = self._planned
@@ -207,6 +208,7 @@ class Job:
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if immediate and not once else 0),
+            "looks": str(checkpoint.looks),
         }
         writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
         writer = writer.option("checkpointLocation", settings.spark_checkpoint or str(checkpoint.spark))
@@ -223,7 +225,7 @@ class Job:
     def _take(self, states: pa.Table, batch: int) -> None:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
-        self._progress.arrived(states)
+        self._progress.arrived(states, batch)
         if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
             rows = zip(*(states[name].to_pylist() for name in ("change", "agent", "partition")), strict=True)
             self._pictured.update(row[1:] for row in rows if row[0] == Change.PICTURE)
@@ -301,16 +303,18 @@ class Job:
     def _run_query(self, stop: threading.Event, *, once: bool) -> str:
         """Run the query until it ends or is stopped; returns why it failed, "" if it did not."""
         try:
+            self._progress.begins(self._checkpoint.looks)
             query = self._query(once=once)
             while not stop.is_set() and query.isActive:
                 self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
+                self._progress.poll(query)
             if stop.is_set():
                 self._spark.hush()
                 within(_STOP_SECONDS, query.stop)
                 return ""
             query.awaitTermination()
             if once:
-                self._progress.looked()  # the listener may hear of it too late
+                self._progress.looked()
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
             return reason(str(error))

@@ -5,8 +5,9 @@ from datetime import timedelta
 from streaming.agent.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.fresh import Fresh
 from streaming.metrics.judges import Judges
-from streaming.metrics.retention import Limiter
-from streaming.metrics.transactions import Bench
+from streaming.metrics.limiter import Limiter
+from streaming.metrics.overdue import DeletableSince
+from streaming.metrics.transactions import READ_WITHIN_MS, Bench
 from streaming.settings import Settings
 
 
@@ -20,8 +21,10 @@ def judges_of(settings: Settings, *, once: bool = False) -> Judges:
     """
     bench = Bench(
         hanging_after_ms=_milliseconds(settings.hanging_after),
+        stuck_after_ms=_milliseconds(settings.stuck_after),
         late_after_ms=_milliseconds(settings.late_after),
         late_limit=settings.late_limit,
+        read_within_ms=max(READ_WITHIN_MS, 3 * _milliseconds(settings.trigger)),
         once=once,
     )
     files = settings.server_properties
@@ -31,7 +34,14 @@ def judges_of(settings: Settings, *, once: bool = False) -> Judges:
         assumed_configs(settings.broker_config),
         topic_patterns(settings.topic_config),
     )
-    return Judges(bench=bench, limiter=limiter, assume_replicated=settings.assume_replicated)
+    deletable = None if once else DeletableSince()
+    return Judges(
+        bench=bench,
+        limiter=limiter,
+        deletable=deletable,
+        assume_replicated=settings.assume_replicated,
+        overdue_after_ms=_milliseconds(settings.overdue_after),
+    )
 
 
 def _milliseconds(duration: timedelta) -> int:

@@ -85,6 +85,8 @@ BROKER_KEYS = frozenset(
         "log.roll.ms",
         "log.segment.bytes",
         "log.segment.delete.delay.ms",
+        "metadata.log.segment.bytes",
+        "metadata.log.segment.ms",
         "message.max.bytes",
         "offsets.retention.minutes",
         "producer.id.expiration.ms",

@@ -33,6 +33,7 @@ class CoordinatorEntry:
     start_ms: int = -1
     last_update_ms: int = -1
     partitions: tuple[str, ...] = ()
+    previous_producer_id: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +118,5 @@ def _entry(transactional_id: str, record: Record) -> CoordinatorEntry:
         start_ms=told.start_timestamp,
         last_update_ms=told.last_update_timestamp,
         partitions=tuple(f"{some.topic}-{partition}" for some in told.partitions for partition in some.partitions),
+        previous_producer_id=told.previous_producer_id,
     )

@@ -106,6 +106,13 @@ def raw_headers(buffer: Bytes, positions: Positions) -> NDArray[np.void]:
     return headers.view(HEADER)
 
 
+def first_broken(headers: NDArray[np.void]) -> int | None:
+    """The first item that is no batch at all: of a magic that does not exist, or shorter than its own header."""
+    magic = headers["magic"].view(np.uint8)
+    bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (headers["batch_length"] < MIN_BATCH_BYTES - PREFIX_BYTES)))
+    return int(bad[0]) if len(bad) else None
+
+
 def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
     from streaming.kafka.legacy import read_entry  # few logs hold old messages, and the codecs' libraries show in how long a start takes
 

@@ -4,6 +4,7 @@ Every node of a KRaft cluster holds that log, `__cluster_metadata-0`, and snapsh
 off again on a node that does not lead it; whoever follows the file then starts a new image.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
@@ -19,15 +20,18 @@ from streaming.kafka.metadata_brokers import (
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
     changed,
+    of_snapshot,
     registered,
 )
-from streaming.kafka.metadata_idle import IDLE_BYTES, idle_run
+from streaming.kafka.metadata_idle import IDLE_BYTES, IdlePace, idle_run, times_of
 from streaming.kafka.metadata_partitions import (
     ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
     PartitionState,
+    UncleanElection,
     created,
+    is_unclean,
     merged,
     without_elr,
 )
@@ -45,6 +49,9 @@ from streaming.kafka.records import read_records
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+
+MOST_ELECTIONS = 10_000
+"""So many unclean elections are kept until they are asked for."""
 
 _RESOURCE_TYPES = frozenset(ResourceType)
 
@@ -76,7 +83,12 @@ class ClusterImage:
         self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
         self._next_producer_id = 0
         self._changes = self._config_changes = 0
+        self._topic_changes: Counter[str] = Counter()
+        self._unclean: list[UncleanElection] = []
+        self._timestamp = -1  # of the record that is applied
         self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
+        self._written_ms = -1  # when the batch that is being applied was written
+        self._pace = IdlePace()
 
     @classmethod
     def from_snapshot(cls, data: memoryview, end_offset: int) -> Self:
@@ -91,6 +103,7 @@ class ClusterImage:
         image = cls()
         for batch in batches:
             image._apply_records(batch)
+        image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
         image._next_offset = end_offset
         return image
 
@@ -139,7 +152,13 @@ class ClusterImage:
             return 0
         if run.base_offset + run.batches > self._next_offset:
             self._next_offset, self._last_epoch = run.base_offset + run.batches, run.leader_epoch
+            self._pace.idle(run.batches, *times_of(data, position, run.batches))
         return run.batches * IDLE_BYTES
+
+    @property
+    def idle_interval_ms(self) -> int | None:
+        """How often the controller writes although nothing happens; None where that is not known, or where it does not."""
+        return self._pace.interval_ms
 
     @property
     def changes(self) -> int:
@@ -150,6 +169,10 @@ class ClusterImage:
     def config_changes(self) -> int:
         """How often a configuration has changed."""
         return self._config_changes
+
+    def topic_changes(self, topic_id: str) -> int:
+        """How often a partition of a topic has changed: while it stays the same, so do they all."""
+        return self._topic_changes[topic_id]
 
     def topics(self) -> tuple[Topic, ...]:
         """All topics."""
@@ -167,6 +190,10 @@ class ClusterImage:
     def partition_numbers(self, topic_id: str) -> tuple[int, ...]:
         """The partitions of a topic, empty where there is no such topic."""
         return tuple(self._partitions.get(topic_id, ()))
+
+    def partitions_of(self, topic_id: str) -> Mapping[int, PartitionState]:
+        """The partitions of a topic with their states, empty where there is no such topic."""
+        return self._partitions.get(topic_id, {})
 
     def partition(self, topic_id: str, partition: int) -> PartitionState | None:
         """Replicas and leader of a partition, None where there is none (any more)."""
@@ -192,6 +219,11 @@ class ClusterImage:
     def partitions(self) -> tuple[PartitionState, ...]:
         """All partitions of all topics."""
         return tuple(state for partitions in self._partitions.values() for state in partitions.values())
+
+    def take_unclean_elections(self) -> list[UncleanElection]:
+        """Those that were read since the last call, the newest `MOST_ELECTIONS`."""
+        taken, self._unclean = self._unclean, []
+        return taken
 
     def brokers(self) -> tuple[BrokerState, ...]:
         """All registered brokers."""
@@ -256,8 +288,11 @@ class ClusterImage:
     def _apply_records(self, batch: RecordBatch) -> None:
         if batch.is_control:  # the quorum's own records
             return
+        self._written_ms = batch.max_timestamp
+        self._pace.other(batch.max_timestamp)
         for record in read_records(batch):
             try:
+                self._timestamp = record.timestamp
                 if record.value is None:
                     raise FormatError("no value")
                 parsed = read_metadata_record(record.value)
@@ -314,32 +349,50 @@ class ClusterImage:
             name = _known(self._topics, record.topic_id, "topic").name
             self._former.deleted(record.topic_id, self._partitions.pop(record.topic_id))
             del self._topics[record.topic_id], self._topic_ids[name]
+            self._topic_changes.pop(record.topic_id, None)
             self._configs.pop((ResourceType.TOPIC, name), None)
 
     def _change_partitions(self, record: PartitionRecord | PartitionChangeRecord | ClearElrRecord) -> None:
         match record:
             case PartitionRecord():
                 _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
+                self._topic_changes[record.topic_id] += 1
                 self._former.created(record.topic_id, record.partition)
             case PartitionChangeRecord():
+                self._topic_changes[record.topic_id] += 1
                 partitions = _known(self._partitions, record.topic_id, "topic")
                 before = _known(partitions, record.partition, "partition")
                 after = partitions[record.partition] = merged(before, record)
                 self._former.changed(record.topic_id, record.partition, before, after)
+                if is_unclean(before, record, after):
+                    self._note_unclean(record, before, after)
             case ClearElrRecord(name):
                 for topic_id in [_known(self._topic_ids, name, "topic")] if name else self._partitions:
                     cleared = {number: without_elr(state) for number, state in self._partitions[topic_id].items()}
                     self._partitions[topic_id] = cleared
+                    self._topic_changes[topic_id] += 1
+
+    def _note_unclean(self, record: PartitionChangeRecord, before: PartitionState, after: PartitionState) -> None:
+        election = UncleanElection(
+            topic_id=record.topic_id,
+            topic=self._topics[record.topic_id].name,
+            partition=record.partition,
+            leader=after.leader,
+            leader_epoch=after.leader_epoch,
+            in_sync=before.last_in_sync,
+            timestamp=self._timestamp,
+        )
+        self._unclean = [*self._unclean, election][-MOST_ELECTIONS:]
 
     def _change_broker(self, record: RegisterBrokerRecord | UnregisterBrokerRecord | BrokerChangeRecord) -> None:
         match record:
             case RegisterBrokerRecord():
-                self._brokers[record.broker_id] = registered(record)
+                self._brokers[record.broker_id] = registered(record, self._written_ms, self._brokers.get(record.broker_id))
             case UnregisterBrokerRecord(broker_id):
                 _known(self._brokers, broker_id, "broker")
                 del self._brokers[broker_id]
             case BrokerChangeRecord():
-                self._brokers[record.broker_id] = changed(_known(self._brokers, record.broker_id, "broker"), record)
+                self._brokers[record.broker_id] = changed(_known(self._brokers, record.broker_id, "broker"), record, self._written_ms)
 
     def _change_config(self, record: ConfigRecord) -> None:
         if record.hidden or record.resource_type not in _RESOURCE_TYPES:

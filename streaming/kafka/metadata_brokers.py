@@ -10,7 +10,8 @@ Messages, flexible; (n) from version n on::
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from streaming.kafka.wire import Reader
 
@@ -27,7 +28,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """A broker joined; `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7."""
+    """A broker joined; `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7.
+
+    `metadata_version` is the highest `metadata.version` that its binaries support, -1 where it names none.
+    """
 
     broker_id: int
     broker_epoch: int
@@ -37,6 +41,7 @@ class RegisterBrokerRecord:
     in_controlled_shutdown: bool = False
     log_dirs: tuple[str, ...] = ()
     cordoned_log_dirs: tuple[str, ...] = ()
+    metadata_version: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,10 @@ class BrokerState:
     """A registered broker. A fenced one serves nothing; one in controlled shutdown is handing its leaderships over.
 
     `log_dirs` are directory ids, as in `meta.properties`, empty before Kafka 3.7; `cordoned_log_dirs` take no new replicas (4.3).
+    `metadata_version` as in `RegisterBrokerRecord`.
+    `broker_epoch` is another one with each registration. `served`: it has been unfenced since it registered; None where that is not known,
+    because a snapshot tells of a fenced broker. `since_ms`: when fencing or shutdown last changed at the latest, Unix milliseconds by the
+    controller's clock.
     """
 
     broker_id: int
@@ -71,6 +80,30 @@ class BrokerState:
     in_controlled_shutdown: bool
     log_dirs: tuple[str, ...]
     cordoned_log_dirs: tuple[str, ...]
+    metadata_version: int = -1
+    broker_epoch: int = field(default=-1, compare=False)
+    served: bool | None = field(default=None, compare=False)  # of these two a snapshot tells less
+    since_ms: int = field(default=-1, compare=False)
+
+    @property
+    def phase(self) -> "Phase | None":
+        """Where it stands; None for a fenced broker of which a snapshot alone tells: it starts, or it is down."""
+        if self.in_controlled_shutdown:
+            return Phase.STOPPING
+        if not self.fenced:
+            return Phase.RUNNING
+        if self.served is None:
+            return None
+        return Phase.DOWN if self.served else Phase.STARTING
+
+
+class Phase(StrEnum):
+    """Where a registered broker stands in its life. A broker that was stopped cleanly keeps ``STOPPING`` until it registers again."""
+
+    RUNNING = "running"
+    STARTING = "starting"  # registered anew, and not unfenced since
+    STOPPING = "stopping"  # in controlled shutdown, or ended by one
+    DOWN = "down"  # fenced though it served: its heartbeats stay away, or it was stopped while it led nothing, which looks the same
 
 
 def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
@@ -81,7 +114,7 @@ def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
     reader.uuid()  # incarnation
     broker_epoch = reader.int64()
     endpoints = tuple(_endpoint(reader) for _ in range(reader.count()))
-    _skip_features(reader)
+    metadata_version = _metadata_version(reader)
     rack, fenced = reader.nullable_string(), reader.boolean()
     in_controlled_shutdown = reader.boolean() if version >= 1 else False
     log_dirs: tuple[str, ...] = ()
@@ -100,6 +133,7 @@ def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
         in_controlled_shutdown=in_controlled_shutdown,
         log_dirs=log_dirs,
         cordoned_log_dirs=cordoned_log_dirs,
+        metadata_version=metadata_version,
     )
 
 
@@ -109,12 +143,17 @@ def _endpoint(reader: Reader) -> Endpoint:
     return endpoint
 
 
-def _skip_features(reader: Reader) -> None:
+def _metadata_version(reader: Reader) -> int:
+    """The highest level of `metadata.version` among the features that a broker supports, -1 where it is not among them."""
+    found = -1
     for _ in range(reader.count()):
-        reader.string()  # name
+        name = reader.string()
         reader.int16()  # lowest level
-        reader.int16()  # highest level
+        highest = reader.int16()
         reader.skip_tagged_fields()
+        if name == "metadata.version":
+            found = highest
+    return found
 
 
 def read_unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRecord:
@@ -162,24 +201,38 @@ def read_broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
     )
 
 
-def registered(record: RegisterBrokerRecord) -> BrokerState:
-    """The state of a broker that has just joined."""
+def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | None = None) -> BrokerState:
+    """The state of a broker that has just joined; one that registers again and again and never serves starts since the first time."""
+    goes_on = before is not None and before.phase is Phase.STARTING and record.fenced
     return BrokerState(
         broker_id=record.broker_id,
+        broker_epoch=record.broker_epoch,
         rack=record.rack,
         endpoints=record.endpoints,
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_dirs=record.log_dirs,
         cordoned_log_dirs=record.cordoned_log_dirs,
+        metadata_version=record.metadata_version,
+        served=not record.fenced,
+        since_ms=before.since_ms if goes_on and before is not None else at_ms,
     )
 
 
-def changed(broker: BrokerState, change: BrokerChangeRecord) -> BrokerState:
+def of_snapshot(broker: BrokerState) -> BrokerState:
+    """The state of a broker as a snapshot tells it: its registration there holds all that has changed since."""
+    return replace(broker, served=None if broker.fenced else True)
+
+
+def changed(broker: BrokerState, change: BrokerChangeRecord, at_ms: int) -> BrokerState:
     """The state after a change."""
+    fenced = broker.fenced if change.fenced is None else change.fenced
+    moved = fenced != broker.fenced or (change.in_controlled_shutdown and not broker.in_controlled_shutdown)
     return replace(
         broker,
-        fenced=broker.fenced if change.fenced is None else change.fenced,
+        fenced=fenced,
+        served=broker.served if fenced else True,
+        since_ms=at_ms if moved else broker.since_ms,
         in_controlled_shutdown=broker.in_controlled_shutdown or change.in_controlled_shutdown,
         log_dirs=broker.log_dirs if change.log_dirs is None else change.log_dirs,
         cordoned_log_dirs=broker.cordoned_log_dirs if change.cordoned_log_dirs is None else change.cordoned_log_dirs,

@@ -1,8 +1,10 @@
 """The batches that an idle controller writes twice a second, known by their bytes: they are most of a metadata log and change nothing.
 
 A ``NoOpRecord`` alone in its batch takes 72 bytes, always the same but for offset, leader epoch, CRC and timestamps (`QuorumController`).
+How often it comes is ``metadata.max.idle.interval.ms``, from Kafka 3.3 on; 0 turns it off.
 """
 
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,10 @@ _LENGTH = (IDLE_BYTES - PREFIX_BYTES).to_bytes(4, "big")
 _FIXED = np.concatenate([np.arange(8, 12), [16], np.arange(21, 27), np.arange(43, IDLE_BYTES)])
 _VALUES = np.frombuffer(_LENGTH + b"\x02" + bytes(6) + b"\xff" * 14 + (1).to_bytes(4, "big") + _RECORD, np.uint8)
 _FIRST_LOOK = 16
-_BASE_OFFSET, _LEADER_EPOCH = slice(0, 8), slice(12, 16)
+_BASE_OFFSET, _LEADER_EPOCH, _MAX_TIMESTAMP = slice(0, 8), slice(12, 16), slice(35, 43)
+
+_GAPS = 3
+_OFF_AFTER_MS = 10_000
 
 
 class IdleRun(NamedTuple):
@@ -27,6 +32,36 @@ class IdleRun(NamedTuple):
     batches: int
     base_offset: int
     leader_epoch: int
+
+
+class IdlePace:
+    """How often the controller writes idle batches, by those that were read last.
+
+    A controller that writes something else although no idle batch has come for ten seconds writes none.
+    """
+
+    def __init__(self) -> None:
+        self._last_ms = -1
+        self._gaps: deque[int] = deque(maxlen=_GAPS)
+
+    @property
+    def interval_ms(self) -> int | None:
+        """The shortest time between the last ones; None where it is not known, or where none are written."""
+        return min(self._gaps) if self._gaps else None
+
+    def idle(self, batches: int, first_ms: int, last_ms: int) -> None:
+        """So many idle batches were read, which the controller wrote from ``first_ms`` to ``last_ms``, Unix milliseconds."""
+        if self._last_ms >= 0:
+            self._gaps.append(max(0, first_ms - self._last_ms))
+        if batches > 1:
+            self._gaps.append(max(0, last_ms - first_ms) // (batches - 1))
+        self._last_ms = last_ms
+
+    def other(self, at_ms: int) -> None:
+        """A batch of records was read that the controller wrote at ``at_ms``."""
+        if self._last_ms >= 0 and at_ms - self._last_ms > _OFF_AFTER_MS:
+            self._last_ms = -1
+            self._gaps.clear()
 
 
 def idle_run(data: memoryview, position: int) -> IdleRun:
@@ -46,4 +81,14 @@ def idle_run(data: memoryview, position: int) -> IdleRun:
             break
         look *= 2  # a look that is far longer than the run costs more than it spares
     last = position + (found - 1) * IDLE_BYTES
-    return IdleRun(found, first, int.from_bytes(data[last : last + PREFIX_BYTES + 4][_LEADER_EPOCH], "big", signed=True))
+    return IdleRun(found, first, _int(data[last : last + PREFIX_BYTES + 4][_LEADER_EPOCH]))
+
+
+def times_of(data: memoryview, position: int, batches: int) -> tuple[int, int]:
+    """When the first and the last of a run of idle batches were written, Unix milliseconds."""
+    last = position + (batches - 1) * IDLE_BYTES
+    return _int(data[position : position + IDLE_BYTES][_MAX_TIMESTAMP]), _int(data[last : last + IDLE_BYTES][_MAX_TIMESTAMP])
+
+
+def _int(field: memoryview) -> int:
+    return int.from_bytes(field, "big", signed=True)

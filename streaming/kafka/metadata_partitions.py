@@ -98,6 +98,66 @@ class PartitionState:
             return None
         return self.directories[self.replicas.index(broker_id)]
 
+    @property
+    def assigned_replicas(self) -> tuple[int, ...]:
+        """Without those that are being added: they are not missing yet (`OngoingReassignmentState.replicationFactor`)."""
+        return tuple(replica for replica in self.replicas if replica not in self.adding_replicas)
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether fewer replicas are in sync than there should be (`Partition.isUnderReplicated`)."""
+        return len(self.isr) < len(self.assigned_replicas)
+
+    @property
+    def electable(self) -> tuple[int, ...]:
+        """Brokers of which one has to be there for a leader that lost nothing.
+
+        Those in sync and the eligible leader replicas; where there are none, the last that were known to be (`PartitionChangeBuilder`).
+        """
+        return tuple(dict.fromkeys(self.isr + self.eligible_leader_replicas)) or self.last_known_elr
+
+    @property
+    def last_in_sync(self) -> tuple[int, ...]:
+        """Brokers that had everything when somebody was in sync last.
+
+        Besides those that are electable the last leader, which Kafka writes down as the last replica leaves the ISR and does not elect
+        before the eligible ones are gone too. While somebody is in sync it may be one of long ago.
+        """
+        return self.electable if self.isr else tuple(dict.fromkeys(self.electable + self.last_known_elr))
+
+    @property
+    def out_of_sync(self) -> tuple[int, ...]:
+        """Replicas that should be in sync and are not, without those that are being added."""
+        return tuple(replica for replica in self.assigned_replicas if replica not in self.isr)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncleanElection:
+    """``leader`` was elected in ``leader_epoch`` though its log may lack what was acknowledged.
+
+    ``in_sync`` are the brokers that had everything before, ``leader`` among them if its broker crashed as the last one; ``timestamp`` is
+    that of the metadata record, Unix milliseconds.
+    """
+
+    topic_id: str
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    in_sync: tuple[int, ...]
+    timestamp: int
+
+
+def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: PartitionState) -> bool:
+    """Whether a change is an unclean election: it sets the recovery state (`PartitionChangeBuilder.tryElection`).
+
+    Who is elected from the eligible leader replicas was not in sync either, and has everything: no recovery is asked of it. Where a
+    partition recovers already nothing more is set, and who was in sync tells. Before `metadata.version` 3.2 there is no such state.
+    """
+    if change.leader is None or change.leader < 0 or not after.recovering:
+        return False
+    return not before.recovering or change.leader not in before.isr + before.eligible_leader_replicas
+
 
 def read_partition(reader: Reader, version: int) -> PartitionRecord:
     """A PartitionRecord."""

@@ -13,7 +13,9 @@ METADATA_TOPIC = "__cluster_metadata"
 TRANSACTION_TOPIC = "__transaction_state"
 """Topic in which the coordinators of transactions write (`Topic.TRANSACTION_STATE_TOPIC_NAME`)."""
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC, "__share_group_state"})
+OFFSETS_TOPIC = "__consumer_offsets"
+
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
 """Topics that the broker itself writes as a coordinator (`Topic.INTERNAL_TOPICS`)."""
 
 META_PROPERTIES = "meta.properties"

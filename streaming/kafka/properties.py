@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streaming.errors import FormatError
 
@@ -14,11 +14,12 @@ _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Whose log dir it is (`MetaProperties`, versions 0 and 1)."""
+    """Whose log dir it is (`MetaProperties`, versions 0 and 1); `zookeeper`: of a broker of before KRaft."""
 
     cluster_id: str
     node_id: int
     directory_id: str | None
+    zookeeper: bool = field(default=False, compare=False)
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
@@ -31,12 +32,19 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
     if version not in _NODE_ID_KEYS:
         raise FormatError(f"version {version!r} is not known")
     node_key = _NODE_ID_KEYS[version]
-    node_id = properties.get(node_key, "")
-    if not _NODE_ID.fullmatch(node_id) or int(node_id) > _MAX_INT:
-        raise FormatError(f"{node_key} {node_id!r} is not a node's number" if node_id else f"{node_key} is missing")
+    if not properties.get(node_key):
+        raise FormatError(f"{node_key} is missing")
+    node_id = parse_node_id(properties[node_key], node_key)
     if not properties.get("cluster.id"):
         raise FormatError("cluster.id is missing")
-    return MetaProperties(properties["cluster.id"], int(node_id), properties.get("directory.id"))
+    return MetaProperties(properties["cluster.id"], node_id, properties.get("directory.id"), version == "0")
+
+
+def parse_node_id(text: str, key: str) -> int:
+    """The number of a node, as the value of ``key``. Raises FormatError where it is none."""
+    if not _NODE_ID.fullmatch(text) or int(text) > _MAX_INT:
+        raise FormatError(f"{key} {text!r} is not a node's number")
+    return int(text)
 
 
 def parse_properties(data: bytes) -> tuple[tuple[str, str], ...]:

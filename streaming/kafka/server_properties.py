@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from streaming.errors import FormatError
 from streaming.kafka.configs import READABLE_KEYS
-from streaming.kafka.properties import parse_properties
+from streaming.kafka.properties import parse_node_id, parse_properties
 
 _NODE_KEYS = ("node.id", "broker.id")  # the second until ZooKeeper went, and as a synonym of the first
-_MAX_INT = 2**31 - 1
-_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,6 @@ def parse_server_properties(data: bytes) -> ServerProperties:
     written = next((properties[key].strip() for key in _NODE_KEYS if key in properties), None)
     if written is None:
         raise FormatError("neither node.id nor broker.id is in it, so it cannot be matched with a log dir")
-    if not (written.isascii() and written.isdigit() and len(written) <= _DIGITS and int(written) <= _MAX_INT):
-        raise FormatError(f"node.id {written!r} is not a node's number")
-    return ServerProperties(int(written), tuple((name, value) for name, value in properties.items() if name in READABLE_KEYS))
+    return ServerProperties(
+        parse_node_id(written, _NODE_KEYS[0]), tuple((name, value) for name, value in properties.items() if name in READABLE_KEYS)
+    )

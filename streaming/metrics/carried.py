@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from streaming.errors import FormatError
 from streaming.facts import Facts, decode
-from streaming.rows import COORDINATOR, TRANSACTIONS, unpack_rows
+from streaming.rows import TRANSACTIONS, unpack_entries
 from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Carried:
         if transactions or len(self.transactions):
             after = replace(after, transactions=np.frombuffer(transactions, TRANSACTIONS) if transactions else NO_TRANSACTIONS)
         if coordinator is not None:
-            after = replace(after, coordinator=unpack_rows(coordinator, COORDINATOR))
+            after = replace(after, coordinator=unpack_entries(coordinator))
         found = None if facts is None else _facts(facts)
         if found is None:
             return after

@@ -53,6 +53,13 @@ SCALARS = (
     "active_segment",
     "active_position",
     "active_max_timestamp_ms",
+    "truncated_committed",
+    "unclean_elections",
+    "unclean_ms",
+    "unclean_from",
+    "unclean_lost_upper",
+    "unclean_lost_acknowledged",
+    "coordinator_upto",
 )
 """Columns of one number, in units of `streaming.rows`."""
 

@@ -37,7 +37,7 @@ class Metric:
     """One metric. ``unit`` is "" where a plain number is counted.
 
     ``column`` is the column of `streaming.rows.STATES`, or of those that the exporter works out, that a partition's series shows, "" where
-    it is no such series. ``only`` is one that has to be above 0 for it.
+    it is no such series. ``only`` is one that has to be above 0 for it. ``least`` is the smallest number in the column that is a value.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Metric:
     column: str = ""
     total: Total = Total.NONE
     only: str = ""
+    least: int = 0
 
 
 PARTITION = ("broker", "topic", "partition")
@@ -60,8 +61,19 @@ def _throughput(
     return Metric(name=name, type=type, labels=labels, unit=unit, section=Section.THROUGHPUT, help=help, column=column, total=total)
 
 
-def _offsets(name: str, help: str, *, unit: str = "", column: str, total: Total = Total.NONE) -> Metric:
-    return Metric(name=name, type=Type.GAUGE, labels=PARTITION, unit=unit, section=Section.OFFSETS, help=help, column=column, total=total)
+def _offsets(name: str, help: str, *, unit: str = "", column: str, total: Total = Total.NONE, least: int = 0) -> Metric:
+    section = Section.OFFSETS
+    return Metric(
+        name=name, type=Type.GAUGE, labels=PARTITION, unit=unit, section=section, help=help, column=column, total=total, least=least
+    )
+
+
+def _unclean(name: str, type: Type, labels: tuple[str, ...], help: str, *, unit: str = "") -> Metric:
+    return Metric(name=name, type=type, labels=labels, unit=unit, section=Section.OFFSETS, help=help)
+
+
+def _topic(name: str, help: str) -> Metric:
+    return Metric(name=name, type=Type.GAUGE, labels=("topic",), unit="", section=Section.OFFSETS, help=help)
 
 
 def _transactions(
@@ -94,9 +106,10 @@ def _retention(
     total: Total = Total.NONE,
     only: str = "",
     labels: tuple[str, ...] = PARTITION,
+    type: Type = Type.GAUGE,
 ) -> Metric:
     section = Section.RETENTION
-    return Metric(name=name, type=Type.GAUGE, labels=labels, unit=unit, section=section, help=help, column=column, total=total, only=only)
+    return Metric(name=name, type=type, labels=labels, unit=unit, section=section, help=help, column=column, total=total, only=only)
 
 
 def _broker(name: str, labels: tuple[str, ...], help: str, *, unit: str = "") -> Metric:
@@ -192,7 +205,8 @@ LOG_END_OFFSET = _offsets(
 HIGH_WATERMARK = _offsets(
     "segtail_partition_high_watermark",
     "First offset that is not known to be replicated: the smallest log end offset of the in-sync replicas where all of them are observed, "
-    "else the leader's checkpoint.",
+    "else, and from Kafka 3.7 on below min.insync.replicas, the leader's checkpoint. Never later than the broker's own; absent where that "
+    "checkpoint cannot be read.",
     column="high_watermark",
 )
 HIGH_WATERMARK_CHECKPOINT = _offsets(
@@ -220,8 +234,16 @@ LAST_STABLE_OFFSET_LAG_BYTES = _offsets(
 )
 LEADER = _offsets(
     "segtail_partition_leader",
-    "1 if this replica is known to lead its partition, by the newest metadata read on any watched broker.",
+    "1 if this replica leads its partition, 0 if it does not, by the newest metadata read on any watched broker; absent where that is not "
+    "known.",
     column="leader",
+)
+LEADER_ID = _offsets(
+    "segtail_partition_leader_id",
+    "Broker that leads the partition, watched or not, -1 if none does, by the newest metadata read on any watched broker; absent where "
+    "that is not known.",
+    column="leader_id",
+    least=-1,
 )
 LEADER_EPOCH = _offsets(
     "segtail_partition_leader_epoch",
@@ -230,14 +252,42 @@ LEADER_EPOCH = _offsets(
 )
 REPLICAS = _offsets(
     "segtail_partition_replicas",
-    "Replicas of the partition, by the metadata log.",
+    "Replicas of the partition, without those that a reassignment adds, by the metadata log.",
     column="replicas",
 )
 IN_SYNC_REPLICAS = _offsets(
     "segtail_partition_in_sync_replicas",
-    "In-sync replicas of the partition, by the metadata log.",
+    "In-sync replicas of the partition, by the metadata log: the copy of the leader's broker, or, where nobody observed leads, the one "
+    "with the highest leader epoch among brokers that have a replica and whose agents are up. As last known where all of these are down.",
     column="in_sync_replicas",
     total=Total.NONE,
+)
+TOPIC_PARTITIONS = _topic(
+    "segtail_topic_partitions",
+    "Partitions of the topic, watched or not, by the newest copy of the metadata log among agents that are up.",
+)
+TOPIC_OFFLINE = _topic(
+    "segtail_topic_offline_partitions",
+    "Partitions of the topic that nobody leads, by the newest copy of the metadata log among agents that are up. Only where there are any.",
+)
+TOPIC_UNDER_MIN_ISR = _topic(
+    "segtail_topic_under_min_isr_partitions",
+    "Partitions of the topic with fewer in-sync replicas than min.insync.replicas asks for, by the same copy. Only where there are any.",
+)
+TOPIC_UNDER_REPLICATED = _topic(
+    "segtail_topic_under_replicated_partitions",
+    "Partitions of the topic with fewer in-sync replicas than replicas, without those that are being added, by the same copy. Only where "
+    "there are any.",
+)
+AFFECTED_PARTITION = Metric(
+    name="segtail_affected_partition_info",
+    type=Type.GAUGE,
+    labels=("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
+    unit="",
+    section=Section.OFFSETS,
+    help="1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
+    "under_replicated), the leader (-1 none), and by their brokers the replicas that are in sync, those that are not, and those of which "
+    "one has to be there for a leader that lost nothing.",
 )
 OPEN_TRANSACTIONS = _transactions(
     "segtail_partition_open_transactions",
@@ -299,22 +349,48 @@ TRANSACTION_DURATION = _transactions(
 HANGING = _transactions(
     "segtail_partition_hanging_transactions",
     Type.GAUGE,
-    "Open transactions, silent for longer than hanging_after, that no coordinator knows; absent where that cannot be told.",
+    "Open transactions, silent for longer than hanging_after, that no coordinator will end; absent where that cannot be told.",
     column="hanging_transactions",
+    total=Total.SHOWN,
+)
+STUCK = _transactions(
+    "segtail_partition_stuck_transactions",
+    Type.GAUGE,
+    "Open transactions, silent for longer than stuck_after, that are not hanging, overdue or in two-phase commit; absent where that cannot "
+    "be told.",
+    column="stuck_transactions",
+    total=Total.SHOWN,
+)
+STALLED = _transactions(
+    "segtail_partition_last_stable_offset_stalled",
+    Type.GAUGE,
+    "1 where records wait behind a transaction that has been open for longer than hanging_after; absent where that cannot be told.",
+    column="stalled",
     total=Total.SHOWN,
 )
 LATE_START = _transactions(
     "segtail_late_transaction_start_timestamp_seconds",
     Type.GAUGE,
-    "When a transaction began that has been open for longer than late_after: hanging ones first, then the oldest.",
+    "When a transaction began that has been open for longer than late_after: hanging ones first, then stuck ones, then the oldest.",
     unit="seconds",
     labels=(*PARTITION, "producer_id", "first_offset"),
 )
 LATE_INFO = _transactions(
     "segtail_late_transaction_info",
     Type.GAUGE,
-    "1 for each of those transactions: whose it is, and what its coordinator says.",
-    labels=(*PARTITION, "producer_id", "first_offset", "producer_epoch", "transactional_id", "coordinator_state", "verdict"),
+    "1 for each of those transactions: whose it is, and what its coordinator says. groups: of a hanging one in __consumer_offsets, whose "
+    "offsets wait for it.",
+    labels=(
+        *PARTITION,
+        "producer_id",
+        "first_offset",
+        "producer_epoch",
+        "transactional_id",
+        "coordinator_state",
+        "verdict",
+        "stuck",
+        "groups",
+    ),
 )
 LATE_OMITTED = _transactions(
     "segtail_late_transactions_omitted",
@@ -337,13 +413,20 @@ COORDINATOR_PARTITIONS = _transactions(
 COORDINATOR_READABLE = _transactions(
     "segtail_coordinator_partitions_readable",
     Type.GAUGE,
-    "Partitions of __transaction_state that could be read from a current replica.",
+    "Partitions of __transaction_state that a current replica tells all of: read to its end within the last minute (or three "
+    "triggers), without a loss, and understood.",
     labels=(),
+)
+COORDINATOR_OVERDUE = _transactions(
+    "segtail_coordinator_overdue_transactions",
+    Type.GAUGE,
+    "Transactions that the coordinator on this broker holds as Ongoing, more than a minute past their timeout.",
+    labels=("broker",),
 )
 COORDINATOR_NOT_UNDERSTOOD = _transactions(
     "segtail_coordinator_entries_not_understood",
     Type.GAUGE,
-    "Entries of __transaction_state of a version that is not known, or damaged: as long as there are any, no verdict is certain.",
+    "Entries of __transaction_state of a version that is not known, or damaged: as long as there are any, nothing can be called hanging.",
     labels=(),
 )
 ACTIVE_PRODUCERS = _transactions(
@@ -377,6 +460,12 @@ TRUNCATIONS = _health(
     "",
     "How often the log was cut back.",
     column="truncations",
+)
+TRUNCATED_COMMITTED = _health(
+    "segtail_partition_truncated_committed_offsets_total",
+    "",
+    "Offsets that were cut off though they were below the high watermark: what was acknowledged is gone from this replica.",
+    column="truncated_committed",
 )
 TRUNCATED_BYTES = _health(
     "segtail_partition_truncated_bytes_total",
@@ -415,9 +504,15 @@ ACTIVE_FIRST_TIMESTAMP = _retention(
     unit="seconds",
     column="active_segment_first_timestamp_ms",
 )
+ACTIVE_CREATED = _retention(
+    "segtail_partition_active_segment_created_timestamp_seconds",
+    "When the active segment was made: when it was rolled, by the producer snapshot beside it, or the log for its first one.",
+    unit="seconds",
+    column="active_segment_created_ms",
+)
 SEGMENT_LIMIT_SECONDS = _retention(
     "segtail_partition_segment_limit_seconds",
-    "Effective segment.ms.",
+    "Effective segment.ms, of a compacted topic at most max.compaction.lag.ms.",
     unit="seconds",
     column="segment_limit_ms",
 )
@@ -454,7 +549,8 @@ RETENTION_LAG = _retention(
 )
 RETENTION_OVERDUE = _retention(
     "segtail_partition_retention_overdue_seconds",
-    "For how long the first segment could have been deleted and is still there; up to one check interval is normal.",
+    "For how long the first segment could have been deleted and is still there, as far as that was seen: since its limit, the high "
+    "watermark and the leader allow it. Up to one check interval is normal.",
     unit="seconds",
     column="retention_overdue_ms",
     total=Total.LARGEST,
@@ -498,6 +594,13 @@ DIRTY_RATIO = _retention(
     column="dirty_millionths",
     total=Total.LARGEST,
 )
+DIRTY_LIMIT = _retention(
+    "segtail_partition_dirty_limit_ratio",
+    "Above this ratio the cleaner compacts: min.cleanable.dirty.ratio, 0 once dirty segments have waited for longer than "
+    "max.compaction.lag.ms.",
+    unit="ratio",
+    column="dirty_limit_millionths",
+)
 UNCLEANABLE = _retention(
     "segtail_partition_uncleanable_bytes",
     "Bytes of closed segments that the cleaner may not touch yet, and why.",
@@ -521,7 +624,7 @@ PARTITION_INFO = _retention(
 )
 MIN_IN_SYNC_REPLICAS = _offsets(
     "segtail_partition_min_in_sync_replicas",
-    "Effective min.insync.replicas.",
+    "Effective min.insync.replicas: from Kafka 3.7 on at most the number of replicas, before that as it is configured.",
     column="min_in_sync_replicas",
 )
 REPLICA_LAG = _offsets(
@@ -529,9 +632,168 @@ REPLICA_LAG = _offsets(
     "Offsets that an observed follower is behind the leader's log end offset, where it is behind.",
     column="",
 )
+REASSIGNING = Metric(
+    name="segtail_partition_reassigning_replicas",
+    type=Type.GAUGE,
+    labels=("topic", "partition", "change"),
+    unit="",
+    section=Section.OFFSETS,
+    help="Replicas that a reassignment is adding or removing, by the newest copy of the metadata log among agents that are up. Only where "
+    "there are any, of at most a thousand partitions.",
+)
+REASSIGNMENT_BYTES = Metric(
+    name="segtail_partition_reassignment_remaining_bytes",
+    type=Type.GAUGE,
+    labels=("topic", "partition", "broker"),
+    unit="bytes",
+    section=Section.OFFSETS,
+    help="Bytes of the leader's log that a broker to which the partition is reassigned has not copied yet; absent where the leader's log "
+    "is not watched.",
+)
+REASSIGNMENT_SECONDS = Metric(
+    name="segtail_partition_reassignment_remaining_seconds",
+    type=Type.GAUGE,
+    labels=("topic", "partition", "broker"),
+    unit="seconds",
+    section=Section.OFFSETS,
+    help="How long that takes, at the pace of the last five minutes; absent where nothing becomes less.",
+)
+TOPIC_UNCLEAN_ELECTIONS = _unclean(
+    "segtail_topic_unclean_elections_total",
+    Type.COUNTER,
+    ("topic",),
+    "Unclean leader elections of the topic's partitions that were seen. Only where there were any.",
+)
+TOPIC_LAST_UNCLEAN = _unclean(
+    "segtail_topic_last_unclean_election_timestamp_seconds",
+    Type.GAUGE,
+    ("topic",),
+    "When the last of them was held, by the metadata log.",
+    unit="seconds",
+)
+UNCLEAN_ELECTIONS = _unclean(
+    "segtail_partition_unclean_elections_total",
+    Type.COUNTER,
+    ("topic", "partition"),
+    "Unclean leader elections that were seen: a replica that was neither in sync nor eligible came to lead, or the last one in sync, with "
+    "a log that a crash made shorter. Only where there were any, of at most a thousand partitions, those of the last ones.",
+)
+LAST_UNCLEAN = _unclean(
+    "segtail_partition_last_unclean_election_timestamp_seconds",
+    Type.GAUGE,
+    ("topic", "partition", "last_in_sync"),
+    "When the last of them was held, by the metadata log, and the broker whose log had most of what it lost; of the same partitions.",
+    unit="seconds",
+)
+UNCLEAN_LOST = _unclean(
+    "segtail_partition_unclean_lost_offsets_total",
+    Type.COUNTER,
+    ("topic", "partition", "bound"),
+    "Offsets that unclean elections lost: upper, all that a replica had which was in sync; acknowledged, what that had written down as its "
+    "high watermark, up to 5 seconds before. Absent where no such replica was seen; of the same partitions.",
+)
+RECOVERING = _unclean(
+    "segtail_partition_recovering",
+    Type.GAUGE,
+    ("topic", "partition"),
+    "1 from an unclean election until the new leader's recovery is written down, by the newest copy of the metadata log among agents that "
+    "are up. Only 1, of at most a thousand partitions.",
+)
+REPLICA = (*PARTITION, "role")
+REPLICA_CORRUPT = _retention(
+    "segtail_replica_corrupt_batches",
+    "Damaged places in a replica, found_by the tail (places that are no batch, ever since) or the scrub (in closed segments, as known "
+    "now). role: leader, follower, unknown. All of segtail_replica_* is told of leaders and followers, whatever replicas and series_limit "
+    "say, where there is something to tell.",
+    labels=(*REPLICA, "found_by"),
+)
+REPLICA_TRUNCATIONS = _retention(
+    "segtail_replica_truncations_total",
+    "How often the log of a replica was cut off.",
+    type=Type.COUNTER,
+)
+REPLICA_TRUNCATED_COMMITTED = _retention(
+    "segtail_replica_truncated_committed_offsets_total",
+    "Offsets that were cut off a replica below its high watermark.",
+    type=Type.COUNTER,
+)
+REPLICA_OVERDUE = _retention(
+    "segtail_replica_retention_overdue_seconds",
+    "segtail_partition_retention_overdue_seconds of any replica that keeps bytes for longer than two checks of its broker, where its limit "
+    "is known.",
+    unit="seconds",
+    labels=REPLICA,
+)
+REPLICA_DIRTY = _retention(
+    "segtail_replica_dirty_ratio",
+    "segtail_partition_dirty_ratio of any replica that is above what the cleaner leaves (segtail_partition_dirty_limit_ratio).",
+    unit="ratio",
+    labels=REPLICA,
+)
+REPLICA_CLEANER_CHECKPOINT = _retention(
+    "segtail_replica_cleaner_checkpoint_offset",
+    "Offset up to which such a replica has been cleaned; absent where it never was.",
+    labels=REPLICA,
+)
+TOPIC_OVERDUE = _retention(
+    "segtail_topic_retention_overdue_partitions",
+    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after; only topics that have any, "
+    "whatever series_limit says.",
+    labels=("broker", "topic"),
+)
+TOPIC_BLOCKED = _retention(
+    "segtail_topic_retention_blocked_partitions",
+    "Partitions that keep data past a known limit, of the replica that is exported, and why (active_segment left out); only topics that "
+    "have any, whatever series_limit says.",
+    labels=("broker", "topic", "reason"),
+)
+REPLICAS_OMITTED = _retention(
+    "segtail_replicas_omitted",
+    "Replicas with something to tell that a metric of segtail_replica_* leaves out, beyond the 1,000 worst. Only where there are any.",
+    labels=("metric",),
+)
+CHECK_INTERVAL = _broker(
+    "segtail_broker_retention_check_interval_seconds",
+    ("broker",),
+    "How often the broker looks for what it may delete: log.retention.check.interval.ms, Kafka's default where nobody tells it.",
+    unit="seconds",
+)
 UNOBSERVED = _broker("segtail_partitions_unobserved", ("broker",), "Partitions led by a broker that no agent watches.")
 CONTROLLER = _broker("segtail_cluster_controller_id", (), "Node id of the active controller, by the quorum-state file.")
 BROKER_FENCED = _broker("segtail_broker_fenced", ("broker",), "1 if the metadata log says that the broker is fenced.")
+BROKER_STATUS = _broker(
+    "segtail_broker_status",
+    ("broker", "status"),
+    "1 for where a registered broker stands by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
+    "since), stopping (in controlled shutdown, ended by one, or away without any replica, however it ended), down (fenced although it "
+    "served).",
+)
+BROKER_STATUS_SINCE = _broker(
+    "segtail_broker_status_since_timestamp_seconds",
+    ("broker",),
+    "Since when at the latest the broker has that status, by the controller's clock.",
+    unit="seconds",
+)
+METADATA_OFFSET = _broker(
+    "segtail_broker_metadata_offset", ("broker",), "How far the broker's own copy of the metadata log reaches: the offset behind its end."
+)
+METADATA_LAST_APPEND = _broker(
+    "segtail_broker_metadata_last_append_timestamp_seconds",
+    ("broker",),
+    "When the broker's own copy of the metadata log last grew; a running broker's does twice a second. Absent where an idle controller "
+    "writes nothing: before Kafka 3.3, or where metadata.max.idle.interval.ms is 0 or above 5 seconds.",
+    unit="seconds",
+)
+METADATA_SNAPSHOT_READABLE = _broker(
+    "segtail_broker_metadata_snapshot_readable",
+    ("broker",),
+    "0 if the newest snapshot of the metadata log may not be read: after its next start the agent knows nothing of the cluster.",
+)
+UNWATCHED_LOG_DIRS = _broker(
+    "segtail_broker_unwatched_log_dirs",
+    ("broker",),
+    "Log dirs that a watched broker is registered with and that no agent watches. Absent where that is not known: before Kafka 3.7.",
+)
 LOG_DIR_SIZE = _broker("segtail_log_dir_size_bytes", ("broker", "log_dir"), "Bytes of the logs in the log dir.", unit="bytes")
 LOG_DIR_FREE = _broker("segtail_log_dir_free_bytes", ("broker", "log_dir"), "Bytes free in the file system of the log dir.", unit="bytes")
 LOG_DIR_CAPACITY = _broker("segtail_log_dir_capacity_bytes", ("broker", "log_dir"), "Size of the file system of the log dir.", unit="bytes")
@@ -561,7 +823,52 @@ LOG_DIR_BLOCKED = _broker(
 LOG_DIR_CHECKPOINT = _broker(
     "segtail_log_dir_checkpoint_timestamp_seconds",
     ("broker", "log_dir"),
-    "When the broker last wrote the high watermarks of the log dir; a running broker does every 5 seconds.",
+    "When the broker last wrote the high watermarks of the log dir; a running broker does every 5 seconds. Absent where no replica is in "
+    "the log dir, or the broker no longer uses it: then it writes none.",
+    unit="seconds",
+)
+LOG_DIR = ("broker", "log_dir")
+SCRUB_CHECKED = Metric(
+    name="segtail_scrub_checked_bytes_total",
+    type=Type.COUNTER,
+    labels=LOG_DIR,
+    unit="bytes",
+    section=Section.RETENTION,
+    help="Bytes of closed segments that the scrub has checked. All of segtail_scrub_* is absent where the scrub is off.",
+)
+SCRUB_PASS_RATIO = _broker(
+    "segtail_scrub_pass_ratio",
+    LOG_DIR,
+    "Logs of the log dir that the present pass of the scrub is through, as a part of all; 1 between passes.",
+    unit="ratio",
+)
+SCRUB_PASS_START = _broker("segtail_scrub_pass_start_timestamp_seconds", LOG_DIR, "When the last pass of the scrub began.", unit="seconds")
+SCRUB_LAST_PASS = _broker(
+    "segtail_scrub_last_pass_timestamp_seconds",
+    LOG_DIR,
+    "When a pass of the scrub over the whole log dir ended last; absent before the first one.",
+    unit="seconds",
+)
+SCRUB_CORRUPT = _broker(
+    "segtail_scrub_corrupt_batches",
+    LOG_DIR,
+    "Damaged places that the scrub has found in closed segments of all replicas; those of segments that are gone or pass again do "
+    "not count.",
+)
+SCRUB_CORRUPT_PLACE = _broker(
+    "segtail_scrub_corrupt_batch_position_bytes",
+    (*LOG_DIR, "topic", "partition", "segment", "offset", "fault"),
+    "Byte of the segment at which a damaged batch begins, its offset, and what is wrong (framing, crc, offset, epoch); at most 50 a "
+    "log dir.",
+    unit="bytes",
+)
+SCRUB_UNREADABLE = _broker(
+    "segtail_scrub_unreadable_files", LOG_DIR, "Files that the scrub could not read at the last try: I/O errors, missing permissions."
+)
+SCRUB_BLOCKED = _broker(
+    "segtail_scrub_blocked_seconds",
+    (*LOG_DIR, "path"),
+    "For how long a call of the scrub to this file has not come back. Absent where none waits.",
     unit="seconds",
 )
 BROKER_INFO = _broker("segtail_broker_info", ("broker", "cluster_id", "agent"), "1 for every watched broker: its cluster and its agent.")
@@ -571,7 +878,9 @@ UNREADABLE_LOGS = _broker(
     "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. They stand still.",
 )
 METADATA_READABLE = _broker(
-    "segtail_broker_metadata_readable", ("broker",), "1 if the broker's own copy of the metadata log could be read."
+    "segtail_broker_metadata_readable",
+    ("broker",),
+    "1 if the broker's own copy of the metadata log could be read. Absent for a broker of before KRaft, which has none.",
 )
 BUILD_INFO = _observer(
     "segtail_build_info",
@@ -580,6 +889,7 @@ BUILD_INFO = _observer(
     "",
     "1: the versions that run.",
 )
+STARTED = _observer("segtail_start_timestamp_seconds", Type.GAUGE, (), "seconds", "When this process of the job began.")
 AGENT_UP = _observer("segtail_agent_up", Type.GAUGE, ("broker", "agent"), "", "1 if the agent answered the last poll and takes part.")
 AGENT_PROBLEM = _observer(
     "segtail_agent_problem",
@@ -595,7 +905,8 @@ AGENT_DOUBTS = _observer(
     ("agent", "kind"),
     "",
     "What an agent could not believe, so that something else stood in for it: a producer_snapshot (an older one, or the log itself), a "
-    "time_index (its segment was scanned), the value of a configuration (the next level counts).",
+    "time_index (its segment was scanned), the value of a configuration (the next level counts); or a checkpoint, whose offsets are not "
+    "known then.",
 )
 AGENT_CLOCK_AHEAD = _observer(
     "segtail_agent_clock_ahead_seconds",
@@ -701,11 +1012,27 @@ METRICS = (
     LAST_STABLE_OFFSET_LAG,
     LAST_STABLE_OFFSET_LAG_BYTES,
     LEADER,
+    LEADER_ID,
     LEADER_EPOCH,
     REPLICAS,
     IN_SYNC_REPLICAS,
     MIN_IN_SYNC_REPLICAS,
     REPLICA_LAG,
+    TOPIC_PARTITIONS,
+    TOPIC_OFFLINE,
+    TOPIC_UNDER_MIN_ISR,
+    TOPIC_UNDER_REPLICATED,
+    AFFECTED_PARTITION,
+    REASSIGNING,
+    REASSIGNMENT_BYTES,
+    REASSIGNMENT_SECONDS,
+    TOPIC_UNCLEAN_ELECTIONS,
+    TOPIC_LAST_UNCLEAN,
+    UNCLEAN_ELECTIONS,
+    LAST_UNCLEAN,
+    UNCLEAN_LOST,
+    RECOVERING,
+    CHECK_INTERVAL,
     UNOBSERVED,
     CONTROLLER,
     OPEN_TRANSACTIONS,
@@ -717,6 +1044,8 @@ METRICS = (
     ABORTED_BYTES,
     TRANSACTION_DURATION,
     HANGING,
+    STUCK,
+    STALLED,
     LATE_START,
     LATE_INFO,
     LATE_OMITTED,
@@ -724,17 +1053,29 @@ METRICS = (
     COORDINATOR_PARTITIONS,
     COORDINATOR_READABLE,
     COORDINATOR_NOT_UNDERSTOOD,
+    COORDINATOR_OVERDUE,
     ACTIVE_PRODUCERS,
     SEQUENCE_GAPS,
     SEGMENTS_ROLLED,
     SEGMENTS_DELETED,
     TRUNCATIONS,
+    TRUNCATED_COMMITTED,
     TRUNCATED_BYTES,
     CORRUPT_BATCHES,
+    REPLICA_CORRUPT,
+    REPLICA_TRUNCATIONS,
+    REPLICA_TRUNCATED_COMMITTED,
+    REPLICA_OVERDUE,
+    REPLICA_DIRTY,
+    REPLICA_CLEANER_CHECKPOINT,
+    TOPIC_OVERDUE,
+    TOPIC_BLOCKED,
+    REPLICAS_OMITTED,
     SIZE,
     SEGMENT_COUNT,
     ACTIVE_SIZE,
     ACTIVE_FIRST_TIMESTAMP,
+    ACTIVE_CREATED,
     SEGMENT_LIMIT_SECONDS,
     SEGMENT_LIMIT_BYTES,
     OLDEST_RECORD,
@@ -748,6 +1089,7 @@ METRICS = (
     MAX_TIMESTAMP_AHEAD,
     DIRTY_BYTES,
     DIRTY_RATIO,
+    DIRTY_LIMIT,
     UNCLEANABLE,
     CLEANER_CHECKPOINT,
     LOCAL_LOG_START_OFFSET,
@@ -760,11 +1102,26 @@ METRICS = (
     LOG_DIR_UP,
     LOG_DIR_BLOCKED,
     LOG_DIR_CHECKPOINT,
+    SCRUB_CHECKED,
+    SCRUB_PASS_RATIO,
+    SCRUB_PASS_START,
+    SCRUB_LAST_PASS,
+    SCRUB_CORRUPT,
+    SCRUB_CORRUPT_PLACE,
+    SCRUB_UNREADABLE,
+    SCRUB_BLOCKED,
     BROKER_FENCED,
+    BROKER_STATUS,
+    BROKER_STATUS_SINCE,
+    METADATA_OFFSET,
+    METADATA_LAST_APPEND,
+    METADATA_SNAPSHOT_READABLE,
+    UNWATCHED_LOG_DIRS,
     BROKER_INFO,
     UNREADABLE_LOGS,
     METADATA_READABLE,
     BUILD_INFO,
+    STARTED,
     AGENT_UP,
     AGENT_PROBLEM,
     AGENT_DOUBTS,

@@ -1,20 +1,22 @@
 """The exported logs, one a partition, with all that is worked out of what they told: offsets, transactions, retention."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.metrics import retention, transactions
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
-from streaming.rules.leaders import NO_LEADER, Flags, Replicas, Roles, assign_roles
+from streaming.metrics.waiting import Subject
+from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Flags, Replicas, Roles, assign_roles
 from streaming.rules.limits import Limits
+from streaming.rules.verdicts import Verdict
 
 TEXT = pa.large_string()
 """Texts with 64-bit offsets: a page may be larger than 2 GB."""
@@ -30,6 +32,7 @@ class Observed:
     roles: Roles
     standing: Standing
     coordinators: CoordinatorView
+    read_ms: Longs  # up to when each was taken in, -1 where that is not known, is long ago, or another replica counts
     log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
 
 
@@ -37,7 +40,7 @@ class Observed:
 class Logs:
     """The exported logs, in the order of the page.
 
-    In ``columns``, ``leader`` is 1 for a log that is known to lead, else 0, -1 where nobody has told yet who does; ``leader_epoch`` is its
+    In ``columns``, ``leader`` is 1 for a log that leads, 0 for one that does not, -1 where nobody knows who does; ``leader_epoch`` is its
     partition's, -1 unknown. Those in ``derived`` are worked out; ``limits`` is None for a log of which that is not known yet. ``late`` are
     transactions on these logs.
     """
@@ -79,17 +82,40 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     )
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
-    standing = stand(there, carried, roles, silent, assume_replicated=snapshot.judges.assume_replicated)
+    judges = snapshot.judges
+    standing = stand(there, carried, names, roles, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated)
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
         standing[name][quorum | _unheard(there, roles)] = ABSENT
-    current = (roles.leads | (standing["in_sync"] > 0)) & ~silent
+    read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
     coordinators = transactions.coordinator_view(
-        there, carried, names, current=current, speaks=roles.speaks, partitions=snapshot.judges.coordinator_partitions
+        there,
+        carried,
+        names,
+        read_ms=np.where(current, read_ms, ABSENT),
+        speaks=roles.speaks,
+        partitions=snapshot.judges.coordinator_partitions,
+        now_ms=snapshot.now_ms,
     )
     return Observed(
-        columns=there, carried=carried, names=names, roles=roles, standing=standing, coordinators=coordinators, log_dirs=snapshot.log_dirs
+        columns=there,
+        carried=carried,
+        names=names,
+        roles=roles,
+        standing=standing,
+        coordinators=coordinators,
+        read_ms=np.where(current | (roles.leader_epoch < 0), read_ms, ABSENT),
+        log_dirs=snapshot.log_dirs,
     )
+
+
+def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
+    """Up to when each log was taken in; a look that is long ago says nothing of now, unless it is the only one."""
+    read_ms = snapshot.read_ms[there["agent"]]
+    unread = np.isin(there["slot"], snapshot.unreadable) | np.isin(there["log_dir"], snapshot.unread_dirs)
+    lately = snapshot.judges.bench.once | (snapshot.now_ms - read_ms <= snapshot.judges.bench.read_within_ms)
+    found: Longs = np.where((read_ms >= 0) & lately & ~unread, read_ms, ABSENT)
+    return found
 
 
 def _unheard(there: Columns, roles: Roles) -> Flags:
@@ -104,30 +130,84 @@ def _leaders(told: Longs, fenced: frozenset[int]) -> Longs:
     return np.where(np.isin(told, list(fenced)), NO_LEADER, told)
 
 
-def export(observed: Observed, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Kept:
+    """What retention and compaction come to for replicas, exported or not; ``items`` are their places in `Observed`."""
+
+    items: Longs
+    columns: Standing
+    limits: list[Limits | None]
+
+
+def keep(observed: Observed, snapshot: Snapshot) -> Kept:
+    """Work it out for all replicas of topics that are exported. What an agent has told of a follower and is silent now is of the past."""
+    wanted = snapshot.topic_exported[observed.columns["topic"]]
+    heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
+    items = np.flatnonzero(wanted & heard)
+    columns, limits = retention.keep(
+        observed.columns.select(items),
+        [observed.carried[item] for item in items.tolist()],
+        [observed.names[item] for item in items.tolist()],
+        {name: column[items] for name, column in observed.standing.items()},
+        snapshot.judges.limiter,
+        snapshot.judges.deletable,
+        snapshot.now_ms,
+    )
+    for name in retention.JUDGED:
+        columns[name][snapshot.silent[observed.columns["agent"][items]]] = ABSENT
+    return Kept(items=items, columns=columns, limits=limits)
+
+
+def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
     """Choose the logs that are exported, and judge them."""
     there, roles = observed.columns, observed.roles
     wanted = snapshot.topic_exported[there["topic"]]
     shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
     shown = shown[_page_order(there.select(shown), rank)]
     columns = there.select(shown)
-    columns["leader"][:] = np.where(_unheard(there, roles), ABSENT, roles.leads)[shown]
+    columns["leader"][:] = np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[shown]
     columns["leader_epoch"][:] = roles.leader_epoch[shown]
     items = shown.tolist()
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
     standing = {name: column[shown] for name, column in observed.standing.items()}
     places = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
-    weighed = snapshot.judges.bench.weigh(carried, places, observed.coordinators, snapshot.now_ms)
-    kept, limits = retention.keep(columns, carried, names, standing, snapshot.judges.limiter, snapshot.now_ms)
+    weighed = snapshot.judges.bench.weigh(
+        carried,
+        places,
+        observed.coordinators,
+        snapshot.now_ms,
+        read_ms=observed.read_ms[shown],
+        lag=standing["last_stable_offset_lag"],
+    )
+    places_kept = np.searchsorted(all_kept.items, shown)  # whatever is shown is among them
+    kept = {name: column[places_kept] for name, column in all_kept.columns.items()}
     return Logs(
         labels=_labels(columns, topic_labels),
         columns=columns,
         derived=standing | weighed.columns | kept,
         topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
-        limits=limits,
-        late=weighed.late,
+        limits=[all_kept.limits[place] for place in places_kept.tolist()],
+        late=_with_groups(weighed.late, columns, names, snapshot),
         late_omitted=weighed.omitted,
     )
+
+
+def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
+    """With the consumer groups that wait for those that hang in `__consumer_offsets`, as far as agents have told them."""
+    subjects = {
+        each: Subject(
+            broker=int(logs["broker"][each.log]),
+            topic=OFFSETS_TOPIC,
+            partition=int(logs["partition"][each.log]),
+            topic_id=snapshot.topic_ids[int(logs["slot"][each.log])],
+            producer_id=each.producer_id,
+            first_offset=each.first_offset,
+        )
+        for each in late
+        if each.verdict == Verdict.HANGING.label and names[each.log] == OFFSETS_TOPIC
+    }
+    known = snapshot.judges.waiting.of(subjects.values())
+    return tuple(replace(each, groups=known[subjects[each]]) if subjects.get(each) in known else each for each in late)
 
 
 def followers(observed: Observed, topic_labels: pa.LargeStringArray, rank: Longs) -> Followers:

@@ -1,28 +1,44 @@
 """What agents say of brokers and log dirs, as metric families. An agent that is down says nothing: what it said last is of the past."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
+from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics import definitions
+from streaming.metrics.broker_status import newest as newest
+from streaming.metrics.broker_status import standings, unwatched_log_dirs
 from streaming.metrics.definitions import Metric
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that are no live log's, by the names of `streaming.agent.messages.LogDirStatus`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What agents watch, be they up or down: brokers, directory ids of log dirs, and how many log dirs have none that is known."""
+
+    brokers: frozenset[int]
+    directories: Mapping[int, frozenset[str]]
+    unnamed: Mapping[int, int]
+    complete: bool
+    """Every agent has said what it watches."""
+    remembered: Sequence[BrokerStatus] = ()
+    """What agents that are down said last of their brokers."""
+
+
 def families(
-    brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: frozenset[int], blocked: Iterable[BlockedFile] = ()
+    brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: Watched, blocked: Iterable[BlockedFile] = ()
 ) -> Iterator[Samples]:
     """One family a metric.
 
     Args:
         brokers: of the agents that are up.
         log_dirs: of the same.
-        watched: every broker that an agent watches, be it up or down.
         blocked: files in which agents that are up wait.
     """
     readable = [each for each in log_dirs if each.up]
@@ -30,22 +46,38 @@ def families(
     yield _gauge(definitions.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
     yield _gauge(definitions.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
     yield _gauge(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
-    yield _gauge(definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if each.checkpoint_ms >= 0))
+    yield _gauge(definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each)))
     yield _gauge(definitions.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
     yield _gauge(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
-    yield _gauge(definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched).items())))
+    yield from _broker_families(brokers, watched.remembered)
+    yield _gauge(definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items())))
+    unwatched = unwatched_log_dirs(brokers, watched.directories, watched.unnamed) if watched.complete else {}
+    yield _gauge(definitions.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
     yield _gauge(definitions.CONTROLLER, (((), controller) for controller in _controller(brokers)))
+
+
+def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
+    """Where brokers stand, and how their copies of the metadata log grow."""
+    found = list(standings(brokers, remembered))
+    yield _gauge(definitions.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
+    yield _gauge(definitions.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
+    readable = [each for each in brokers if each.metadata_offset >= 0]
+    yield _gauge(definitions.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
+    growing = [each for each in readable if each.appended_ms >= 0]
+    yield _gauge(definitions.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
+    snapshots = [(each.broker, each.snapshot) for each in readable if each.snapshot is not None]
+    yield _gauge(definitions.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
+
+
+def _is_checkpointed(each: LogDirStatus) -> bool:
+    """Whether a running broker writes its high watermarks there: it does where it has a replica, and uses the log dir."""
+    return each.checkpoint_ms >= 0 and each.hosts is not False and each.registered is not False
 
 
 def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
     """How many partitions are led by each broker that nobody watches."""
-    newest = _newest(brokers)
-    return {} if newest is None else {led.broker: led.partitions for led in newest.led if led.broker not in watched}
-
-
-def _newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
-    """The one whose copy of the metadata log has come furthest: a broker that is down does not hear of its own end."""
-    return max(brokers, key=lambda each: each.metadata_offset, default=None)
+    latest = newest(brokers)
+    return {} if latest is None else {led.broker: led.partitions for led in latest.led if led.broker not in watched}
 
 
 def fenced(brokers: Iterable[BrokerStatus]) -> list[int]:
@@ -54,8 +86,8 @@ def fenced(brokers: Iterable[BrokerStatus]) -> list[int]:
 
 
 def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
-    newest = _newest(brokers)
-    return [] if newest is None else sorted(newest.registered, key=lambda each: each.broker)
+    latest = newest(brokers)
+    return [] if latest is None else sorted(latest.registered, key=lambda each: each.broker)
 
 
 def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:

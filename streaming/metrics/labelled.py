@@ -43,7 +43,17 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
     if view.partitions is not None:
         yield _plain(definitions.COORDINATOR_PARTITIONS, view.partitions)
         yield _plain(definitions.COORDINATOR_READABLE, view.readable)
+        yield _family(definitions.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()])
         yield _plain(definitions.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
+
+
+def of_brokers(logs: Logs) -> Iterator[Family]:
+    """Those of brokers that the limits of their logs tell."""
+    known = np.flatnonzero(logs["check_interval_ms"] >= 0)
+    brokers, first = np.unique(logs["broker"][known], return_index=True)
+    intervals = logs["check_interval_ms"][known][first]
+    spelled = (labels(broker=str(broker)) for broker in brokers.tolist())
+    yield _family(definitions.CHECK_INTERVAL, list(zip(spelled, intervals.tolist(), strict=True)))
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:
@@ -102,6 +112,8 @@ def _info(late: Late) -> str:
         transactional_id=late.transactional_id,
         coordinator_state=late.state,
         verdict=late.verdict,
+        stuck="true" if late.stuck else "",
+        groups=", ".join(late.groups),
     )
 
 

@@ -1,7 +1,8 @@
 """The observer's own state: what the job says of its agents and its query, as metric families."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
@@ -11,10 +12,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
+from streaming.metrics.export import EVERYTHING, Export
+from streaming.metrics.health import Watched, newest
 from streaming.metrics.health import families as health_families
+from streaming.metrics.partition_counts import families as partition_families
+from streaming.metrics.scrubs import families as scrub_families
 from streaming.metrics.taillag import TailLag
 from streaming.rows import SKIP_REASONS
 
@@ -22,6 +27,9 @@ log = logging.getLogger(__name__)
 
 CATCHING_UP_AFTER_S = 5.0
 """A tail lag of more than this is no ordinary trigger: the rates of such a time are backlog."""
+
+STALE_SECONDS = 30.0
+"""Agents that have not been asked for so long may have said something else since: nothing is said of their brokers."""
 
 _BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
@@ -33,7 +41,9 @@ class AgentStatus:
     ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
     those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
     care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait;
-    ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them.
+    ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names its log dirs, as
+    "broker:directory.id", the same from whichever agent; ``scrubs`` are those of its log dirs. ``explanation`` is a sentence on what
+    keeps it away, "" where there is none.
     """
 
     name: str
@@ -51,6 +61,9 @@ class AgentStatus:
     blocked: tuple[BlockedFile, ...] = ()
     unreadable: tuple[UnreadableLogs, ...] = ()
     unreadable_logs: tuple[UnreadableLog, ...] = ()
+    directories: tuple[str, ...] = ()
+    scrubs: tuple[ScrubStatus, ...] = ()
+    explanation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,16 +95,23 @@ class Families:
 
 
 class Observer:
-    """Told by the job, read by scrapes; safe from any thread."""
+    """Told by the job, read by scrapes; safe from any thread.
 
-    def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold]) -> None:
-        self._lock = Lock()  # protects the three below
+    Args:
+        started: when the process began, Unix seconds; None where nobody is to know.
+    """
+
+    def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold], started: float | None = None) -> None:
+        self._lock = Lock()  # protects the four below
         self._leaves_out = False
         self._agents: dict[str, AgentStatus] = {}
+        self._known_at: float | None = None
         self._lags: dict[str, TailLag] = {}
         self._query = query
         self._registry = CollectorRegistry()
         self._gauge(definitions.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
+        if started is not None:
+            self._gauge(definitions.STARTED).set(started)
         self._last_look = self._gauge(definitions.LAST_LOOK)
         self._batches = self._histogram(definitions.BATCH_DURATION).labels(query)
         self._restarts = self._counter(definitions.RESTARTS).labels(query)
@@ -100,10 +120,11 @@ class Observer:
         self._topic_series_dropped = dropped.labels("topic_series")
         self._set_thresholds(thresholds)
 
-    def know(self, statuses: Iterable[AgentStatus]) -> None:
-        """All agents were asked: there are these and no others."""
+    def know(self, statuses: Iterable[AgentStatus], at: float | None = None) -> None:
+        """All agents were asked ``at`` (seconds, the clock of `families`): there are these and no others."""
         with self._lock:
             self._agents = {status.name: status for status in statuses}
+            self._known_at = at
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
         """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
@@ -119,6 +140,13 @@ class Observer:
         """So many of them are in the metrics now."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
+
+    def reading(self) -> dict[str, float]:
+        """Of each agent that is up and has caught up with its disks: when it last gave an answer of which everything is in the metrics."""
+        with self._lock:
+            whole = {name: lag.whole_at for name, lag in self._lags.items()}
+            current = [name for name, status in self._agents.items() if status.up and not status.catching_up]
+        return {name: at for name in current if (at := whole.get(name)) is not None}
 
     def looked(self, at: float) -> None:
         """The query looked for work at ``at``, in Unix seconds."""
@@ -153,23 +181,36 @@ class Observer:
         with self._lock:
             return tuple(self._agents[name] for name in sorted(self._agents))
 
-    def families(self, skipped_bytes: Mapping[int, Sequence[int]], now: float) -> Families:
+    def families(
+        self,
+        skipped_bytes: Mapping[int, Sequence[int]],
+        now: float,
+        export: Export = EVERYTHING,
+        min_isr: Callable[[int], int] = lambda _: 1,
+    ) -> Families:
         """All families with a sample.
 
         Args:
             skipped_bytes: of each broker, by `streaming.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
             now: seconds, of the clock that `published` was told.
+            export: of which topics anything is told.
+            min_isr: min.insync.replicas of a broker, where the metadata log sets none.
         """
         agents = self.agents
-        up = [each for each in agents if each.up]
+        with self._lock:
+            stale = self._known_at is not None and now - self._known_at > STALE_SECONDS
+        up = [] if stale else [each for each in agents if each.up]
+        brokers = [status for each in up for status in each.broker_statuses]
         health = health_families(
-            [status for each in up for status in each.broker_statuses],
+            brokers,
             [status for each in up for status in each.log_dirs],
-            frozenset(broker for each in agents for broker in each.brokers),
+            _watched(agents),
             [file for each in up for file in each.blocked],
         )
         families = [
             *health,
+            *scrub_families([status for each in up for status in each.scrubs]),
+            *partition_families(newest(each for each in brokers if each.counts), export, min_isr),
             *self._agent_families(now),
             self._skipped_family(skipped_bytes),
             *map(_without_created, self._registry.collect()),
@@ -183,7 +224,13 @@ class Observer:
         # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
         info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
-        readable = (((broker,), broker in each.metadata_brokers) for each in agents for broker in each.brokers)
+        without = {(each.name, status.broker) for each in agents for status in each.broker_statuses if not status.expected}
+        readable = (
+            ((broker,), broker in each.metadata_brokers)
+            for each in agents
+            for broker in each.brokers
+            if broker in each.metadata_brokers or (each.name, broker) not in without
+        )
         behind = [((broker,), *lags[each.name]) for each in agents if each.name in lags for broker in each.brokers]
         catching_up = (
             ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S)
@@ -243,6 +290,30 @@ def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) ->
     for key, value in largest.items():
         family.add_metric(key, value)
     return family
+
+
+def _watched(agents: Iterable[AgentStatus]) -> Watched:
+    directories: dict[int, set[str]] = {}
+    unnamed = Counts[int]()
+    for agent in agents:
+        named = [each.partition(":") for each in agent.directories]
+        for broker, _, directory in named:
+            directories.setdefault(int(broker), set()).add(directory)
+        unnamed.update({broker: max(0, count) for broker, count in _unnamed(agent).items()})
+    return Watched(
+        frozenset(broker for each in agents for broker in each.brokers),
+        {broker: frozenset(found) for broker, found in directories.items()},
+        unnamed,
+        all(each.directories for each in agents),
+        [status for each in agents if not each.up for status in each.broker_statuses],
+    )
+
+
+def _unnamed(agent: AgentStatus) -> Counts[int]:
+    """Log dirs of which an agent has never read what their directory id is."""
+    watched = Counts(each.broker for each in agent.log_dirs)
+    watched.subtract(int(each.partition(":")[0]) for each in agent.directories)
+    return watched
 
 
 def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, ...], float]]:

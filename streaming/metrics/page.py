@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from streaming.agent.messages import BlockedFile
+from streaming.agent.messages import BlockedFile, ScrubStatus
 from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
@@ -35,8 +35,10 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
         "" if ready else "<p>The first full picture is still on its way; a partition's counters appear once its backlog is read.</p>\n",
         "<h2>Agents</h2>\n",
         _table(("agent", "brokers", "state"), map(_agent_row, agents)),
+        *(f"<p>{escape(agent.explanation)}</p>\n" for agent in agents if agent.explanation),
         *(f"<p>{escape(_blocked(file))}</p>\n" for agent in agents for file in agent.blocked),
         *(f"<p>{escape(line)}</p>\n" for agent in agents if agent.up for line in _unreadable(agent)),
+        *(f"<p>{escape(line)}</p>\n" for agent in agents if agent.up for scrub in agent.scrubs for line in _scrubbed(scrub)),
         "<h2>Partitions</h2>\n",
         f"<p>{len(logs.labels):,} partitions of {len(shown.observed.columns):,} observed logs. Most bytes appended:</p>\n",
         _table(("partition", "bytes", "records", "log end offset"), _top_rows(logs)),
@@ -61,6 +63,18 @@ def _unreadable(agent: AgentStatus) -> Iterable[str]:
     count = sum(each.logs for each in agent.unreadable)
     if count > TOP:
         yield f"Of agent {agent.name}, {count - TOP:,} more partitions cannot be read."
+
+
+def _scrubbed(scrub: ScrubStatus) -> Iterable[str]:
+    where = f"of broker {scrub.broker}"
+    for batch in scrub.corrupt_batches[:TOP]:
+        yield f"{batch.path} {where} is damaged from byte {batch.position} on, offset {batch.offset}: {batch.fault}."
+    if scrub.corrupt > min(TOP, len(scrub.corrupt_batches)):
+        yield f"In log dir {scrub.log_dir} {where} {scrub.corrupt:,} places are damaged, all together."
+    for file in scrub.unreadable_files[:TOP]:
+        yield f"{file.path} {where} cannot be read: {file.error}."
+    if scrub.unreadable > min(TOP, len(scrub.unreadable_files)):
+        yield f"In log dir {scrub.log_dir} {where} {scrub.unreadable:,} files cannot be read, all together."
 
 
 def _top_rows(logs: Logs) -> Iterable[tuple[str, ...]]:

@@ -13,6 +13,9 @@ Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a U
 one. A gauge without a value is absent. Counters are kept across restarts, and exist with 0 from first sight; a partition's counters first
 appear when its initial backlog has been read, so that `rate()` sees traffic and no backlog.
 
+Series about transactions and producers exist for partitions on which a transactional batch has been seen. On the others there is
+nothing to tell.
+
 Of each partition one replica is exported, the leader where it is known, so `sum()` is right; with `replicas: all` every one is.
 
 *By topic* says what takes a partition's place where only topics are exported (`export.granularity: topic`, or more than `series_limit`

@@ -35,7 +35,7 @@ def render(table: Table, observer: Observer, now: float, openmetrics: bool = Fal
         topic_series=choice.topic_series_dropped,
         largest_topic=choice.largest_topic,
     )
-    own = observer.families(shown.skipped_bytes, now)
+    own = observer.families(shown.skipped_bytes, now, table.export, table.min_isr)
     pieces: list[bytes | memoryview] = []
     for family in choice.families:
         pieces += (_head(family.metric, openmetrics), _lines(family))

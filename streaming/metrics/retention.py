@@ -1,18 +1,20 @@
 """What retention and compaction come to for the exported logs, as columns beside what they told themselves."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.errors import FormatError
+from streaming.facts import Facts
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.limiter import Limiter
+from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.standing import ABSENT, Standing
 from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.compaction import CompactionRule
-from streaming.rules.limits import Configs, Limits, TopicPattern, effective_limits, pattern_configs, read_configs
+from streaming.rules.limits import Limits
+from streaming.rules.min_isr import effective_min_isr
 from streaming.rules.retention import RetentionRule
 from streaming.rules.segments import LogFacts, Logs
 
@@ -20,6 +22,7 @@ COLUMNS = (
     "segments",
     "active_segment_size_bytes",
     "active_segment_first_timestamp_ms",
+    "active_segment_created_ms",
     "segment_limit_ms",
     "segment_limit_bytes",
     "oldest_record_ms",
@@ -33,60 +36,45 @@ COLUMNS = (
     "max_timestamp_ahead_ms",
     "dirty_bytes",
     "dirty_millionths",
+    "dirty_limit_millionths",
     "uncleanable_open_transaction",
     "uncleanable_compaction_lag",
     "cleaner_checkpoint_offset",
     "local_log_start_offset",
     "min_in_sync_replicas",
+    "check_interval_ms",
 )
+
+JUDGED = (
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+)
+"""Those that follow from the present time: of a log that nobody has looked at for long they would age, whatever its broker does."""
 """What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
 
 
-LimitsOf = Callable[[int, str, str], Limits]
-"""Of broker, topic and the text that its agent hands over."""
-
-
-class Limiter:
-    """The limits of every topic on every broker, from what agents hand over and what people give beside it.
-
-    Args:
-        static: asks what ``server.properties`` sets, by node id; another mapping where that has changed.
-        assumed: what brokers are told to have whose file is not among those.
-        patterns: what people give for topics, which counts where no metadata log tells.
-    """
-
-    def __init__(
-        self, static: Callable[[], Mapping[int, Configs]], assumed: Configs | None = None, patterns: Sequence[TopicPattern] = ()
-    ) -> None:
-        self._static = static
-        self._assumed = assumed or Configs()
-        self._patterns = tuple(patterns)
-        self._held: tuple[Mapping[int, Configs], LimitsOf] | None = None
-
-    def now(self) -> LimitsOf:
-        """The limits of a topic on a broker by its agent's text, as things stand: for one page, and from any thread."""
-        static, held = self._static(), self._held
-        if held is None or held[0] is not static:
-            held = self._held = static, lru_cache(1 << 16)(partial(self._of, static))
-        return held[1]
-
-    def _of(self, static: Mapping[int, Configs], broker: int, topic: str, configs: str) -> Limits:
-        try:
-            told = read_configs(configs)
-        except FormatError:  # an agent of another version: what it cannot say is assumed
-            told = Configs()
-        given = pattern_configs(topic, self._patterns) if not configs else Configs()
-        return effective_limits(topic, told.over(given).over(static.get(broker, self._assumed)))
-
-
 def keep(
-    logs: Columns, carried: Sequence[Carried], names: Sequence[str], standing: Standing, limiter: Limiter, now_ms: int
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    standing: Standing,
+    limiter: Limiter,
+    deletable: DeletableSince | None,
+    now_ms: int,
 ) -> tuple[Standing, list[Limits | None]]:
     """Work out `COLUMNS` for some logs, and what limits them: None of a log whose segments are not told yet.
 
     Args:
         names: their topics.
         standing: what `streaming.metrics.standing.stand` made of the same logs.
+        deletable: what was seen of them before, None for nothing that could have been.
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)
@@ -113,13 +101,16 @@ def keep(
             )
         )
     together = Logs(found)
-    retention, compaction = RetentionRule(together).at(now_ms), CompactionRule(together).at(now_ms)
+    bound = None if deletable is None else deletable.bound(logs["slot"][told], now_ms)
+    retention = RetentionRule(together).at(now_ms, bound)
+    compaction = CompactionRule(together).at(now_ms)
     last = together.last
     values: dict[str, Longs] = {
         "segments": together.count,
         "active_segment_size_bytes": together.size[last],
         "active_segment_first_timestamp_ms": _of_facts(carried, told, "active_first_timestamp"),
-        "segment_limit_ms": together.limit("segment_ms"),
+        "active_segment_created_ms": _of_facts(carried, told, "active_created_ms"),
+        "segment_limit_ms": together.limit("roll_ms"),
         "segment_limit_bytes": together.limit("segment_bytes"),
         "oldest_record_ms": together.oldest_record,
         "retention_limit_ms": np.where(together.limit("deletes") > 0, together.limit("retention_ms"), ABSENT),
@@ -131,7 +122,8 @@ def keep(
         "blocked": retention.blocked.astype(np.int64),
         "max_timestamp_ahead_ms": retention.ahead,
         "dirty_bytes": compaction.dirty_bytes,
-        "dirty_millionths": np.where(compaction.dirty_ratio >= 0, np.round(compaction.dirty_ratio * 1e6), ABSENT).astype(np.int64),
+        "dirty_millionths": _millionths(compaction.dirty_ratio),
+        "dirty_limit_millionths": _millionths(compaction.dirty_limit),
         "uncleanable_open_transaction": compaction.uncleanable[0],
         "uncleanable_compaction_lag": compaction.uncleanable[1],
         "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
@@ -139,8 +131,15 @@ def keep(
             together.limit("remote_storage") > 0, _of_facts(carried, told, "local_log_start_offset"), ABSENT
         ),
         "min_in_sync_replicas": np.where(
-            standing["in_sync_replicas"][told] >= 0, together.limit("min_insync_replicas"), ABSENT
-        ),  # of no use to anybody where nothing is known of replicas
+            standing["replicas"][told] >= 0,  # of no use to anybody where nothing is known of replicas
+            effective_min_isr(
+                together.limit("min_insync_replicas"),
+                _replica_counts(carried, told),
+                _of_facts(carried, told, "leader_metadata_version"),
+            ),
+            ABSENT,
+        ),
+        "check_interval_ms": together.limit("check_interval_ms"),
     }
     for name, column in columns.items():
         column[told] = values[name]
@@ -179,3 +178,14 @@ def _with_active(carried: Carried, active: int, position: int, newest: int, modi
 
 def _of_facts(carried: Sequence[Carried], told: Sequence[int], name: str) -> Longs:
     return np.array([getattr(carried[item].facts, name) for item in told], np.int64)
+
+
+def _millionths(ratio: NDArray[np.float64]) -> Longs:
+    millionths: Longs = np.where(ratio >= 0, np.round(ratio * 1e6), ABSENT).astype(np.int64)
+    return millionths
+
+
+def _replica_counts(carried: Sequence[Carried], told: Sequence[int]) -> Longs:
+    """How many replicas each partition has, those that are being added too."""
+    replicas = ((carried[item].facts or Facts()).all_replicas or () for item in told)
+    return np.array([len(each) for each in replicas], np.int64)

@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.metrics import labelled
+from streaming.metrics import elections, labelled, moves, replica_health
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import (
     BATCH_RECORDS,
     BATCH_SIZE,
     CODEC_BYTES,
+    HANGING,
     METRICS,
+    STALLED,
+    STUCK,
     TRANSACTION_DURATION,
     Metric,
     Total,
@@ -47,33 +50,50 @@ class Choice:
 PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
 
-_LAST = ("segtail_late_", "segtail_log_dir_", "segtail_partition_hanging_", "segtail_partition_oldest_open_")
-"""What is left out last, and has no total to stand for it: what somebody is woken up for."""
+_LAST = ("segtail_late_", "segtail_log_dir_", "segtail_partition_oldest_open_")
+"""What is left out last, and has no total to stand for it: what somebody looks for who was woken up."""
+
+_NEVER = (HANGING, STUCK, STALLED)
+"""What wakes somebody up: their totals are there whatever is left out."""
 
 
 def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
-    """Choose at most ``limit`` series of those that are wanted."""
+    """Choose at most ``limit`` series of those that are wanted; elections, reassignments and the health of replicas come on top."""
     metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
     own = (_partition_family(metric, shown.logs) for metric in metrics)
     partitions = _wanted(export, (*own, *labelled.of_partitions(shown.logs), labelled.of_followers(shown.followers)))
     topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics)))
     others = _wanted(
         export,
-        (*labelled.of_late(shown.logs), *labelled.of_coordinators(shown.observed.coordinators), *labelled.of_log_dirs(shown.observed)),
+        (
+            *labelled.of_late(shown.logs),
+            *labelled.of_coordinators(shown.observed.coordinators),
+            *labelled.of_brokers(shown.logs),
+            *labelled.of_log_dirs(shown.observed),
+        ),
+    )
+    always = _wanted(
+        export,
+        (
+            *elections.families(shown.elected),
+            *moves.families(shown.moves),
+            *replica_health.families(shown, export),
+        ),
     )
     if export.partitions and _series(partitions) + _series(topics) + _series(others) <= limit:
-        return Choice(families=partitions + topics + others, partition_series_dropped=0, topic_series_dropped=0)
+        return Choice(families=partitions + topics + others + always, partition_series_dropped=0, topic_series_dropped=0)
     summed = [metric for metric in metrics if metric.total != Total.NONE and not _goes_last(metric)]
-    totals = _present(_total_family(metric, shown) for metric in summed) + topics
+    kept = _present(_total_family(metric, shown) for metric in summed if metric in _NEVER)
+    totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + topics
     own_last = tuple(family for family in partitions if _goes_last(family.metric))
     last = own_last + others
     replaced = _series(partitions) - _series(own_last) if export.partitions else 0
-    fitting = _fitting(last, limit)
-    kept = _fitting(totals, limit - _series(fitting))
-    topic_series_dropped = _series(totals) - _series(kept)
+    fitting = _fitting(last, limit - _series(kept))
+    of_topics = _fitting(totals, limit - _series(kept) - _series(fitting))
+    topic_series_dropped = _series(totals) - _series(of_topics)
     partition_series_dropped = replaced + _series(last) - _series(fitting)
     return Choice(
-        families=kept + fitting,
+        families=kept + of_topics + fitting + always,
         partition_series_dropped=partition_series_dropped,
         topic_series_dropped=topic_series_dropped,
         largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",
@@ -106,7 +126,7 @@ def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
 def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
     """Leave out whole families, the one with the most series first (a histogram, so long as there is one): half a family misleads."""
     kept = list(families)
-    while _series(kept) > limit:
+    while kept and _series(kept) > limit:
         kept.remove(max(kept, key=lambda family: family.series))
     return tuple(kept)
 
@@ -121,7 +141,7 @@ def _partition_family(metric: Metric, logs: Logs) -> Family:
 
 def _present_in(metric: Metric, logs: Logs) -> Flags:
     """Which logs have the value."""
-    present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= 0
+    present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= metric.least
     return present & (logs[metric.only] > 0) if metric.only else present
 
 

@@ -5,14 +5,17 @@ from itertools import chain
 
 import numpy as np
 
+from streaming.facts import Facts
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.limiter import LimitsOf
 from streaming.rules.leaders import Flags, Roles
+from streaming.rules.min_isr import may_stand
 from streaming.rules.offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
 from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
 
 ABSENT = -1
-"""Stands where a number has no value; no number that has one is negative."""
+"""Stands where a number has no value; no number that has one is negative, but ``leader_id`` (see `streaming.rules.leaders.Roles`)."""
 
 COLUMNS = (
     "size_bytes",
@@ -21,6 +24,7 @@ COLUMNS = (
     "last_stable_offset",
     "last_stable_offset_lag",
     "last_stable_offset_lag_bytes",
+    "leader_id",
     "replicas",
     "in_sync_replicas",
     "in_sync",
@@ -35,18 +39,32 @@ Standing = dict[str, Longs]
 """Columns by name, one item a log."""
 
 
-def stand(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags, *, assume_replicated: bool) -> Standing:
+def stand(
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    roles: Roles,
+    silent: Flags,
+    fenced: frozenset[int],
+    limits_of: LimitsOf,
+    *,
+    assume_replicated: bool,
+) -> Standing:
     """Work out `COLUMNS`, for all observed logs; `ABSENT` where there is no value.
 
     Args:
         logs: the observed logs, all replicas of all partitions.
         carried: what is carried of each.
+        names: their topics.
         roles: what each of them is.
         silent: whose agents have not answered for long.
+        fenced: brokers that the controller has fenced off.
+        limits_of: the limits of a topic on a broker.
     """
-    replicas, in_sync = _in_sync(logs, carried, roles, silent)
+    told = _told(logs, carried, roles, silent)
+    in_sync = [None if facts is None else facts.isr for facts in told]
     count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
-    isr = np.array([len(each) if each is not None else ABSENT for each in in_sync], np.int64)[logs["replicas_of"]]
+    isr = _lengths(in_sync)[logs["replicas_of"]]
     start = np.maximum(logs["log_start_offset"], 0)
     copies = Copies(
         partition=logs["replicas_of"],
@@ -57,6 +75,8 @@ def stand(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags
         leads=roles.leads,
         in_sync=_members(logs, in_sync),
         isr=isr,
+        stands=_standing(logs, carried, names, roles, told, limits_of)[logs["replicas_of"]],
+        fenced=np.isin(logs["broker"], list(fenced)),
         silent=silent,
     )
     owners, transactions = of_all([each.transactions for each in carried])
@@ -78,7 +98,8 @@ def stand(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags
         "last_stable_offset": stable.last_stable_offset,
         "last_stable_offset_lag": stable.lag,
         "last_stable_offset_lag_bytes": stable.lag_bytes,
-        "replicas": np.array([len(each) if each is not None else ABSENT for each in replicas], np.int64)[logs["replicas_of"]],
+        "leader_id": roles.leader,
+        "replicas": _lengths([None if facts is None else facts.replicas for facts in told])[logs["replicas_of"]],
         "in_sync_replicas": isr,
         "in_sync": copies.in_sync.astype(np.int64),
         "replica_lag_offsets": np.maximum(ends[logs["replicas_of"]] - logs["log_end_offset"], 0),
@@ -104,24 +125,49 @@ def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
     return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
 
 
-def _in_sync(
-    logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags
-) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
-    """Replicas and ISR of each partition, None where nobody knows.
+def _told(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags) -> list[Facts | None]:
+    """For each partition the facts that tell its replicas and ISR, None where nobody knows them.
 
-    By the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, by the highest
+    Those of the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, of the highest
     leader epoch that a broker knows.
     """
     count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
-    replicas: list[tuple[int, ...] | None] = [None] * count
-    in_sync: list[tuple[int, ...] | None] = [None] * count
+    told: list[Facts | None] = [None] * count
     newest = np.lexsort((logs["leader_epoch"], roles.leads, ~silent)).tolist()
     partitions = logs["replicas_of"].tolist()
     for item in newest:  # the best one last
         facts = carried[item].facts
         if facts is not None and facts.isr is not None:
-            replicas[partitions[item]], in_sync[partitions[item]] = facts.replicas, facts.isr
-    return replicas, in_sync
+            told[partitions[item]] = facts
+    return told
+
+
+def _standing(
+    logs: Columns, carried: Sequence[Carried], names: Sequence[str], roles: Roles, told: Sequence[Facts | None], limits_of: LimitsOf
+) -> Flags:
+    """Whether the leader of each partition may not move its high watermark on: by its own broker's limits, where it is observed."""
+    stands = np.zeros(len(told), np.bool_)
+    few = np.array([_is_few(facts) for facts in told], np.bool_)
+    stands[few] = True  # where the leader is not observed, or there is none
+    if not few.any():
+        return stands
+    for item in np.flatnonzero(roles.leads & few[logs["replicas_of"]]).tolist():
+        partition = int(logs["replicas_of"][item])
+        facts, own = told[partition], carried[item].facts
+        assert facts is not None
+        assert facts.isr is not None
+        assert facts.all_replicas is not None
+        limits = limits_of(int(logs["broker"][item]), names[item], "" if own is None else own.configs)
+        stands[partition] = may_stand(limits, len(facts.isr), len(facts.all_replicas), facts.leader_metadata_version)
+    return stands
+
+
+def _is_few(facts: Facts | None) -> bool:
+    return facts is not None and facts.isr is not None and facts.all_replicas is not None and len(facts.isr) < len(facts.all_replicas)
+
+
+def _lengths(brokers: Sequence[tuple[int, ...] | None]) -> Longs:
+    return np.array([ABSENT if each is None else len(each) for each in brokers], np.int64)
 
 
 def _members(logs: Columns, in_sync: list[tuple[int, ...] | None]) -> Flags:

@@ -3,7 +3,7 @@
 Rows only ever set values, so a row may come again, and a micro-batch that is replayed changes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.agent.messages import Reassignment
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
-from streaming.metrics.columns import FREE, LOG, Columns, empty_columns, read_values
+from streaming.metrics.columns import FREE, LOG, Columns, Longs, empty_columns, read_values
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.ids import Ids
 from streaming.metrics.judges import Judges
 from streaming.metrics.labels import labels
+from streaming.metrics.waiting import Waiting
 from streaming.rows import STATES, Change
 from streaming.rules.leaders import Flags
 
@@ -33,6 +35,14 @@ class LogKey(NamedTuple):
     topic_id: str
 
 
+class Replica(NamedTuple):
+    """A log by its directory: whichever topic id it has."""
+
+    broker: int
+    topic: str
+    partition: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
     """A copy of the table that no later row touches."""
@@ -45,7 +55,11 @@ class Snapshot:
     topic_labels: list[str]  # by the number in ``columns["topic"]``
     topic_exported: Flags  # by the same
     topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
+    unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
+    unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
+    scrubbed: Mapping[Replica, int]  # the damaged places that scrubs know in replicas that have any
     silent: Flags  # by the number in ``columns["agent"]``
+    read_ms: Longs  # by the same: up to when all that was published has been taken in, by the clock of ``now_ms``; -1 not known
     all_replicas: bool
     judges: Judges
     now_ms: int
@@ -83,8 +97,11 @@ class Table:
         self._topic_exported: list[bool] = []
         self._topic_counted: Flags = np.zeros(0, np.bool_)
         self._unreadable: frozenset[LogKey] = frozenset()
+        self._unread_dirs: frozenset[tuple[int, str]] = frozenset()
+        self._scrubbed: Mapping[Replica, int] = {}
         self._agents: dict[str, int] = {}
         self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
+        self._read: dict[int, float] = {}  # by the same
         self._pictures: dict[str, set[int]] = {}
         self._expected: frozenset[str] = frozenset()
         self._shards = 0
@@ -127,6 +144,12 @@ class Table:
         with self._lock:
             self._seen[self._agent(agent)] = seen
 
+    def told_reading(self, agents: Mapping[str, float]) -> None:
+        """Say of all agents that are up and have caught up with their disks when they were asked last for how far they have come, of which
+        by now everything has been taken in: seconds, of the clock of `mark_agent`."""
+        with self._lock:
+            self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
+
     def told_coordinators(self, partitions: int | None) -> None:
         """Say how many partitions `__transaction_state` has, see `Judges`."""
         with self._lock:
@@ -137,6 +160,15 @@ class Table:
         with self._lock:
             self._judges = replace(self._judges, fenced=frozenset(brokers))
 
+    def min_isr(self, broker: int) -> int:
+        """See `Limiter.min_isr`."""
+        return self._judges.limiter.min_isr(broker)
+
+    def told_reassignments(self, reassignments: Iterable[Reassignment]) -> None:
+        """Say which partitions are reassigned, see `Judges`."""
+        with self._lock:
+            self._judges = replace(self._judges, reassignments=tuple(reassignments))
+
     def told_unreadable(self, logs: Iterable[LogKey]) -> None:
         """Say which logs cannot be read now: one whose backlog cannot be read hides nobody else's counters."""
         found = frozenset(logs)
@@ -144,6 +176,21 @@ class Table:
             if found != self._unreadable:
                 self._unreadable = found
                 self._count_topics()
+
+    def told_unread_dirs(self, log_dirs: Iterable[tuple[int, str]]) -> None:
+        """Say in which log dirs, by broker and path, nothing is read now: their logs may go on unseen."""
+        with self._lock:
+            self._unread_dirs = frozenset(log_dirs)
+
+    def told_scrubbed(self, batches: Mapping[Replica, int]) -> None:
+        """Say how many damaged places scrubs know in which replicas."""
+        with self._lock:
+            self._scrubbed = batches
+
+    @property
+    def waiting(self) -> Waiting:
+        """Of which hanging transactions somebody wants to know the groups that wait for them."""
+        return self._judges.waiting
 
     @property
     def ready(self) -> bool:
@@ -163,11 +210,21 @@ class Table:
                 topic_labels=self._topic_labels.copy(),
                 topic_exported=np.array(self._topic_exported, np.bool_),
                 topic_counted=self._topic_counted.copy(),
+                read_ms=self._read_ms(),
+                unread_dirs=np.array([number for key, number in self._log_dirs.items() if key in self._unread_dirs], np.int64),
+                unreadable=np.array(self._unreadable_slots(), np.int64),
+                scrubbed=self._scrubbed,
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
                 judges=self._judges,
                 now_ms=int(now * 1000),
             )
+
+    def _read_ms(self) -> Longs:
+        read_ms = np.full(len(self._seen), -1, np.int64)
+        for agent, seconds in self._read.items():
+            read_ms[agent] = int(seconds * 1000)
+        return read_ms
 
     def _set(self, keys: list[LogKey], agents: list[str], log_dirs: list[str], values: Columns) -> None:
         slots = np.array([self._slot(key) for key in keys], np.int64)
@@ -234,11 +291,14 @@ class Table:
         live = columns["kind"] == LOG
         logs = np.bincount(columns["topic"][live], minlength=topics)
         settled = np.bincount(columns["topic"][live & (columns["settled"] == 1)], minlength=topics)
-        slots = [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
+        slots = self._unreadable_slots()
         excused = np.bincount(columns["topic"][slots][(live & (columns["settled"] != 1))[slots]].astype(np.intp), minlength=topics)
         complete = (settled + excused == logs) & ((settled > 0) | (excused == 0))
         before = np.pad(self._topic_counted, (0, topics - len(self._topic_counted)))
         self._topic_counted = (before | complete) & (logs > 0)
+
+    def _unreadable_slots(self) -> list[int]:
+        return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
 
 
 def _keys(rows: pa.Table) -> Iterable[LogKey]:

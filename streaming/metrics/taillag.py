@@ -26,6 +26,7 @@ class TailLag:
         self._published = 0
         self._processed: int | None = None  # not told yet: after a restart that is everything but 0
         self._waiting: deque[_Point] = deque()  # oldest first, each with bytes that are not processed
+        self._whole_at: float | None = None
         self._apart = 0.0  # seconds: a point younger than this against the last one is joined to it
 
     def published(self, journal: str, total: int, at: float) -> None:
@@ -34,9 +35,12 @@ class TailLag:
             return
         if total < self._published:
             self._waiting.clear()
-            self._processed = 0
+            self._processed, self._whole_at = 0, None
         self._published = total
-        if total <= (self._processed or 0) or (self._waiting and total <= self._waiting[-1].total):
+        if total <= (self._processed or 0):
+            self._whole_at = at
+            return
+        if self._waiting and total <= self._waiting[-1].total:
             return
         if self._waiting and at - self._waiting[-1].at < self._apart:
             self._waiting[-1] = _Point(total, self._waiting[-1].at)
@@ -55,7 +59,7 @@ class TailLag:
             return
         self._processed = total
         while self._waiting and self._waiting[0].total <= total:
-            self._waiting.popleft()
+            self._whole_at = max(self._waiting.popleft().at, self._whole_at or 0.0)
         if not self._waiting:
             self._apart = 0.0
 
@@ -67,6 +71,7 @@ class TailLag:
             if self._journal:
                 self._left.add(self._journal)
                 self._published = self._processed = 0
+                self._whole_at = None
                 self._waiting.clear()
             self._journal = journal
         return True
@@ -75,6 +80,11 @@ class TailLag:
     def known(self) -> bool:
         """Whether it was ever told what is processed: until then nobody knows how many bytes wait."""
         return self._processed is not None
+
+    @property
+    def whole_at(self) -> float | None:
+        """When the agent was asked last of whose answer everything has been processed, None where that is not known."""
+        return self._whole_at if self.known else None
 
     @property
     def size(self) -> int:

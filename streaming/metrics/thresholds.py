@@ -13,11 +13,13 @@ SECONDS = (
     "ahead_limit",
     "silent_after",
     "lagging_after",
+    "starting_after",
+    "scrub_overdue_after",
     "stale_after",
     "trigger",
     "beat",
 )
-RATIOS = ("abort_ratio", "dirty_ratio", "free_ratio", "hot_factor")
+RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
 BYTES = ("hot_bytes",)
 
 

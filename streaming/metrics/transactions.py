@@ -10,18 +10,40 @@ from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.standing import ABSENT, Standing, of_all
-from streaming.rules.coordinator import STATES, Coordinators, all_read, count_states, newest
+from streaming.rows import NOT_UNDERSTOOD
+from streaming.rules.coordinator import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.leaders import Flags
 from streaming.rules.transactions import OPEN
-from streaming.rules.verdicts import Judged, OpenTransactions, Verdict, hanging, judge, select_late, verdicts
+from streaming.rules.verdicts import GRACE_MS, NEVER_MS, Judged, OpenTransactions, Verdict, judge, pending, select_late, stuck, verdicts
 
-COLUMNS = ("open_transactions", "oldest_open_start_ms", "oldest_open_last_append_ms", "hanging_transactions")
+COLUMNS = (
+    "open_transactions",
+    "oldest_open_start_ms",
+    "oldest_open_last_append_ms",
+    "hanging_transactions",
+    "stuck_transactions",
+    "stalled",
+)
 """What `Bench.weigh` works out."""
+
+LOOK_MS = 30_000
+"""What lay on a disk was published by its agent so much later at most, if that agent has caught up.
+
+A log that is quiet is looked at in every fifth look, and a look takes seconds where much grows.
+"""
+
+
+READ_WITHIN_MS = 60_000
+"""Micro-batches take seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """One late transaction; ``log`` is its item among the logs that were asked about. ``state`` is "" where no coordinator knows it."""
+    """One late transaction; ``log`` is its item among the logs that were asked about. ``state`` is "" where no coordinator knows it.
+
+    ``stuck`` as `streaming.rules.verdicts` defines it. ``groups``: of one that hangs in `__consumer_offsets`, the consumer groups whose
+    offsets wait for it, as far as they are known.
+    """
 
     log: int
     producer_id: int
@@ -31,6 +53,8 @@ class Late:
     transactional_id: str
     state: str
     verdict: str
+    stuck: bool
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,38 +70,87 @@ class Weighed:
 class CoordinatorView:
     """What the logs of `__transaction_state` say together.
 
-    ``partitions``: how many there are by the metadata log, None where nobody knows; ``readable`` of them were read from a current replica.
-    ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator.STATES`.
+    ``partitions``: how many there are by the metadata log, None where nobody knows; ``readable`` of them were read to their ends from a
+    current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, has been taken in;
+    -1 where not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator.STATES`;
+    ``overdue``: how many of those that are readable are Ongoing beyond their timeout.
     """
 
     coordinators: Coordinators
     partitions: int | None
     readable: int
+    read_ms: int
     counts: dict[int, tuple[int, ...]]
+    overdue: dict[int, int]
 
 
 def coordinator_view(
-    logs: Columns, carried: Sequence[Carried], names: Sequence[str], *, current: Flags, speaks: Flags, partitions: int | None
+    logs: Columns, carried: Sequence[Carried], names: Sequence[str], *, read_ms: Longs, speaks: Flags, partitions: int | None, now_ms: int
 ) -> CoordinatorView:
     """Put together what the observed logs of `__transaction_state` say.
 
+    Where a partition has replicas that are readable, nothing counts that others hold: what a deposed leader wrote may never have been.
+
     Args:
-        current: which logs are current replicas: they lead, or are in sync, and their agents answer.
+        read_ms: up to when each log was taken in, by the job's clock, -1 where that is not known or it is no current replica.
         speaks: which logs are exported.
     """
-    whole = (logs["settled"] == 1) & (logs["skipped_bytes"].sum(axis=0) == 0) & (logs["corrupt_batches"] == 0)
     own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
-    read = {int(logs["partition"][item]) for item in own if current[item] and whole[item]}
     tables = {item: _table(carried[item]) for item in own}
-    table = newest(tables.values())
-    counts: dict[int, tuple[int, ...]] = {}
+    whole = (logs["settled"] == 1) & (logs["coordinator_upto"] >= logs["log_end_offset"]) & (read_ms >= 0)
+    replicas: dict[int, list[int]] = {}
     for item in own:
-        if speaks[item]:
-            broker = int(logs["broker"][item])
-            known = counts.get(broker, (0,) * len(STATES))
-            counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
+        replicas.setdefault(int(logs["partition"][item]), []).append(item)
+    found, read = [], []
+    for items in replicas.values():
+        # entries that have not been told since a start of the job are not none
+        told = [item for item in items if carried[item].coordinator is not None]
+        readable = [item for item in told if whole[item] and not _doubtful(tables[item])]
+        chosen = readable or [item for item in items if speaks[item]]
+        found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
+        if readable:
+            read.append(int(read_ms[readable].max()))
+    lengths = [len(table) for table, _, _ in found]
+    current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
+    brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
     complete = all_read(partitions, len(read), 0)
-    return CoordinatorView(coordinators=Coordinators.of(table, complete=complete), partitions=partitions, readable=len(read), counts=counts)
+    coordinators = Coordinators.of(pa.concat_tables([newest(()), *(table for table, _, _ in found)]), complete=complete, current=current)
+    overdue = {broker: 0 for _, readable, broker in found if readable}
+    for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
+        overdue[broker] += 1
+    return CoordinatorView(
+        coordinators=coordinators,
+        partitions=partitions,
+        readable=len(read),
+        read_ms=min(read, default=np.iinfo(np.int64).max) if complete else NOT_KNOWN,
+        counts=_counts({item: int(logs["broker"][item]) for item in own if speaks[item]}, tables),
+        overdue=overdue,
+    )
+
+
+def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
+    """Entries that their coordinator should have ended by now."""
+    timed = coordinators.current & (coordinators.state == ONGOING) & (coordinators.timeout_ms != NEVER_MS) & (coordinators.start_ms >= 0)
+    late: Flags = timed & (now_ms > coordinators.start_ms + coordinators.timeout_ms + GRACE_MS)
+    return late
+
+
+def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
+    """The broker that speaks for a partition: its coordinator, where the leader is observed."""
+    return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
+
+
+def _doubtful(table: pa.Table) -> bool:
+    """Whether an entry is not understood: it may be anybody's."""
+    return NOT_UNDERSTOOD in table["state"].to_pylist()
+
+
+def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, tuple[int, ...]]:
+    counts: dict[int, tuple[int, ...]] = {}
+    for item, broker in brokers.items():
+        known = counts.get(broker, (0,) * len(STATES))
+        counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
+    return counts
 
 
 def _table(carried: Carried) -> pa.Table:
@@ -89,22 +162,43 @@ class Bench:
     """Judges open transactions, and remembers since when nobody was known to end each of them.
 
     Args:
-        hanging_after_ms: how long what nobody will end has to be silent until it counts as hanging.
+        hanging_after_ms: how long what nobody will end has to be silent until it counts as hanging, and any other has to be open until it
+            counts as stalling the last stable offset.
+        stuck_after_ms: how long a transaction has to be silent until it counts as stuck.
         late_after_ms: what is open for longer is listed by itself.
         late_limit: at most so many are.
+        read_within_ms: what an agent has published has to be taken in within so long, or a log may have gone on unseen.
         once: judge by a single look, when all logs have been read to their ends: there is no earlier one to remember. What was silent for
             long and is ended in the very moment between the reading of two logs may seem to hang.
     """
 
-    def __init__(self, *, hanging_after_ms: int, late_after_ms: int, late_limit: int, once: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        hanging_after_ms: int,
+        stuck_after_ms: int,
+        late_after_ms: int,
+        late_limit: int,
+        read_within_ms: int = READ_WITHIN_MS,
+        once: bool = False,
+    ) -> None:
+        self.once = once
+        self.read_within_ms = read_within_ms
         self._hanging_after_ms = hanging_after_ms
+        self._stuck_after_ms = stuck_after_ms
         self._late_after_ms = late_after_ms
         self._late_limit = late_limit
-        self._once = once
-        self._uncovered_since: dict[tuple[str, int, int], int] = {}
+        self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
 
-    def weigh(self, carried: Sequence[Carried], places: Sequence[str], view: CoordinatorView, now_ms: int) -> Weighed:
-        """Judge what is open on some logs; ``places`` are their names, "topic-partition"."""
+    def weigh(
+        self, carried: Sequence[Carried], places: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
+    ) -> Weighed:
+        """Judge what is open on some logs; ``places`` are their names, "topic-partition".
+
+        Args:
+            read_ms: up to when each log was taken in, as `coordinator_view`.
+            lag: how many offsets of each log wait behind its last stable offset.
+        """
         owners, found = of_all([each.transactions for each in carried])
         still = found["committed"] == OPEN
         owners, found = owners[still], found[still]
@@ -116,18 +210,20 @@ class Bench:
             start_ms=found["start_ms"],
             last_ms=found["last_ms"],
         )
-        judged = self._remember(transactions, judge(transactions, view.coordinators, np.zeros(len(found), np.int64)), now_ms)
-        verdict = verdicts(judged, now_ms)
+        judged = judge(transactions, view.coordinators, np.zeros(len(found), np.int64))
+        judged = self._certain(self._remember(transactions, judged, now_ms), np.minimum(read_ms[owners], view.read_ms))
+        verdict = verdicts(judged, now_ms, self._hanging_after_ms)
+        stays = stuck(judged, verdict, now_ms, hanging_after_ms=self._hanging_after_ms, stuck_after_ms=self._stuck_after_ms)
         late = select_late(
             judged,
-            verdict,
+            np.select([verdict == Verdict.HANGING, stays], [0, 1], 2),
             transactions.producer_id,
             transactions.first_offset,
             now_ms=now_ms,
             late_after_ms=self._late_after_ms,
             limit=self._late_limit,
         )
-        ids = view.coordinators.names(judged.item[late.items])
+        ids = view.coordinators.names(judged.item[late.items], transactions.producer_id[late.items])
         listed = tuple(
             Late(
                 log=int(owners[item]),
@@ -138,35 +234,51 @@ class Bench:
                 transactional_id=transactional_id,
                 state=STATES[judged.state[item]] if judged.state[item] >= 0 else "",
                 verdict=Verdict(int(verdict[item])).label,
+                stuck=bool(stays[item]),
             )
             for item, transactional_id in zip(late.items.tolist(), ids, strict=True)
         )
-        hangs = hanging(judged, verdict, now_ms, self._hanging_after_ms)
-        return Weighed(columns=_columns(len(carried), owners, judged, verdict, hangs), late=listed, omitted=late.omitted)
+        columns = _columns(len(carried), owners, judged)
+        waits = pending(judged, verdict, now_ms, self._hanging_after_ms)
+        columns["hanging_transactions"] = _told(len(carried), owners, verdict == Verdict.HANGING, waits | (verdict == Verdict.UNKNOWN))
+        columns["stuck_transactions"] = _told(len(carried), owners, stays, waits | (read_ms[owners] < 0))
+        since = columns["oldest_open_start_ms"]
+        stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
+        columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
+        return Weighed(columns=columns, late=listed, omitted=late.omitted)
 
     def _remember(self, transactions: OpenTransactions, judged: Judged, now_ms: int) -> Judged:
-        if self._once:
+        if self.once:
             return judged
         uncovered = np.flatnonzero(~judged.covered).tolist()
-        keys = [
-            (transactions.partition[item], int(transactions.producer_id[item]), int(transactions.first_offset[item])) for item in uncovered
-        ]
+        ids, firsts, lasts = transactions.producer_id, transactions.first_offset, transactions.last_ms
+        keys = [(transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])) for item in uncovered]
         self._uncovered_since = {key: self._uncovered_since.get(key, now_ms) for key in keys}
         since = judged.uncovered_ms.copy()
         since[uncovered] = [self._uncovered_since[key] for key in keys]
         return replace(judged, uncovered_ms=since)
 
+    def _certain(self, judged: Judged, read_ms: Longs) -> Judged:
+        """Known to be nobody's is what was seen open before looks at its own log and at those of all coordinators began, which found no
+        end of it: each had its marker, or its entry, by then."""
+        looked = read_ms >= judged.last_ms if self.once else read_ms - LOOK_MS >= judged.uncovered_ms
+        return replace(judged, certain=judged.certain & looked & (read_ms >= 0))
 
-def _columns(count: int, owners: Longs, judged: Judged, verdict: Longs, hangs: Flags) -> Standing:
+
+def _columns(count: int, owners: Longs, judged: Judged) -> Standing:
     columns = {name: np.full(count, ABSENT, np.int64) for name in COLUMNS}
     columns["open_transactions"] = np.bincount(owners, minlength=count)
     firsts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])  # in the order of their first offsets
     columns["oldest_open_start_ms"][owners[firsts]] = judged.start_ms[firsts]
     columns["oldest_open_last_append_ms"][owners[firsts]] = judged.last_ms[firsts]
-    told = np.bincount(owners[hangs], minlength=count)
-    cannot_tell = np.bincount(owners[verdict == Verdict.UNKNOWN], minlength=count) > 0
-    columns["hanging_transactions"] = np.where(cannot_tell, ABSENT, told)
     return columns
+
+
+def _told(count: int, owners: Longs, those: Flags, cannot_tell: Flags) -> Longs:
+    """How many transactions of each log are among those; `ABSENT` for a log with one of which it cannot be told."""
+    unclear = np.bincount(owners[cannot_tell], minlength=count) > 0
+    told: Longs = np.where(unclear, ABSENT, np.bincount(owners[those], minlength=count))
+    return told
 
 
 def states_of(counts: dict[int, tuple[int, ...]]) -> Iterable[tuple[int, str, int]]:

@@ -1,5 +1,6 @@
 """What a snapshot of the table says: one log a partition, sums over the logs of a topic and of a broker."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.metrics.columns import DEPARTED, FREE, LOG, Columns, Longs
-from streaming.metrics.exported import TEXT, Followers, Logs, Observed, export, followers, observe
-from streaming.metrics.table import Snapshot
+from streaming.metrics.elections import Elected, elected
+from streaming.metrics.exported import TEXT, Followers, Kept, Logs, Observed, export, followers, keep, observe
+from streaming.metrics.moves import Move, judge
+from streaming.metrics.table import Replica, Snapshot
 
 SHARES = (
     "share_codec_bytes",
@@ -21,7 +24,7 @@ SHARES = (
 )
 """Columns summed over the logs that are there and those that have left: what was appended to the topic while they led."""
 
-BEFELL = ("corrupt_batches", "truncations", "truncated_bytes", "segments_rolled", "segments_deleted")
+BEFELL = ("corrupt_batches", "truncations", "truncated_bytes", "truncated_committed", "segments_rolled", "segments_deleted")
 """Columns summed over the logs that are there, followers too: each log's own."""
 
 
@@ -42,6 +45,11 @@ class View:
     followers: Followers
     observed: Observed
     topics: Topics
+    elected: tuple[Elected, ...]
+    kept: Kept
+    scrubbed: Mapping[Replica, int]
+    overdue_after_ms: int
+    moves: tuple[Move, ...]
     skipped_bytes: dict[int, list[int]]  # by broker, in the order of `streaming.rows.SKIP_REASONS`
 
 
@@ -52,11 +60,19 @@ def view(snapshot: Snapshot) -> View:
     rank = pc.rank(topic_labels, tiebreaker="first").to_numpy().astype(np.int64)
     there = columns.select(np.flatnonzero(columns["kind"] == LOG))
     observed = observe(there, snapshot)
+    kept = keep(observed, snapshot)
+    names = {name for name, wanted in zip(snapshot.topic_names, snapshot.topic_exported.tolist(), strict=True) if not wanted}
+    reassignments = [each for each in snapshot.judges.reassignments if each.topic not in names]
     return View(
-        logs=export(observed, snapshot, topic_labels, rank),
+        logs=export(observed, kept, snapshot, topic_labels, rank),
         followers=followers(observed, topic_labels, rank),
         observed=observed,
         topics=_topics(columns, there, snapshot, topic_labels, rank),
+        elected=elected(columns, snapshot.topic_names, snapshot.topic_exported),
+        kept=kept,
+        scrubbed=snapshot.scrubbed,
+        overdue_after_ms=snapshot.judges.overdue_after_ms,
+        moves=judge(reassignments, observed, snapshot.judges.paces, snapshot.now_ms),
         skipped_bytes=_skipped_bytes(columns),
     )
 

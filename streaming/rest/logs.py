@@ -1,9 +1,8 @@
 """The logs of some log dirs with all their segments, one replica speaking for each partition."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,19 @@ from streaming.errors import FormatError
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, DirState
 from streaming.rest.metadata import Metadata, read_metadata
-from streaming.rest.replicas import Replica, checkpoints, copies_of, high_watermarks_of, last_epoch, with_roles
+from streaming.rest.replicas import (
+    NOTHING_STATIC,
+    Checkpoints,
+    Replica,
+    Static,
+    copies_of,
+    high_watermarks_of,
+    is_fenced,
+    last_epoch,
+    leader_may_stand,
+    metadata_version_of_leader,
+    with_roles,
+)
 from streaming.rules.offsets import Sizes, Undecided, stable_offsets
 from streaming.watcher.bootstrap import past_at
 
@@ -53,7 +64,7 @@ class AtRest:
     unreadable: int
 
 
-def look_at(log_dirs: Sequence[LogDir], topic: str | None) -> AtRest:
+def look_at(log_dirs: Sequence[LogDir], topic: str | None, static: Static = NOTHING_STATIC) -> AtRest:
     """Look at all logs, or at those of one topic."""
     metadata = read_metadata(log_dirs, log.warning)
     inventory, unreadable = Inventory(thorough=True), 0
@@ -78,8 +89,8 @@ def look_at(log_dirs: Sequence[LogDir], topic: str | None) -> AtRest:
                 continue
             if seen is not None:
                 found.append(seen)
-    marks = checkpoints(log_dirs, HIGH_WATERMARK_CHECKPOINT)
-    replicas = with_roles([_replica(seen, metadata, marks) for seen in found])
+    marks = Checkpoints(log_dirs, HIGH_WATERMARK_CHECKPOINT)
+    replicas = with_roles([_replica(seen, metadata, marks, static) for seen in found])
     watermarks = high_watermarks_of(replicas, assume_replicated=False).tolist()
     logs = [
         LogAtRest(inventory=seen, replica=replica, high_watermark=watermark)
@@ -93,15 +104,18 @@ def look_at(log_dirs: Sequence[LogDir], topic: str | None) -> AtRest:
     )
 
 
-def _replica(seen: LogInventory, metadata: Metadata, marks: Mapping[tuple[Path, str, int], int]) -> Replica:
+def _replica(seen: LogInventory, metadata: Metadata, marks: Checkpoints, static: Static) -> Replica:
     partition = seen.partition
     return Replica(
         partition=partition,
         log_start=seen.log_start_offset(),
         end_offset=seen.end_offset,
         log_epoch=last_epoch(partition, seen.end_offset),
-        checkpoint=marks.get((partition.log_dir.path, partition.topic, partition.partition), -1),
+        checkpoint=marks.of(partition),
         state=metadata.state(partition),
+        leader_metadata_version=metadata_version_of_leader(metadata.newest, metadata.state(partition)),
+        stands=leader_may_stand(metadata.newest, partition.topic, metadata.state(partition), static),
+        fenced=is_fenced(metadata.newest, partition.log_dir.broker),
     )
 
 

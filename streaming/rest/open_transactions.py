@@ -4,6 +4,7 @@ The coordinators' logs are read before those of the data. A marker is written be
 so what is still open in a log that is read afterwards was not closed by any marker that a coordinator has told of.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -18,16 +19,17 @@ from streaming.disk.logdirs import LogDir
 from streaming.errors import FormatError
 from streaming.kafka.coordinator import CoordinatorEntry, coordinator_entries
 from streaming.kafka.metadata import ClusterImage
-from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.kafka.names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.walk import Bytes
 from streaming.rest.metadata import Report
-from streaming.rest.replicas import Disk, Replica, high_watermarks_of, listed_segments, look
+from streaming.rest.replicas import NOTHING_STATIC, Disk, Replica, Static, high_watermarks_of, listed_segments, look
 from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TRANSACTIONS
 from streaming.rules.coordinator import NO_STATE, STATES, Coordinators, all_read, newest
 from streaming.rules.transactions import Transactions
-from streaming.rules.verdicts import STUCK_MS, OpenTransactions, Verdict, abort_command, hanging, judge, verdicts
+from streaming.rules.verdicts import OpenTransactions, Verdict, abort_command, judge, stuck, verdicts
 from streaming.watcher.bootstrap import Past, past_at
 from streaming.watcher.locate import window
+from streaming.watcher.pending_commits import waiting_groups
 from streaming.watcher.replay import batches_between
 
 _Read = TypeVar("_Read")
@@ -35,14 +37,17 @@ _Read = TypeVar("_Read")
 _TRIES = 3
 _END = 2**63 - 1
 _ANY_SERVER = "HOST:PORT"
+_INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
+"""Names of listeners that are mostly not for clients; which one brokers use among themselves stands in no registration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
     """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark.
 
-    ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``stuck``: its end is decided, and
-    overdue.
+    ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``stuck`` as
+    `streaming.rules.verdicts` defines it; there is an ``abort_command`` for what is hanging, and for nothing else. ``groups``: of one that
+    hangs in `__consumer_offsets`, consumer groups whose offsets wait for it.
     """
 
     broker: int
@@ -59,6 +64,7 @@ class OpenTransaction:
     verdict: Verdict
     stuck: bool
     abort_command: str | None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +84,41 @@ class Answer:
         return tuple(one for one in self.transactions if one.verdict is Verdict.HANGING)
 
 
+@dataclass(frozen=True, slots=True)
+class After:
+    """How long a transaction has to be silent until it counts as hanging, and as stuck; milliseconds."""
+
+    hanging_ms: int
+    stuck_ms: int
+
+
 def find_open(
-    log_dirs: Sequence[LogDir], topic: str | None, *, now_ms: int, hanging_after_ms: int, assume_replicated: bool, report: Report
+    log_dirs: Sequence[LogDir],
+    topic: str | None,
+    *,
+    now_ms: int,
+    after: "After",
+    assume_replicated: bool,
+    report: Report,
+    static: Static = NOTHING_STATIC,
 ) -> Answer:
     """Find what is open in all topics, or in one.
 
     Args:
         now_ms: the time at which it is judged.
+        after: how long what is hanging or stuck has been silent.
         report: is told what was not understood.
+        static: what the brokers' ``server.properties`` set: below min.insync.replicas a high watermark stands.
     """
     buffer = window()
-    disk = look(log_dirs, lambda name: topic in (None, name) or name == TRANSACTION_TOPIC, now_ms, buffer, report)
+    disk = look(log_dirs, lambda name: topic in (None, name) or name == TRANSACTION_TOPIC, now_ms, buffer, report, static)
     coordinators = _coordinators(disk, buffer, report)
     asked = [one for one in disk.replicas if topic in (None, one.partition.topic)]
     logs = [_read(one, report) if one.speaks else None for one in asked]
     read = [one if log is None else replace(one, end_offset=log.next_offset) for one, log in zip(asked, logs, strict=True)]
     marks = high_watermarks_of(read, assume_replicated=assume_replicated).tolist()
     found = [(one, log.opened, mark) for one, log, mark in zip(read, logs, marks, strict=True) if log is not None and len(log.opened)]
-    transactions = list(_judged(disk.image, found, coordinators, now_ms, hanging_after_ms))
+    transactions = list(_judged(disk.image, found, coordinators, now_ms, after))
     transactions.sort(key=lambda one: (one.verdict is not Verdict.HANGING, one.start_ms, one.topic, one.partition, one.first_offset))
     return Answer(
         transactions=tuple(transactions),
@@ -103,7 +126,7 @@ def find_open(
         doubtful=(
             any(one.speaks and (log is None or not log.whole) for one, log in zip(asked, logs, strict=True))
             or any(topic in (None, one.topic) for one in disk.unreadable)
-            or any(one.verdict is Verdict.UNKNOWN and now_ms - one.last_ms > hanging_after_ms for one in transactions)
+            or any(one.verdict is Verdict.UNKNOWN and now_ms - one.last_ms > after.hanging_ms for one in transactions)
         ),
     )
 
@@ -182,7 +205,7 @@ def _judged(
     found: Sequence[tuple[Replica, Transactions, int]],
     coordinators: Coordinators,
     now_ms: int,
-    hanging_after_ms: int,
+    after: After,
 ) -> Iterator[OpenTransaction]:
     """The open transactions of each log beside what the coordinators say; the last of the three is the log's high watermark."""
     rows = np.concatenate([np.empty(0, TRANSACTIONS), *(opened for _, opened, _ in found)])
@@ -195,9 +218,11 @@ def _judged(
         coordinators,
         np.zeros(len(rows), np.int64),
     )
-    verdict = verdicts(judged, now_ms)
-    worst = hanging(judged, verdict, now_ms, hanging_after_ms)
-    names = coordinators.names(judged.item)
+    # the marker may stand in a replica that is further
+    judged = replace(judged, certain=judged.certain & np.array([replica.current for replica, _ in owners], np.bool_))
+    verdict = verdicts(judged, now_ms, after.hanging_ms)
+    stays = stuck(judged, verdict, now_ms, hanging_after_ms=after.hanging_ms, stuck_after_ms=after.stuck_ms)
+    names = coordinators.names(judged.item, rows["producer_id"].astype(np.int64))
     for item, (replica, mark) in enumerate(owners):
         own = Verdict(int(verdict[item]))
         first_offset, state = int(rows["first_offset"][item]), int(judged.state[item])
@@ -213,14 +238,24 @@ def _judged(
             behind=max(0, mark - max(first_offset, replica.log_start)),
             transactional_id=names[item] or None,
             coordinator_state=None if state == NO_STATE else STATES[state],
-            # what nobody will end counts as open until it has been silent for as long as the user says
-            verdict=Verdict.OPEN if own is Verdict.HANGING and not worst[item] else own,
-            stuck=own is Verdict.COMPLETING and now_ms - int(coordinators.last_update_ms[judged.item[item]]) > STUCK_MS,
-            abort_command=_abort(image, replica, first_offset) if worst[item] else None,
+            verdict=own,
+            stuck=bool(stays[item]),
+            abort_command=_abort(image, replica, first_offset) if own is Verdict.HANGING else None,
+            groups=_groups(replica, int(rows["producer_id"][item]), first_offset) if own is Verdict.HANGING else (),
         )
+
+
+def _groups(replica: Replica, producer_id: int, first_offset: int) -> tuple[str, ...]:
+    if replica.partition.topic != OFFSETS_TOPIC:
+        return ()
+    with suppress(OSError):  # what cannot be read was reported when its transactions were
+        found = waiting_groups(listed_segments(replica.partition.path), producer_id, first_offset)
+        return (*found.groups, "...") if found.more else found.groups
+    return ()
 
 
 def _abort(image: ClusterImage | None, replica: Replica, first_offset: int) -> str:
     leader = None if image is None or replica.state is None else image.broker(replica.state.leader)
-    server = f"{leader.endpoints[0].host}:{leader.endpoints[0].port}" if leader is not None and leader.endpoints else _ANY_SERVER
+    chosen = min(leader.endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None) if leader is not None else None
+    server = _ANY_SERVER if chosen is None else f"{chosen.host}:{chosen.port}"
     return abort_command(server, replica.partition.topic, replica.partition.partition, first_offset)

@@ -1,21 +1,25 @@
 """Every replica in some log dirs, of one broker or several: which one speaks for its partition, and how far it is replicated."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_offset_checkpoint
 from streaming.disk.segments import Segment, list_segments, log_start_offset, read_leader_epochs
+from streaming.facts import UNREADABLE
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, METADATA_TOPIC, DirState
 from streaming.kafka.walk import Bytes
 from streaming.rest.metadata import Report, read_metadata
 from streaming.rules.leaders import LEADER_UNKNOWN, Replicas, assign_roles
+from streaming.rules.limits import Configs, Source, broker_configs, effective_limits, topic_configs
+from streaming.rules.min_isr import may_stand
 from streaming.rules.offsets import Copies, high_watermarks
 from streaming.watcher.locate import find_offset
 
@@ -23,14 +27,21 @@ log = logging.getLogger(__name__)
 
 _OLD_MS = 60_000
 
+Static = Mapping[int, Configs]
+"""What the ``server.properties`` of brokers set, by node id; none of those that are not known."""
+
+NOTHING_STATIC: Static = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One replica as it lies on disk; ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none.
+    """One replica as it lies on disk; ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none,
+    `UNREADABLE` where that cannot be read.
 
     ``log_epoch`` is the leader epoch of its last batch, -1 unknown. ``state`` is what the newest metadata says of its partition, None where
-    none is readable. ``speaks``: of the replicas that are there it is the one to ask. ``current``: it leads or is in sync, so what it holds
-    is what its partition holds.
+    none is readable. ``leader_metadata_version`` is the highest that the leader's registration supports, -1 where it names none or that
+    is not known; ``stands``: the leader may not move its high watermark on; ``fenced``: the replica's broker is fenced. ``speaks``: of
+    the replicas that are there it is the one to ask. ``current``: it leads or is in sync, so what it holds is what its partition holds.
     """
 
     partition: Partition
@@ -39,6 +50,9 @@ class Replica:
     log_epoch: int
     checkpoint: int
     state: PartitionState | None
+    leader_metadata_version: int = -1
+    stands: bool = False
+    fenced: bool = False
     speaks: bool = False
     current: bool = False
 
@@ -65,7 +79,9 @@ class Disk:
     unreadable: tuple[Partition, ...]
 
 
-def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], now_ms: int, buffer: Bytes, report: Report) -> Disk:
+def look(
+    log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], now_ms: int, buffer: Bytes, report: Report, static: Static = NOTHING_STATIC
+) -> Disk:
     """Look at the replicas of all topics that are ``wanted``, and at nothing of what their logs hold but where it ends.
 
     A broker that is down does not know what the others did since. So where its metadata is old at ``now_ms``, a replica is only taken for
@@ -74,7 +90,7 @@ def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], now_ms: int,
     metadata = read_metadata(log_dirs, report)
     here = {log_dir.broker for log_dir in log_dirs}
     fresh = now_ms - metadata.told_ms <= _OLD_MS
-    starts, marks = (checkpoints(log_dirs, name) for name in (LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT))
+    starts, marks = (Checkpoints(log_dirs, name) for name in (LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT))
     replicas, unreadable = [], []
     for partition in _listed(log_dirs, wanted, report):
         broker, state = partition.log_dir.broker, metadata.state(partition)
@@ -91,15 +107,17 @@ def look(log_dirs: Sequence[LogDir], wanted: Callable[[str], bool], now_ms: int,
             report(f"{partition.path}: {error.strerror or error}")
             unreadable.append(partition)
             continue
-        key = (partition.log_dir.path, partition.topic, partition.partition)
         replicas.append(
             Replica(
                 partition=partition,
-                log_start=min(max(log_start, starts.get(key, -1)), end.next_offset),
+                log_start=min(max(log_start, starts.of(partition)), end.next_offset),
                 end_offset=end.next_offset,
                 log_epoch=log_epoch,
-                checkpoint=marks.get(key, -1),
+                checkpoint=marks.of(partition),
                 state=state,
+                leader_metadata_version=metadata_version_of_leader(metadata.newest, state),
+                stands=leader_may_stand(metadata.newest, partition.topic, state, static),
+                fenced=is_fenced(metadata.newest, broker),
                 current=state is not None and broker in (state.leader, *state.isr) and (fresh or here.issuperset(state.isr)),
             )
         )
@@ -124,13 +142,18 @@ def last_epoch(partition: Partition, end_offset: int) -> int:
     return max((entry.epoch for entry in epochs if entry.start_offset < end_offset), default=-1)
 
 
-def checkpoints(log_dirs: Sequence[LogDir], name: str) -> dict[tuple[Path, str, int], int]:
-    """The entries of a checkpoint file in all log dirs, by log dir, topic and partition."""
-    return {
-        (log_dir.path, entry.topic, entry.partition): entry.offset
-        for log_dir in log_dirs
-        for entry in read_offset_checkpoint(log_dir, name)
-    }
+class Checkpoints:
+    """The entries of a checkpoint file in all log dirs."""
+
+    def __init__(self, log_dirs: Sequence[LogDir], name: str) -> None:
+        read = {log_dir.path: read_offset_checkpoint(log_dir, name) for log_dir in log_dirs}
+        self._unreadable = {path for path, entries in read.items() if entries is None}
+        self._offsets = {(path, entry.topic, entry.partition): entry.offset for path, entries in read.items() for entry in entries or ()}
+
+    def of(self, partition: Partition) -> int:
+        """The offset of a replica, -1 where there is none, `UNREADABLE` where the file cannot be read or is not understood."""
+        path = partition.log_dir.path
+        return UNREADABLE if path in self._unreadable else self._offsets.get((path, partition.topic, partition.partition), -1)
 
 
 def high_watermarks_of(replicas: Sequence[Replica], *, assume_replicated: bool) -> NDArray[np.int64]:
@@ -150,8 +173,35 @@ def copies_of(replicas: Sequence[Replica]) -> Copies:
         leads=np.array([one.leads for one in replicas], np.bool_),
         in_sync=np.array([one.state is not None and one.broker in one.state.isr for one in replicas], np.bool_),
         isr=np.array([-1 if state is None else len(state.isr) for state in states], np.int64),
+        stands=np.array([one.stands for one in replicas], np.bool_),
+        fenced=np.array([one.fenced for one in replicas], np.bool_),
         silent=np.zeros(len(replicas), np.bool_),
     )
+
+
+def is_fenced(image: ClusterImage | None, broker: int) -> bool:
+    """Whether the controller has fenced a broker."""
+    state = None if image is None else image.broker(broker)
+    return state is not None and state.fenced
+
+
+def leader_may_stand(image: ClusterImage | None, topic: str, state: PartitionState | None, static: Static) -> bool:
+    """Whether the leader of a partition may not move its high watermark on."""
+    if image is None or state is None or len(state.isr) >= len(state.replicas):
+        return False
+    levels = (image.broker_configs(state.leader), image.default_broker_configs())
+    configs = topic_configs(image.topic_configs(topic))
+    for pairs in levels:
+        configs = configs.over(broker_configs(pairs, Source.DYNAMIC))
+    configs = configs.over(static.get(state.leader, Configs()))
+    version = metadata_version_of_leader(image, state)
+    return may_stand(effective_limits(topic, configs), len(state.isr), len(state.replicas), version)
+
+
+def metadata_version_of_leader(image: ClusterImage | None, state: PartitionState | None) -> int:
+    """The highest metadata.version that the leader of a partition supports, -1 where it names none or that is not known."""
+    leader = None if image is None or state is None else image.broker(state.leader)
+    return -1 if leader is None else leader.metadata_version
 
 
 def with_roles(replicas: Sequence[Replica]) -> tuple[Replica, ...]:

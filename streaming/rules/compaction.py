@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.rules.segments import ABSENT, Logs, Longs
+from streaming.facts import UNREADABLE
+from streaming.rules.segments import ABSENT, Flags, Logs, Longs
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")
 """Why closed segments cannot be cleaned yet; a segment counts for one of them, the transaction first."""
@@ -14,13 +15,16 @@ UNCLEANABLE = ("open_transaction", "compaction_lag")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compaction:
     """What compaction comes to at a moment, one item a log; `ABSENT` (for all fields) of a log that is not compacted, or where the time of
-    a segment counts and is not known yet.
+    a segment counts and is not known yet, or its high watermark or the cleaner's checkpoint is not known.
 
-    ``dirty_ratio`` is `ABSENT` too where no segment is closed. ``uncleanable`` has a row for each of `UNCLEANABLE`.
+    ``dirty_ratio`` is `ABSENT` too where no segment is closed. ``dirty_limit`` is the ratio above which the cleaner sets to work: the
+    topic's own, 0 once what is dirty has waited for longer than ``max.compaction.lag.ms``. ``uncleanable`` has a row for each of
+    `UNCLEANABLE`.
     """
 
     dirty_bytes: Longs
     dirty_ratio: NDArray[np.float64]
+    dirty_limit: NDArray[np.float64]
     uncleanable: Longs
 
 
@@ -29,8 +33,10 @@ class CompactionRule:
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
-        self._compacts = logs.limit("compacts") > 0
+        self._known = (logs.limit("compacts") > 0) & (logs.high_watermark >= 0) & (logs.cleaner_checkpoint != UNREADABLE)
         self._lag = logs.limit("min_compaction_lag_ms")
+        self._longest = logs.limit("max_compaction_lag_ms")
+        self._least_ratio = logs.ratio_limit("min_cleanable_dirty_ratio")
         checkpoint = logs.cleaner_checkpoint
         valid = (checkpoint >= logs.log_start) & (checkpoint <= logs.log_end)
         self._dirty_from: Longs = np.where(valid, checkpoint, logs.log_start)
@@ -58,12 +64,22 @@ class CompactionRule:
             logs.bytes_between(transaction, logs.last),
             logs.bytes_between(np.clip(young, held, transaction), transaction),
         )
-        known = self._compacts & ~((self._lag > 0) & logs.any_of(logs.unknown))
+        known = self._known & ~((self._lag > 0) & logs.any_of(logs.unknown))
         return Compaction(
             dirty_bytes=np.where(known, dirty, ABSENT),
             dirty_ratio=np.where(known, ratio, ABSENT),
+            dirty_limit=np.where(known, np.where(self._waited_longest(now_ms, begin, dirty), 0.0, self._least_ratio), ABSENT),
             uncleanable=np.where(known, np.array(uncleanable), ABSENT),
         )
+
+    def _waited_longest(self, now_ms: int, begin: Longs, dirty: Longs) -> Flags:
+        """Whether the first dirty segment has waited for longer than ``max.compaction.lag.ms``.
+
+        Kafka goes by the first batch of it (`LogCleanerManager.maxCompactionDelay`), this by its last one: later, and never too early.
+        """
+        logs = self._logs
+        waited: Flags = (dirty > 0) & ~logs.unknown[begin] & (now_ms - logs.largest[begin] > self._longest)
+        return waited
 
     def _first_young(self, now_ms: int) -> Longs:
         """The first closed dirty segment that is younger than ``min.compaction.lag.ms``; the active one where none is."""

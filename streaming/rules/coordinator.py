@@ -19,6 +19,9 @@ STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit",
 ONGOING, PREPARE_COMMIT, PREPARE_ABORT = (STATES.index(name) for name in ("Ongoing", "PrepareCommit", "PrepareAbort"))
 NO_STATE = -1
 
+NOT_KNOWN = -1
+"""Stands for a time that nobody knows."""
+
 
 def newest(tables: Iterable[pa.Table]) -> pa.Table:
     """The newest entry of every transactional id, without those that have expired, as one table of `streaming.rows.COORDINATOR`.
@@ -56,7 +59,8 @@ def all_read(partitions: int | None, read: int, unreadable: int) -> bool:
 class Coordinators:
     """The newest entries by producer id: columns of one length, one item a producer, sorted by it.
 
-    ``state`` is an index into `STATES`; ``item`` is where the entry stands in the table it came from. ``complete``: there are no others.
+    ``state`` is an index into `STATES`; ``item`` is where the entry stands in the table it came from. ``current`` says that it comes from a
+    log that was read to its end. ``complete``: there are no others.
     """
 
     table: pa.Table
@@ -66,13 +70,17 @@ class Coordinators:
     timeout_ms: Longs
     start_ms: Longs
     last_update_ms: Longs
+    current: Flags
     complete: bool
 
     @classmethod
-    def of(cls, table: pa.Table, *, complete: bool) -> "Coordinators":
+    def of(cls, table: pa.Table, *, complete: bool, current: Flags | None = None) -> "Coordinators":
         """Index what `newest` gave. An entry that is not understood may be any producer's: then nothing is complete.
 
         Of two ids that name the same producer, which a coordinator never gives twice, the one that was updated last counts.
+
+        Args:
+            current: which entries come from a log that was read to its end; all of them where it is not given.
         """
         codes = _codes(table)
         ids, updated = table["producer_id"].to_numpy(), table["last_update_ms"].to_numpy()
@@ -87,6 +95,7 @@ class Coordinators:
             timeout_ms=table["timeout_ms"].to_numpy()[item].astype(np.int64),
             start_ms=table["start_ms"].to_numpy()[item],
             last_update_ms=updated[item],
+            current=np.ones(len(item), np.bool_) if current is None else current[item],
             complete=complete and bool((codes >= 0).all()),
         )
 
@@ -103,11 +112,23 @@ class Coordinators:
         found: Longs = np.where(self.producer_id[places] == producer_ids, places, -1)
         return found
 
-    def names(self, items: Longs) -> list[str]:
-        """Transactional ids, "" for item -1."""
+    def is_current(self, items: Longs) -> Flags:
+        """Whether the entry of each item comes from a log that was read to its end; False for item -1."""
+        known = items >= 0
+        found = np.zeros(len(items), np.bool_)
+        found[known] = self.current[items[known]]
+        return found
+
+    def names(self, items: Longs, producer_ids: Longs) -> list[str]:
+        """Transactional ids; for item -1 the one that used up the epochs of that producer id, "" where there is none."""
         known = items >= 0
         ids = iter(self.table["transactional_id"].take(self.item[items[known]]).to_pylist())
-        return [next(ids) if one else "" for one in known.tolist()]
+        named = [next(ids) if one else "" for one in known.tolist()]
+        if known.all():
+            return named
+        previous = zip(self.table["previous_producer_id"].to_pylist(), self.table["transactional_id"].to_pylist(), strict=True)
+        before = {producer: name for producer, name in previous if producer is not None and producer >= 0}
+        return [name or before.get(producer, "") for name, producer in zip(named, producer_ids.tolist(), strict=True)]
 
     def takes_part(self, items: Longs, partitions: list[str]) -> Flags:
         """Whether the entry of each item lists the partition beside it ("topic-partition"); False for item -1."""

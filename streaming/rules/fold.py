@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
-from streaming.rules import throughput
+from streaming.rules import coordinator_state, throughput, unclean
 from streaming.rules.log_state import LogKey, LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
 
@@ -111,13 +111,20 @@ class ShardFold:
         key = LogKey(row.broker, row.topic, row.partition, row.topic_id)
         state = self._get(key)
         if row.kind == Kind.APPEARED:
-            self.touched[key] = throughput.appeared(state, row)
+            self.touched[key] = coordinator_state.taken(state, throughput.appeared(state, row), row)
+        elif row.kind == Kind.MISSED:
+            if state is not None:
+                self.touched[key] = coordinator_state.missed(state)
         elif row.kind in (Kind.BEAT, Kind.FACTS):
             if row.kind == Kind.BEAT:
                 self._in_picture.add(key)
                 self._pictured.add(key)
             if state is not None and not state.departed:
-                self.touched[key] = throughput.pictured(state, row)
+                after = self.touched[key] = throughput.pictured(state, row)
+                self._learn(after)
+        elif row.kind == Kind.UNCLEAN:
+            if state is not None:
+                self._set(unclean.elected(state, row, self._others(key)))
         elif row.kind in _STEPS:
             # where a log was cut off is all that its row tells
             begins = row.next_offset if row.kind == Kind.TRUNCATED else row.base_offset
@@ -125,9 +132,19 @@ class ShardFold:
                 state = new_log(row, begins)
             elif state.departed:
                 state = throughput.appeared(state, replace(row, next_offset=begins, transactions=None))
-            self.touched[key] = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
+            after = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
+            after = self.touched[key] = coordinator_state.taken(state, after, row)
+            self._learn(after)
         else:
             _not_known(row)
+
+    def _learn(self, state: LogState) -> None:
+        """What an unclean election lost may be known only now."""
+        if unclean.is_late(state):
+            self._set(unclean.learnt(state, self._others(state.key)))
+
+    def _set(self, states: Iterable[LogState]) -> None:
+        self.touched.update((state.key, state) for state in states)
 
     def _append(self, state: LogState, row: EventRow) -> LogState:
         if throughput.overwrites(state, row):

@@ -39,11 +39,13 @@ class Replicas:
 class Roles:
     """What each replica is, in the order of the replicas asked about.
 
-    ``leader_epoch`` is that of the partition by the newest metadata, -1 where nobody knows it.
+    ``leader`` and ``leader_epoch`` are those of the partition by the newest metadata: `NO_LEADER` where nobody leads, `LEADER_UNKNOWN` and
+    -1 where nobody knows.
     """
 
     speaks: Flags
     leads: Flags
+    leader: Longs
     leader_epoch: Longs
 
 
@@ -70,7 +72,7 @@ def assign_roles(replicas: Replicas) -> Roles:
             -np.arange(len(leads)),  # one broker twice, as a copy of its disk beside it: still exactly one
         ),
     )
-    return Roles(speaks=speaks, leads=leads, leader_epoch=leader_epoch[replicas.partition])
+    return Roles(speaks=speaks, leads=leads, leader=leader[replicas.partition], leader_epoch=leader_epoch[replicas.partition])
 
 
 def _newest_metadata(replicas: Replicas, count: int) -> tuple[Longs, Longs]:

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from streaming.errors import FormatError
 
 UNLIMITED = -1
+_WHOLE = -2
 
 Pairs = Iterable[tuple[str, str]]
 """Configurations as they are written: names and values."""
@@ -39,7 +40,7 @@ class Source(StrEnum):
     TOPIC = "topic"
     DYNAMIC = "dynamic"
     STATIC = "static"
-    ASSUMED = "assumed"  # server.properties is not known: Kafka's default stands in
+    ASSUMED = "assumed"  # a level is not known that could set it: a weaker one, or Kafka's default, stands in
 
 
 _STRENGTH = {source: place for place, source in enumerate(Source)}
@@ -67,22 +68,30 @@ class Rejected:
 class Configs:
     """What is set at some levels for one topic, or for all of a broker's; at most one value for a configuration.
 
-    ``static_known``: ``server.properties`` is among the levels, so what is not set here is Kafka's default indeed.
+    ``static_known``: ``server.properties`` is among the levels, so what is not set here is Kafka's default indeed. ``topic_known``: the
+    topic's own level is, so what is not set there is what its broker says.
     """
 
     settings: tuple[Setting, ...] = ()
     static_known: bool = False
+    topic_known: bool = False
     rejected: tuple[Rejected, ...] = ()
 
     def over(self, weaker: "Configs") -> "Configs":
         """These levels above weaker ones."""
         own = {setting.name for setting in self.settings}
         rest = tuple(setting for setting in weaker.settings if setting.name not in own)
-        return Configs(self.settings + rest, self.static_known or weaker.static_known, self.rejected + weaker.rejected)
+        return Configs(
+            self.settings + rest,
+            self.static_known or weaker.static_known,
+            self.topic_known or weaker.topic_known,
+            self.rejected + weaker.rejected,
+        )
 
     def text(self) -> str:
         """The JSON in which an agent hands them over: for each level that is known an object of names and values, in a fixed order."""
-        levels: dict[str, dict[str, str]] = {Source.STATIC: {}} if self.static_known else {}
+        known = {Source.STATIC: self.static_known, Source.TOPIC: self.topic_known}
+        levels: dict[str, dict[str, str]] = {source: {} for source, there in known.items() if there}
         for setting in sorted(self.settings, key=lambda setting: setting.name):
             levels.setdefault(setting.source, {})[setting.name] = setting.value
         return json.dumps(levels, sort_keys=True, separators=(",", ":"))
@@ -94,10 +103,13 @@ class Limits:
 
     ``retention_ms`` and ``retention_bytes`` are what deletes from the broker's disk, `UNLIMITED` where nothing does: the ``local.`` ones
     where segments are copied to remote storage (``remote_copy``). ``source`` is where the retention limits come from, the stronger of the
-    two; of a topic that does not delete, where its policy comes from. ``check_interval_ms`` is how often the broker looks for what it may
-    delete.
+    two, or `Source.ASSUMED` where the one in time is assumed; of a topic that does not delete, where its policy comes from.
+    ``check_interval_ms`` is how often the broker looks for what it may delete. ``min_insync_known``: no default stands in for
+    ``min_insync_replicas`` because nobody knows it. ``cleanup_policy`` is as Kafka writes it, empty where the logs are neither compacted
+    nor deleted; a broker without a cleaner does not delete what should be compacted too (`LogManager.cleanupLogs`).
     """
 
+    cleanup_policy: str
     deletes: bool
     compacts: bool
     retention_ms: int
@@ -110,17 +122,15 @@ class Limits:
     delete_retention_ms: int
     min_cleanable_dirty_ratio: float
     min_insync_replicas: int
+    min_insync_known: bool
     file_delete_delay_ms: int
     check_interval_ms: int
+    producer_expiration_ms: int
+    transactional_id_expiration_ms: int
     log_append_time: bool
     remote_storage: bool
     remote_copy: bool
     source: Source
-
-    @property
-    def cleanup_policy(self) -> str:
-        """As Kafka writes it; empty where the logs are neither compacted nor deleted."""
-        return ",".join(name for name, wanted in zip(_POLICIES, (self.compacts, self.deletes), strict=True) if wanted)
 
     @property
     def roll_ms(self) -> int:
@@ -217,6 +227,10 @@ class _Known:
         return value if scale == 1 else self.parse(str(int(value) * scale if int(value) > 0 else int(value)))
 
 
+def _of_broker(name: str, parse: Callable[[str], str], default: str) -> _Known:
+    return _Known(name, parse, default, (_Synonym(name),))
+
+
 _HOURS, _MINUTES = 3_600_000, 60_000
 _WEEK = str(168 * _HOURS)
 _ANY = -_MAX_LONG - 1
@@ -250,8 +264,13 @@ _ALL = (
     _Known("min.insync.replicas", _whole(1, _MAX_INT), "1", (_Synonym("min.insync.replicas"),)),
     _Known("file.delete.delay.ms", _whole(0), "60000", (_Synonym("log.segment.delete.delay.ms"),)),
     _Known("message.timestamp.type", _timestamp_type, "CreateTime", (_Synonym("log.message.timestamp.type"),)),
-    # a broker's alone: it has no name as a topic's, and stands among them because it is looked up in the same way
-    _Known("log.retention.check.interval.ms", _whole(1), "300000", (_Synonym("log.retention.check.interval.ms"),)),
+    # a broker's alone: they have no name as a topic's, and stand among them because they are looked up in the same way
+    _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
+    _of_broker("log.cleaner.enable", _flag, "true"),
+    _of_broker("metadata.log.segment.bytes", _whole(1, _MAX_INT), str(1 << 30)),
+    _of_broker("metadata.log.segment.ms", _whole(1), _WEEK),
+    _of_broker("producer.id.expiration.ms", _whole(1, _MAX_INT), "86400000"),
+    _of_broker("transactional.id.expiration.ms", _whole(1, _MAX_INT), "604800000"),
 )
 _BY_NAME = {known.name: known for known in _ALL}
 
@@ -265,7 +284,7 @@ NAMES = frozenset(name for known in _ALL for name in (known.name, *known.of_topi
 def topic_configs(pairs: Pairs) -> Configs:
     """What a topic sets for itself; names that say nothing here are passed over."""
     values = dict(pairs)
-    return _collected((known.by_topic(values) for known in _ALL), static_known=False)
+    return _collected((known.by_topic(values) for known in _ALL), topic_known=True)
 
 
 def broker_configs(pairs: Pairs, source: Source) -> Configs:
@@ -274,14 +293,14 @@ def broker_configs(pairs: Pairs, source: Source) -> Configs:
     return _collected((known.by_broker(values, source) for known in _ALL), static_known=source is Source.STATIC)
 
 
-def _collected(found: Iterable[tuple[Setting | None, list[Rejected]]], *, static_known: bool) -> Configs:
+def _collected(found: Iterable[tuple[Setting | None, list[Rejected]]], *, static_known: bool = False, topic_known: bool = False) -> Configs:
     settings: list[Setting] = []
     rejected: list[Rejected] = []
     for setting, refused in found:
         rejected += refused
         if setting is not None:
             settings.append(setting)
-    return Configs(tuple(settings), static_known, tuple(rejected))
+    return Configs(tuple(settings), static_known, topic_known, tuple(rejected))
 
 
 def read_configs(text: str) -> Configs:
@@ -300,7 +319,7 @@ def read_configs(text: str) -> Configs:
         settings = (
             Setting(name, _BY_NAME[name].parse(value), source) for source, values in pairs for name, value in values if name in _BY_NAME
         )
-        return Configs(tuple(settings), Source.STATIC in levels)
+        return Configs(tuple(settings), Source.STATIC in levels, Source.TOPIC in levels)
     except (ValueError, TypeError, AttributeError) as error:
         raise FormatError(f"configurations of a topic that cannot be read: {error}") from error
 
@@ -311,6 +330,7 @@ class _Values:
     def __init__(self, configs: Configs) -> None:
         self._set = {setting.name: setting for setting in configs.settings}
         self._default = Source.STATIC if configs.static_known else Source.ASSUMED
+        self._topic_known = configs.topic_known
 
     def text(self, name: str) -> str:
         return self._set[name].value if name in self._set else _BY_NAME[name].default
@@ -322,6 +342,8 @@ class _Values:
         return max(self.number(name), UNLIMITED)
 
     def source(self, *names: str) -> Source:
+        if not self._topic_known:  # the topic may set it
+            return Source.ASSUMED
         found = (self._set[name].source if name in self._set else self._default for name in names)
         return min(found, key=_STRENGTH.__getitem__)
 
@@ -330,28 +352,47 @@ class _Values:
         return frozenset(self.text("cleanup.policy").split(","))
 
 
+def _assumed(**settings: str) -> Configs:
+    return Configs(tuple(Setting(name.replace("_", "."), value, Source.ASSUMED) for name, value in settings.items()))
+
+
+_BUILT_IN = {
+    "__consumer_offsets": _assumed(cleanup_policy="compact", segment_bytes=str(100 << 20)),
+    "__transaction_state": _assumed(cleanup_policy="compact", segment_bytes=str(100 << 20), min_insync_replicas="2"),
+    "__share_group_state": _assumed(cleanup_policy="delete", retention_ms="-1", segment_bytes=str(100 << 20)),
+    "__remote_log_metadata": _assumed(cleanup_policy="delete", retention_ms="-1"),
+}
+"""What brokers set for their own topics when they make them, where nobody can tell what was set since (`transactionTopicConfigs`,
+`groupMetadataTopicConfigs`, `shareGroupStateTopicConfigs`, `createRemoteLogMetadataTopicRequest`)."""
+
+
 def effective_limits(topic: str, configs: Configs) -> Limits:
     """What the configurations come to for a topic, Kafka's defaults where nothing is set."""
-    values = _Values(configs)
+    values = _Values(configs if configs.topic_known else _BUILT_IN.get(topic, Configs()).over(configs))
     metadata = topic == _METADATA_TOPIC  # pruned by its snapshots alone, whatever is configured
     compacts, deletes = "compact" in values.policy and not metadata, "delete" in values.policy and not metadata
     remote = values.text("remote.storage.enable") == "true" and not compacts and topic not in _NEVER_REMOTE
     copies = remote and values.text("remote.log.copy.disable") == "false"
     return Limits(
-        deletes=deletes,
+        cleanup_policy=",".join(name for name, wanted in zip(_POLICIES, (compacts, deletes), strict=True) if wanted),
+        deletes=deletes and (values.text("log.cleaner.enable") == "true" or not compacts),
         compacts=compacts,
         retention_ms=_retention(values, "retention.ms", copies),
         retention_bytes=_retention(values, "retention.bytes", copies),
-        segment_ms=values.number("segment.ms"),
-        segment_bytes=values.number("segment.bytes"),
-        segment_jitter_ms=values.number("segment.jitter.ms"),
+        # the metadata log knows none of the options that other logs have (`KafkaMetadataLog.apply`)
+        segment_ms=values.number("metadata.log.segment.ms" if metadata else "segment.ms"),
+        segment_bytes=values.number("metadata.log.segment.bytes" if metadata else "segment.bytes"),
+        segment_jitter_ms=0 if metadata else values.number("segment.jitter.ms"),
         min_compaction_lag_ms=values.number("min.compaction.lag.ms"),
         max_compaction_lag_ms=values.number("max.compaction.lag.ms"),
         delete_retention_ms=values.number("delete.retention.ms"),
         min_cleanable_dirty_ratio=float(values.text("min.cleanable.dirty.ratio")),
         min_insync_replicas=values.number("min.insync.replicas"),
+        min_insync_known=values.source("min.insync.replicas") is not Source.ASSUMED,
         file_delete_delay_ms=values.number("file.delete.delay.ms"),
         check_interval_ms=values.number("log.retention.check.interval.ms"),
+        producer_expiration_ms=values.number("producer.id.expiration.ms"),
+        transactional_id_expiration_ms=values.number("transactional.id.expiration.ms"),
         log_append_time=values.text("message.timestamp.type") == "LogAppendTime",
         remote_storage=remote,
         remote_copy=copies,
@@ -360,16 +401,21 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
 
 
 def _retention(values: _Values, name: str, local: bool) -> int:
-    """-2 of a local limit stands for the whole one (`LogConfig.localRetentionMs`)."""
-    own = values.number(f"local.{name}") if local else -2
-    return values.limit(name) if own == -2 else own
+    """`_WHOLE` of a local limit stands for the whole one (`LogConfig.localRetentionMs`)."""
+    own = values.number(f"local.{name}") if local else _WHOLE
+    return values.limit(name) if own == _WHOLE else own
 
 
 def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
     if not deletes:
         return values.source("cleanup.policy")
-    names = ("retention.ms", "retention.bytes")
-    return values.source(*names, *(f"local.{name}" for name in names)) if local else values.source(*names)
+    time, size = "retention.ms", "retention.bytes"
+    timed = values.source(f"local.{time}") if local else values.source(time)
+    if local and values.number(f"local.{time}") == _WHOLE:
+        timed = max(timed, values.source(time), key=_STRENGTH.__getitem__)
+    if timed is Source.ASSUMED:  # a size that nobody sets deletes nothing, a time does
+        return timed
+    return values.source(time, size, *((f"local.{time}", f"local.{size}") if local else ()))
 
 
 @lru_cache(maxsize=1 << 16)

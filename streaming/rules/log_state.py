@@ -31,6 +31,12 @@ class LogState:
     ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was counted, at first that of the segment in which reading
     began; ``deleted_below`` is the one below which deleted segments were; -1 before the first inventory. Offsets below ``shared_upto`` of
     leader epochs up to ``shared_epoch`` have been counted before the log left its broker, if it is back.
+
+    Of the unclean elections by which this log's broker came to lead, the last one: ``unclean_epoch`` is its leader epoch, which begins
+    at ``unclean_start``, ``unclean_last_upper`` and ``unclean_last_acknowledged`` are the offsets that it lost, -1 not known. Of a replica
+    that was in sync before such an election of another broker, ``superseded_epoch`` is the epoch of that one. ``cut_end`` is where the log
+    ended before it was cut off last, ``cut_epoch`` and ``cut_high_watermark`` what they were then, ``cut_next_epoch`` the leader epoch of
+    what was appended first in its place; -1 none yet.
     """
 
     agent: str
@@ -79,12 +85,28 @@ class LogState:
     transactions: bytes | None = None
     coordinator: bytes | None = None
     facts: bytes | None = None
+    coordinator_upto: int = -1
     stopped_at: int = -1
     stopped_end: int = -1
     newest_segment: int = -1
     deleted_below: int = -1
     shared_upto: int = -1
     shared_epoch: int = -1
+    truncated_committed: int = 0
+    unclean_elections: int = 0
+    unclean_ms: int = -1
+    unclean_from: int = -1
+    unclean_lost_upper: int = -1
+    unclean_lost_acknowledged: int = -1
+    unclean_epoch: int = -1
+    unclean_start: int = -1
+    unclean_last_upper: int = -1
+    unclean_last_acknowledged: int = -1
+    superseded_epoch: int = -1
+    cut_end: int = -1
+    cut_epoch: int = -1
+    cut_high_watermark: int = -1
+    cut_next_epoch: int = -1
 
     @property
     def key(self) -> LogKey:
@@ -105,6 +127,7 @@ class LogState:
 
 _STAYS = (
     *("agent", "broker", "topic", "partition", "topic_id", "journal", "skipped_bytes"),
+    *(field.name for field in fields(LogState) if field.name.startswith("unclean_")),
     *(field.name for field in fields(LogState) if field.name.startswith("share_")),
 )
 

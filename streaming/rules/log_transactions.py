@@ -103,13 +103,16 @@ def _steps(row: EventRow) -> Steps:
 
 
 def _is_alone(state: LogState) -> bool:
-    """Whether the ISR is this replica: then the high watermark is the log's end (`Partition.maybeIncrementLeaderHW`)."""
-    return state.facts is not None and _isr(state.facts) == (state.broker,)
+    """Whether the partition has no other replica: then the high watermark is the log's end (`Partition.maybeIncrementLeaderHW`).
+
+    One that is alone in sync may stand below min.insync.replicas: what it holds is not replicated.
+    """
+    return state.facts is not None and _replicas(state.facts) == (state.broker,)
 
 
 @lru_cache(4096)
-def _isr(facts: bytes) -> tuple[int, ...] | None:
+def _replicas(facts: bytes) -> tuple[int, ...] | None:
     try:
-        return decode(facts).isr
+        return decode(facts).all_replicas
     except FormatError:  # said where the facts were taken in
         return None

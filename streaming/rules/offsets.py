@@ -1,7 +1,8 @@
 """High watermark, last stable offset and what lies between them, for all replicas at once: a scrape asks for every one of them.
 
 No file tells a high watermark that is up to date: a leader writes it down every five seconds, and a new partition has no entry at all.
-The logs of the in-sync replicas say more where all of them are observed: what all hold is replicated (`Partition.maybeIncrementLeaderHW`).
+The logs of the in-sync replicas say more where all of them are observed: what all hold is replicated (`Partition.maybeIncrementLeaderHW`),
+unless too few are in sync for the leader to move on at all.
 """
 
 from dataclasses import dataclass
@@ -9,11 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.facts import UNREADABLE
+
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _NEVER = np.iinfo(np.int64).max
 _NOT_KNOWN = -1
+_NOT_OBSERVED = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,8 +25,10 @@ class Copies:
     """Observed replicas, all columns of one length.
 
     ``partition`` numbers the partitions 0, 1, ... in any order. ``log_start`` and ``end_offset`` are as far as the log was read;
-    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none. ``leads`` and ``in_sync`` follow the newest metadata of its
-    partition, in which ``isr`` is how many replicas are in sync, -1 where no metadata is readable. ``silent`` says that the replica's agent
+    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none, `UNREADABLE` where that file cannot be read. ``leads`` and
+    ``in_sync`` follow the newest metadata of its partition, in which ``isr`` is how many replicas are in sync, -1 where no metadata is
+    readable. ``stands``: too few of them are for the leader to move its high watermark on, or may be (`streaming.rules.min_isr`).
+    ``fenced``: the controller has fenced the replica's broker, so that it cannot come into sync. ``silent`` says that the replica's agent
     has not answered for ``stale_after``.
     """
 
@@ -34,6 +40,8 @@ class Copies:
     leads: Flags
     in_sync: Flags
     isr: Longs
+    stands: Flags
+    fenced: Flags
     silent: Flags
 
 
@@ -74,32 +82,41 @@ class Stable:
 
 
 def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs:
-    """The high watermark of each replica's partition, as far as that replica's log was read.
+    """The high watermark of each replica's partition, as far as that replica's log was read; -1 where it is not known.
 
     With metadata: where all in-sync replicas are observed, the larger of the leader's checkpoint and their smallest end offset (a leader
-    alone in sync: its end); else the leader's checkpoint. Where the leader itself is not observed, the replica's own checkpoint stands for
-    it. No entry: the log start. Without metadata: the replica's own checkpoint, or with ``assume_replicated`` its end.
+    alone in sync: its end); else, and where the leader stands, the leader's checkpoint. Where the leader itself is not observed, the
+    replica's own checkpoint stands for it. No entry: the log start. Without metadata: the replica's own checkpoint, or with
+    ``assume_replicated`` its end.
     """
     count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
-    own = np.where(copies.checkpoint < 0, copies.log_start, copies.checkpoint)
-    of_leader = np.full(count, _NOT_KNOWN, np.int64)
+    own = np.where(copies.checkpoint == UNREADABLE, _NOT_KNOWN, np.where(copies.checkpoint < 0, copies.log_start, copies.checkpoint))
+    of_leader = np.full(count, _NOT_OBSERVED, np.int64)
     np.maximum.at(of_leader, copies.partition[copies.leads], own[copies.leads])
     of_leader_here = of_leader[copies.partition]
-    written = np.where(of_leader_here < 0, own, of_leader_here)
-    held = _held_by_all(copies, count)[copies.partition]
+    written = np.where(of_leader_here == _NOT_OBSERVED, own, of_leader_here)
+    held = np.where(copies.stands, _NOT_KNOWN, _held_by_all(copies, of_leader, count)[copies.partition])
     with_metadata = np.maximum(written, held)
     without = copies.end_offset if assume_replicated else own
     found = np.where(copies.isr >= 0, with_metadata, without)
-    high_watermark: Longs = np.minimum(np.maximum(found, copies.log_start), copies.end_offset)
+    high_watermark: Longs = np.where(found < 0, _NOT_KNOWN, np.minimum(np.maximum(found, copies.log_start), copies.end_offset))
     return high_watermark
 
 
-def _held_by_all(copies: Copies, count: int) -> Longs:
-    """The smallest end offset of each partition's in-sync replicas, -1 where not all of them are observed."""
-    seen = np.flatnonzero(copies.in_sync & ~copies.silent)
+def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:
+    """The smallest end offset of each partition's in-sync replicas, -1 where not all of them are observed.
+
+    A replica that has caught up and is not in sync yet holds the leader back as well (`shouldWaitForReplicaToJoinIsr`). The disk does not
+    tell which have; those that have come as far as the leader's checkpoint may have, unless they are fenced (`isReplicaIsrEligible`).
+    """
+    heard = ~copies.silent
+    seen = np.flatnonzero(copies.in_sync & heard)
+    written = of_leader[copies.partition]
+    joining = np.flatnonzero(~copies.in_sync & ~copies.fenced & heard & (written >= 0) & (copies.end_offset >= written))
     partition = copies.partition[seen]
     smallest = np.full(count, _NEVER, np.int64)
-    np.minimum.at(smallest, partition, copies.end_offset[seen])
+    for some in (seen, joining):
+        np.minimum.at(smallest, copies.partition[some], copies.end_offset[some])
     expected = np.full(count, _NOT_KNOWN, np.int64)
     expected[copies.partition] = copies.isr
     # one broker twice, as a copy of its disk beside it, is one replica
@@ -112,13 +129,20 @@ def stable_offsets(copies: Copies, high_watermark: Longs, undecided: Undecided, 
     """The last stable offset of each replica (`UnifiedLog.fetchLastStableOffset`).
 
     It is the first offset of the oldest transaction that is open, or closed by a marker that is not below the high watermark; not below the
-    log start, and the high watermark itself where there is none.
+    log start, and the high watermark itself where there is none. Where that is not known (-1), nothing else is.
     """
     first, bytes_at = _first_undecided(len(high_watermark), high_watermark, undecided)
     held = first < high_watermark
     lso = np.where(held, np.maximum(copies.log_start, first), high_watermark)
     lag = np.maximum(high_watermark - lso, 0)
-    return Stable(high_watermark=high_watermark, last_stable_offset=lso, lag=lag, lag_bytes=_lag_bytes(copies, lso, lag, bytes_at, sizes))
+    lag_bytes = _lag_bytes(copies, lso, lag, bytes_at, sizes)
+    known = high_watermark >= 0
+    return Stable(
+        high_watermark=high_watermark,
+        last_stable_offset=lso,
+        lag=np.where(known, lag, _NOT_KNOWN),
+        lag_bytes=np.where(known, lag_bytes, _NOT_KNOWN),
+    )
 
 
 def _first_undecided(count: int, high_watermark: Longs, undecided: Undecided) -> tuple[Longs, Longs]:

@@ -6,6 +6,7 @@ may not go: only a prefix is ever deleted, nothing that reaches beyond the high 
 is empty.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ from streaming.rules.segments import ABSENT, Flags, Logs, Longs
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
 """Why data past its limit stays, in the order in which they are tried."""
+
+Bound = Callable[[Flags, Flags, Longs, Longs], Longs]
+"""Of each log: whether it is known if its first segment can be deleted, whether it can, for how long by its times (the result is no longer
+than that), and the check interval."""
 
 _FAR = 1 << 61  # beyond any clock: times and limits above are cut to it, so that sums of two fit into 64 bits
 
@@ -56,6 +61,7 @@ class RetentionRule:
 
         first = logs.first
         self._full = ~(logs.active & (logs.size == 0))
+        self._replication_known = logs.high_watermark >= 0
         self._replicated = logs.high_watermark[logs.owner] >= logs.following
         may_go = self._full & self._replicated
         below_start = ~logs.active & (logs.following <= logs.log_start[logs.owner])
@@ -82,16 +88,20 @@ class RetentionRule:
         since = logs.modified[np.clip(made_so, logs.first, logs.last)]
         return np.where((self._bytes_limit >= 0) & (surplus >= 0), since, _FAR)
 
-    def at(self, now_ms: int) -> Retention:
-        """What it comes to at a moment."""
+    def at(self, now_ms: int, bound: Bound | None = None) -> Retention:
+        """What it comes to at a moment.
+
+        Args:
+            bound: what is known besides of how long the first segments have been deletable at most.
+        """
         logs, first = self._logs, self._logs.first
         old = now_ms - self._largest > self._limit[logs.owner]
         expired = self._timed[logs.owner] & self._full & ~self._unknown & old
         gone = logs.run(self._sized, self._may_go & expired)
         deletable = gone > first
         stop = np.minimum(gone, logs.last)
-        open_end = (gone <= logs.last) & (self._unknown & self._may_go)[stop]  # whether that one goes too is not known
-        first_known = ~self._unknown[first]
+        open_end = ~self._replication_known | ((gone <= logs.last) & (self._unknown & self._may_go)[stop])  # what else goes is not known
+        first_known = ~self._unknown[first] & self._replication_known
 
         aged = self._timed & (logs.oldest_record >= 0)
         lag = np.where(aged, np.maximum(now_ms - np.minimum(logs.oldest_record, _FAR) - self._limit, 0), ABSENT)
@@ -99,14 +109,17 @@ class RetentionRule:
         since = np.minimum(self._first_expiry, self._first_surplus)
         limited = self._timed | (self._bytes_limit >= 0)
         overdue = np.where(deletable, np.maximum(now_ms - since, 0), 0)
+        if bound is not None:
+            overdue = bound(first_known, deletable, overdue, self._check_interval)
         next_deletion = np.where((since < _FAR) & self._full[first] & ~(deletable & (since > now_ms)), since, ABSENT)
+        known = self._all_known & self._replication_known
         return Retention(
             deletable=np.where(open_end, ABSENT, gone - first),
             retention_lag=lag,
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
-            next_deletion=np.where(first_known, next_deletion, ABSENT),
-            blocked=np.where(self._all_known, self._blocked(now_ms, expired, deletable, lag > 0, overdue), np.int8(ABSENT)),
+            next_deletion=np.where(~self._unknown[first], next_deletion, ABSENT),
+            blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )
 

@@ -67,6 +67,11 @@ class Logs:
         self._limits = list(distinct.values())
         self._limits_of = np.fromiter((places[id(log.limits)] for log in logs), np.int64, len(logs))
 
+    def ratio_limit(self, name: str) -> NDArray[np.float64]:
+        """A limit that is a ratio, as `limit`."""
+        found: NDArray[np.float64] = np.array([getattr(limits, name) for limits in self._limits], np.float64)[self._limits_of]
+        return found
+
     def limit(self, name: str) -> Longs:
         """A limit of every log, by its name in `Limits`."""
         found: Longs = np.array([getattr(limits, name) for limits in self._limits], np.int64)[self._limits_of]

@@ -8,13 +8,15 @@ import logging
 from dataclasses import fields, replace
 
 from streaming.rows import EventRow
-from streaming.rules import coordinator_state, inventory, log_transactions
+from streaming.rules import coordinator_state, inventory, log_transactions, unclean
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
 
 log = logging.getLogger(__name__)
 
-_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_")))
+_NO_ENTRY = -1  # of the high watermark: nothing is told of it
+
+_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
@@ -27,7 +29,9 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
         return log_transactions.found(replace(back, **{name: getattr(state, name) for name in _SHARES}), row)
     # a journal that begins behind what was counted is not taken over yet: by that its first append shows the hole before it
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
-    known = replace(_noted(state, row), journal=journal)
+    # one that says so in its own midst has told the loss of what was before
+    end = row.next_offset if row.journal == state.journal else state.log_end_offset
+    known = replace(_noted(state, row), journal=journal, log_end_offset=max(state.log_end_offset, end))
     return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
 
 
@@ -49,16 +53,17 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
         appended_batches=state.appended_batches + row.batches,
         appended_records=state.appended_records + row.records,
         old_format_batches=state.old_format_batches + row.old_format_batches,
-        high_watermark=row.high_watermark if row.high_watermark >= 0 else state.high_watermark,
+        high_watermark=state.high_watermark if row.high_watermark == _NO_ENTRY else row.high_watermark,
         active_producers=row.active_producers,
         sequence_gaps=state.sequence_gaps + row.sequence_gaps,
+        cut_next_epoch=row.log_epoch if state.cut_end >= 0 and state.cut_next_epoch < 0 else state.cut_next_epoch,
         active_segment=row.segment,
         active_position=row.end_position,
         active_max_timestamp_ms=max(row.max_timestamp, state.active_max_timestamp_ms if row.segment == state.active_segment else -1),
     )
     share = share_of(row, max(share_begins, begins(state, row)))
     with_transactions = log_transactions.counted(after, row, state.appended_bytes, share=share is not None)
-    after = coordinator_state.learnt(log_transactions.settled(with_transactions), row)
+    after = log_transactions.settled(with_transactions)
     if share is None:
         return after
     return replace(
@@ -98,7 +103,8 @@ def overwrites(state: LogState, row: EventRow) -> bool:
 def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     """The log was cut off at ``offset`` and nobody told; how many bytes went is not known."""
     log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
-    return log_transactions.truncated(replace(state, log_end_offset=offset, truncations=state.truncations + 1), offset, 0)
+    after = replace(unclean.cut_off(state, offset), log_end_offset=offset, truncations=state.truncations + 1)
+    return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
 
 
 def _seen(state: LogState, row: EventRow) -> LogState:
@@ -114,6 +120,8 @@ def _with_hole(state: LogState, row: EventRow) -> LogState:
     missing = row.base_offset - state.log_end_offset
     if missing <= 0 or row.journal == state.journal:
         return state
+    if not row.bytes:  # the log began anew further on: what the row passes over was never there, and says nothing of sizes
+        return state.skipped("agent_lost", _by_mean_record(state, missing))
     return state.skipped("agent_lost", missing * row.bytes // max(1, row.next_offset - row.base_offset))
 
 
@@ -123,8 +131,11 @@ def _ended_unseen(state: LogState, row: EventRow) -> LogState:
     missing, known = row.next_offset - state.log_end_offset, _noted(state, row)
     if missing <= 0 or row.journal == state.journal:
         return known
-    lost_bytes = max(1, missing * state.appended_bytes // max(1, state.appended_records))
-    return replace(known, journal=row.journal).skipped("agent_lost", lost_bytes)
+    return replace(known, journal=row.journal).skipped("agent_lost", _by_mean_record(state, missing))
+
+
+def _by_mean_record(state: LogState, offsets: int) -> int:
+    return max(1, offsets * state.appended_bytes // max(1, state.appended_records))
 
 
 def _part(row: EventRow, offset: int) -> int:
@@ -138,7 +149,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     after = replace(
-        _noted(state, row),
+        unclean.cut_off(_noted(state, row), end),
         log_end_offset=end,
         truncations=state.truncations + 1,
         truncated_bytes=state.truncated_bytes + row.bytes,
@@ -147,7 +158,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
         active_segment=row.segment,
         active_position=row.end_position,
     )
-    return log_transactions.found(log_transactions.truncated(after, end, row.bytes), row)
+    return log_transactions.found(log_transactions.truncated(coordinator_state.cut(after, end), end, row.bytes), row)
 
 
 def skipped(state: LogState, row: EventRow) -> LogState:
@@ -158,7 +169,7 @@ def skipped(state: LogState, row: EventRow) -> LogState:
         return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
     after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
-    return coordinator_state.learnt(log_transactions.found(after, row), row).skipped(row.reason, missed)
+    return log_transactions.found(after, row).skipped(row.reason, missed)
 
 
 def _behind_flaw(state: LogState, row: EventRow) -> LogState:

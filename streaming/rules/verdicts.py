@@ -1,8 +1,10 @@
 """Will anybody ever finish it? What is to be thought of each open transaction, and which of them are worth a line of their own.
 
-An open transaction is what its coordinator says it is; hanging is one that no coordinator will ever end. The rule is that of Kafka's own
-tool (`TransactionsCommand.FindHangingTransactionsCommand`), except that what has been silent only for a moment is never hanging, and that
-nothing is said where it cannot be known: while a coordinator's log was not read, any transaction may be in it.
+An open transaction is what its coordinator says it is. Two words stand for what needs somebody's care, and mean one thing wherever they are
+said. *Hanging*: no coordinator will ever end it, and it has been silent for ``hanging_after``. *Stuck*: it has been silent for
+``stuck_after``, and is neither hanging, nor overdue, nor waits for an outer transaction. The rule for the first is that of Kafka's own tool
+(`TransactionsCommand.FindHangingTransactionsCommand`), except that nothing is said where it cannot be known: while a coordinator's log was
+not read to its end, any transaction may be in it, and while the transaction's own log was not, its marker may be there.
 """
 
 from dataclasses import dataclass
@@ -20,9 +22,6 @@ Flags = NDArray[np.bool_]
 GRACE_MS = 60_000
 """How long logs that are read one after the other may contradict each other, and a coordinator may take to end what has timed out."""
 
-STUCK_MS = 300_000
-"""A coordinator that has decided and cannot write a marker for so long is stuck: the partition, or the coordinator, has no leader."""
-
 NEVER_MS = 2**31 - 1
 """The timeout of a transaction that only an outer one ends (`TransactionMetadata.isDistributedTwoPhaseCommitTxn`)."""
 
@@ -33,12 +32,13 @@ PARTITIONS_PER_PRODUCER = 20
 class Verdict(IntEnum):
     """What is to be thought of an open transaction."""
 
-    OPEN = 0  # its coordinator has it, inside its timeout; or it is too young to say more
+    OPEN = 0  # its coordinator has it, inside its timeout
     OVERDUE = 1  # its coordinator should have ended it by now
     TWO_PHASE = 2  # it waits for somebody outside, for as long as that takes
     COMPLETING = 3  # decided, its marker is on the way
-    HANGING = 4  # nobody will ever end it
-    UNKNOWN = 5  # not all coordinators' logs could be read
+    HANGING = 4  # nobody will ever end it, and it has been silent for long
+    UNKNOWN = 5  # not everything that decides it was read to its end
+    UNCLAIMED = 6  # no coordinator has it; it is not silent for long, or that has not been known for long
 
     @property
     def label(self) -> str:
@@ -64,7 +64,8 @@ class Judged:
 
     ``item`` is the coordinator's entry, -1 where none is known; ``state`` its state, -1 none. ``covered`` says that this entry will end the
     transaction, ``start_ms`` and ``source`` are the coordinator's then. ``deadline_ms`` is when it should have, a timeout and a grace
-    after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``complete``: all coordinators were asked.
+    after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``current`` says that the entry is of a log that was
+    read to its end, ``certain`` that everything was: that there is no entry is then known.
     """
 
     item: Longs
@@ -75,7 +76,8 @@ class Judged:
     last_ms: Longs
     deadline_ms: Longs
     uncovered_ms: Longs
-    complete: bool
+    current: Flags
+    certain: Flags
 
 
 def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_ms: Longs) -> Judged:
@@ -105,33 +107,51 @@ def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_
         last_ms=transactions.last_ms,
         deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
         uncovered_ms=np.where(covered, np.iinfo(np.int64).max, uncovered_ms),
-        complete=coordinators.complete,
+        current=coordinators.is_current(item),
+        certain=np.full(len(item), coordinators.complete),
     )
 
 
-def verdicts(judged: Judged, now_ms: int) -> Longs:
+def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
     """A `Verdict` for each transaction, at a point in time."""
     ongoing = judged.covered & (judged.state == ONGOING)
-    silent = now_ms - np.maximum(judged.last_ms, judged.uncovered_ms) > GRACE_MS
+    timed_out = ongoing & (now_ms > judged.deadline_ms)
+    lasts = now_ms - np.maximum(judged.last_ms, judged.uncovered_ms) > GRACE_MS
     found: Longs = np.select(
         [
             ongoing & (judged.deadline_ms == np.iinfo(np.int64).max),
-            ongoing & (now_ms > judged.deadline_ms),
+            timed_out & judged.current,
+            timed_out,  # its end may stand in what was not read
             ongoing,
             judged.covered,
-            np.full(len(judged.item), not judged.complete),
-            silent,
+            ~judged.certain,
+            lasts & _silent(judged, now_ms, hanging_after_ms),
         ],
-        [Verdict.TWO_PHASE, Verdict.OVERDUE, Verdict.OPEN, Verdict.COMPLETING, Verdict.UNKNOWN, Verdict.HANGING],
-        Verdict.OPEN,
+        [
+            *(Verdict.TWO_PHASE, Verdict.OVERDUE, Verdict.UNKNOWN, Verdict.OPEN),
+            *(Verdict.COMPLETING, Verdict.UNKNOWN, Verdict.HANGING),
+        ],
+        Verdict.UNCLAIMED,
     )
     return found
 
 
-def hanging(judged: Judged, found: Longs, now_ms: int, hanging_after_ms: int) -> Flags:
-    """Which of them count as hanging: nobody will end them, and they have been silent for longer than ``hanging_after_ms``."""
-    chosen: Flags = (found == Verdict.HANGING) & (now_ms - judged.last_ms > hanging_after_ms)
+def pending(judged: Judged, found: Longs, now_ms: int, hanging_after_ms: int) -> Flags:
+    """Which of them have been silent for long enough to hang, and are not known for long enough to be nobody's."""
+    chosen: Flags = (found == Verdict.UNCLAIMED) & _silent(judged, now_ms, hanging_after_ms)
     return chosen
+
+
+def stuck(judged: Judged, found: Longs, now_ms: int, *, hanging_after_ms: int, stuck_after_ms: int) -> Flags:
+    """Which of them are stuck: silent for longer than ``stuck_after_ms``, and not one that another verdict tells somebody of."""
+    others = np.isin(found, [Verdict.HANGING, Verdict.OVERDUE, Verdict.TWO_PHASE]) | pending(judged, found, now_ms, hanging_after_ms)
+    chosen: Flags = ~others & _silent(judged, now_ms, stuck_after_ms)
+    return chosen
+
+
+def _silent(judged: Judged, now_ms: int, after_ms: int) -> Flags:
+    flags: Flags = now_ms - judged.last_ms > after_ms
+    return flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +163,12 @@ class Late:
 
 
 def select_late(
-    judged: Judged, found: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int, limit: int
+    judged: Judged, first: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int, limit: int
 ) -> Late:
-    """Those open for longer than ``late_after_ms``: hanging first, then oldest, at most ``limit``, a few of each producer."""
+    """Those open for longer than ``late_after_ms``: those of the lowest ``first`` first, then oldest, at most ``limit``, a few of each
+    producer."""
     late = np.flatnonzero(now_ms - judged.start_ms > late_after_ms)
-    late = late[np.lexsort((first_offsets[late], judged.start_ms[late], found[late] != Verdict.HANGING))]
+    late = late[np.lexsort((first_offsets[late], judged.start_ms[late], first[late]))]
     chosen = late[_rank(producer_ids[late]) < PARTITIONS_PER_PRODUCER][:limit]
     return Late(chosen, len(late) - len(chosen))
 

@@ -78,10 +78,16 @@ class Controller:
         self._write([begin_transaction_record("Bootstrap records"), *levels, cluster, end_transaction_record()], now)
         controller = Endpoint("CONTROLLER", "127.0.0.1", port + 1)
         self._write([register_controller_record(node_id, incarnation_id, controller, _SUPPORTED)], now)
+        self._incarnation_id, self._port = incarnation_id, port
+        self.register(log_dirs, now)
+
+    def register(self, log_dirs: Sequence[UUID], now: int) -> None:
+        """The broker has started, and serves."""
         self.broker_epoch = self.log.log_end_offset
-        broker = Endpoint("PLAINTEXT", "127.0.0.1", port)
-        self._write([register_broker_record(node_id, incarnation_id, self.broker_epoch, broker, _SUPPORTED, log_dirs)], now)
-        self._write([unfence_record(node_id, self.broker_epoch)], now)
+        broker = Endpoint("PLAINTEXT", "127.0.0.1", self._port)
+        registration = register_broker_record(self._node_id, self._incarnation_id, self.broker_epoch, broker, _SUPPORTED, log_dirs)
+        self._write([registration], now)
+        self._write([unfence_record(self._node_id, self.broker_epoch)], now)
 
     def heartbeat(self, now: int) -> None:
         """What an idle controller writes every half second."""

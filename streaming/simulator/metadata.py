@@ -90,19 +90,24 @@ def partition_change_record(
     isr: Sequence[int] | None = None,
     leader: int | None = None,
     replicas: Sequence[int] | None = None,
+    removing: Sequence[int] | None = None,
+    adding: Sequence[int] | None = None,
+    recovering: bool | None = None,
+    eligible: Sequence[int] | None = None,
+    last_eligible: Sequence[int] | None = None,
     directories: Sequence[UUID] | None = None,
     version: int = 2,
 ) -> bytes:
-    """What changed in a partition; a leader, even the same one, means a new leader epoch."""
-    tags = []
-    if isr is not None:
-        tags.append((0, _ints(isr)))
+    """What changed in a partition; a leader, even the same one, means a new leader epoch. ``eligible``: the eligible leader replicas."""
+    brokers = {0: isr, 2: replicas, 3: removing, 4: adding, 6: eligible, 7: last_eligible}
+    tags = [(tag, _ints(some)) for tag, some in brokers.items() if some is not None]
     if leader is not None:
         tags.append((1, struct.pack(">i", leader)))
-    if replicas is not None:
-        tags.append((2, _ints(replicas)))
+    if recovering is not None:
+        tags.append((5, struct.pack(">b", recovering)))
     if directories is not None:
         tags.append((8, _uuids(directories)))
+    tags.sort()
     return _frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)
 
 
@@ -169,6 +174,12 @@ def register_broker_record(
 def unfence_record(broker_id: int, broker_epoch: int) -> bytes:
     """A fenced broker serves again (a BrokerRegistrationChangeRecord)."""
     return _frame(17, 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged([(0, struct.pack(">b", -1))])
+
+
+def broker_change_record(broker_id: int, broker_epoch: int, *, fenced: bool | None = None, stopping: bool = False) -> bytes:
+    """What changed in the registration of a broker (a BrokerRegistrationChangeRecord)."""
+    tags = [] if fenced is None else [(0, struct.pack(">b", 1 if fenced else -1))]
+    return _frame(17, 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged([*tags, (1, struct.pack(">b", 1))] if stopping else tags)
 
 
 def leader_change_batch(leader: int, timestamp: int) -> Batch:

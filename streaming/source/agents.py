@@ -17,9 +17,11 @@ from streaming.agent.client import NO_FILES, AgentClient, ClientFiles
 from streaming.agent.messages import Range, Status
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError, VersionError
+from streaming.logs import configure_worker
 from streaming.source.options import SourceOptions
 
 log = logging.getLogger(__name__)
+configure_worker()  # Spark imports this where it plans and reads
 
 PATIENCE_SECONDS = 20.0
 """How long a read tries again: Spark's own retries come without a pause."""
@@ -181,7 +183,8 @@ def unwelcome(
         if other != address:
             same = "it is the agent" if journal == status.journal else "it has the name of another agent, which is the one"
             found[address] = AgentError(
-                f"agent at {address}: {same} at {other} ({status.agent}): each takes part once, by a name of its own (--name)",
+                f"agent at {address}: {same} at {other} ({status.agent}): each takes part once; start each agent with a name of its own: "
+                "segtail agent --name NAME",
                 Reason.SAME_NAME,
             )
     return found

@@ -11,7 +11,7 @@ from streaming.targets import FORM, Target
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
-    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
+    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id", "looks"),
     *FILES,
 )
 
@@ -23,7 +23,8 @@ class SourceOptions:
     ``agents``: where they are; ``files``: certificates and the token, by their paths; ``cluster_id``: agents of another one are left
     alone, "" takes any; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
     "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
-    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers.
+    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers; ``looks``: a file on this host that is
+    touched when the source has looked for work again, so that what it found before is through.
     """
 
     agents: tuple[Target, ...]
@@ -37,6 +38,7 @@ class SourceOptions:
     max_bytes: int
     wait_ms: int
     relation: str
+    looks: Path | None = None
 
     def addresses(self) -> tuple[str, ...]:
         """The addresses as of now; those of a file that is not there yet are missing."""
@@ -72,6 +74,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         max_bytes=_number(given, "max_bytes", 128 << 20, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),
         relation=_one_of(given, "relation", "events", ("events", "batches")),
+        looks=Path(given["looks"]) if "looks" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:
         raise UsageError(f"the data source segtail needs the option agents: {FORM}, separated by commas")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from streaming.kafka.coordinator import CoordinatorEntry
 from streaming.kafka.transactions import NO_STEPS, Steps, merge_steps
-from streaming.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_rows
+from streaming.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_entries
 
 
 def decode_steps(blob: bytes | None) -> Steps:
@@ -57,11 +57,15 @@ def encode_entries(entries: Sequence[CoordinatorEntry], told_as: Callable[[str],
     return pack_rows(pa.RecordBatch.from_arrays(columns, schema=COORDINATOR))
 
 
+NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
+"""Nothing stands before the first byte of a log of ``__transaction_state``."""
+
+
 def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
     """The newest entries of a range of ``__transaction_state`` and of the one right behind it, as of one range."""
     if first is None or later is None:
         return first if later is None else later
-    both = pa.Table.from_batches([unpack_rows(first, COORDINATOR), unpack_rows(later, COORDINATOR)])
+    both = pa.Table.from_batches([unpack_entries(first), unpack_entries(later)])
     newest = {transactional_id: row for row, transactional_id in enumerate(both["transactional_id"].to_pylist())}
     (merged,) = both.take(sorted(newest.values())).combine_chunks().to_batches()
     return pack_rows(merged)

@@ -184,14 +184,6 @@ def past_at(directory: Path, segments: Sequence[Segment], offset: int | None, *,
     return replay.past()
 
 
-def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: int, *, producers_limit: int) -> Past:
-    """What is open at ``offset``, a batch boundary where the reading of a log begins: take ``ongoing`` and ``producers`` of the result.
-
-    At the first offset of a log nothing is read but a snapshot. Raises as `past_at`.
-    """
-    return past_at(directory, segments, offset, producers_limit=producers_limit)
-
-
 def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple[ProducerSnapshot | None, list[str]]:
     """The newest sound snapshot in the log at or before ``offset``, and what was wrong with newer ones."""
     doubts: list[str] = []

@@ -6,6 +6,7 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.calls import Calling
 from streaming.disk.files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
+from streaming.facts import UNREADABLE
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 
 _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
@@ -14,7 +15,10 @@ _Offsets = dict[tuple[str, int], int]
 
 
 class Checkpoints:
-    """What they say. Offsets are -1 where a log has no entry. Only the watcher's thread calls `refresh`."""
+    """What they say. Offsets are -1 where a log has no entry, `UNREADABLE` where the file cannot be read or is not understood.
+
+    Only the watcher's thread calls `refresh`.
+    """
 
     def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs
@@ -26,6 +30,11 @@ class Checkpoints:
         unavailable = self._log_dirs.unavailable
         replaced = [file.refresh() for file in self._files if file.log_dir.path not in unavailable]
         return any(replaced)
+
+    @property
+    def unreadable(self) -> int:
+        """Files that could not be read or were not understood, so far; each once until another is put in its place."""
+        return sum(file.failures for file in self._files)
 
     def high_watermark(self, partition: Partition) -> int:
         """Up to where the log was replicated when its broker wrote that down, which it does every 5 s."""
@@ -40,14 +49,16 @@ class Checkpoints:
         return self._offset(partition, CLEANER_CHECKPOINT)
 
     def _offset(self, partition: Partition, name: str) -> int:
-        return self._by_name[partition.log_dir.path, name].offsets.get((partition.topic, partition.partition), -1)
+        offsets = self._by_name[partition.log_dir.path, name].offsets
+        return UNREADABLE if offsets is None else offsets.get((partition.topic, partition.partition), -1)
 
 
 class _File:
     def __init__(self, log_dir: LogDir, name: str) -> None:
         self.log_dir = log_dir
         self.name = name
-        self.offsets: _Offsets = {}
+        self.offsets: _Offsets | None = {}
+        self.failures = 0
         self._path: Path = log_dir.path / name
         self._identity = (0, 0)  # of the file that was read last: Kafka puts another in its place
 
@@ -60,6 +71,8 @@ class _File:
         identity = (stat.st_ino, stat.st_mtime_ns)
         if identity == self._identity:
             return False
-        self.offsets = {(entry.topic, entry.partition): entry.offset for entry in read_offset_checkpoint(self.log_dir, self.name)}
+        entries = read_offset_checkpoint(self.log_dir, self.name)
+        self.offsets = None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries}
+        self.failures += entries is None
         self._identity = identity
         return True

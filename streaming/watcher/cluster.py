@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Protocol
 
-from streaming.kafka.metadata_partitions import PartitionState
+from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.watcher.events import LogId
 
 LEADER_UNKNOWN = (-2, -1)
@@ -40,6 +40,12 @@ class Cluster(Protocol):
 
     def partition(self, log: LogId) -> PartitionState | None:
         """Replicas and leader of a partition; None if not known."""
+
+    def metadata_version(self, broker: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+
+    def unclean_elections(self) -> list[UncleanElection]:
+        """Those by which a broker came to lead whose log dirs are here, each once."""
 
     def has_topic(self, log: LogId) -> bool | None:
         """Whether the topic still exists; None if not known."""

@@ -16,7 +16,7 @@ from streaming.errors import FencedError, JournalBusyError, JournalError
 log = logging.getLogger(__name__)
 
 
-_VERSION = 4
+_VERSION = 5
 
 _WAL_BYTES = 16 << 20
 """To this the write-ahead log shrinks again once it was longer."""
@@ -35,6 +35,7 @@ CREATE TABLE places (
   skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
   first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL DEFAULT x'',
   replay TEXT NOT NULL DEFAULT '', wanted TEXT NOT NULL DEFAULT '',
+  told INTEGER NOT NULL DEFAULT -1, reread INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE producers (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
@@ -71,7 +72,13 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         """CREATE TABLE scanned (
   base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
   largest_timestamp INTEGER NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms)) WITHOUT ROWID""",
-    )
+    ),
+    4: (
+        "ALTER TABLE places ADD COLUMN told INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE places ADD COLUMN reread INTEGER NOT NULL DEFAULT 0",
+        # readers do not know whether what they have of these is all
+        "UPDATE places SET reread = 1 WHERE topic = '__transaction_state'",
+    ),
 }
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""
 

@@ -72,6 +72,7 @@ class Event:
     leader: int = -2
     leader_epoch: int = -1
     reason: str = ""
+    follows: int = -1
 
     @property
     def log(self) -> LogId:
@@ -99,6 +100,7 @@ class Event:
         return replace(
             later,
             start_position=self.start_position,
+            follows=self.follows,
             transactions=merged_steps(self.transactions, later.transactions, self.bytes),
             coordinator=merged_entries(self.coordinator, later.coordinator),
             sequence_gaps=self.sequence_gaps + later.sequence_gaps,
@@ -145,6 +147,9 @@ class Place:
 
     ``replay`` says whether the log has to be replayed to know what is open at the place; ``wanted`` what new consumers want of the log that
     could not be looked at when they began (`streaming.watcher.roster.Beginning`), "" nothing.
+
+    Of a log of `__transaction_state`, ``told`` is up to where the last event told it (-1 not known), and ``reread`` says that it has to be
+    read again from its first byte on, because some reader may not have all entries that are before the place.
     """
 
     log: LogId
@@ -166,6 +171,8 @@ class Place:
     epochs: bytes = b""
     replay: str = ""
     wanted: str = ""
+    told: int = -1
+    reread: bool = False
 
     @property
     def held(self) -> bool:

@@ -77,7 +77,7 @@ def count_unread(tail: Tail) -> list[Event]:
     place = tail.place
     if place.stopped:
         return count_growth(tail)
-    unread = _unread_bytes(tail)
+    unread = tail.bytes_left_unread()
     if unread <= 0 or (tail.zero_tail and not tail.behind):
         return []
     log.warning(
@@ -89,12 +89,3 @@ def count_unread(tail: Tail) -> list[Event]:
     return [
         tail.event(Kind.SKIPPED, reason="deleted", base_offset=place.next_offset, next_offset=next_offset, end_position=0, bytes=unread)
     ]
-
-
-def _unread_bytes(tail: Tail) -> int:
-    """Bytes of a log behind its place, as far as they were ever seen."""
-    place = tail.place
-    sizes = {base: size for base, size in tail.sizes.items() if base >= place.segment}
-    if tail.file is not None:
-        sizes[place.segment] = tail.file.size()
-    return sum(sizes.values()) - (place.position if place.segment in sizes else 0)

@@ -12,6 +12,7 @@ from streaming.disk.segments import Identity, Stamp
 from streaming.kafka.names import parse_partition_dir
 from streaming.watcher import inotify
 from streaming.watcher.observation import Observation
+from streaming.watcher.timers import is_due
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class LogDirWatch:
         self._missing: set[str] = set()  # no watch is known of these: they are compared in each look
         self._suspected: set[str] = set()  # the kernel did not watch these when it was asked last
         self._confirmed: set[str] = set()  # nor when it was asked before
+        self._denied: set[str] = set()  # those of them that this process may not read, which watchdog passes over
         self._verify_at = self._verified_at = 0
         self._round = 0
         self._heard: set[str] = set()  # inotify told of these since they were compared
@@ -63,6 +65,11 @@ class LogDirWatch:
     def unwatched(self) -> int:
         """How many partition directories have no working watch."""
         return len(self._inodes) if self._observation is None else len(self._confirmed)
+
+    @property
+    def denied(self) -> list[Path]:
+        """Partition directories that have no watch because this process may not read them."""
+        return sorted(self.path / name for name in self._denied & self._confirmed)
 
     def look(self, now: int, *, everything: bool) -> set[Path]:
         """Compare with the last look; returns what has changed, whether inotify told of it or not.
@@ -147,11 +154,18 @@ class LogDirWatch:
         watched = self._observation.watched()
         missing = {name for name, inode in self._inodes.items() if inode not in watched}
         self._confirmed = missing & self._suspected  # once may be too early: watchdog adds a watch when it comes to it
+        with Calling(self.path):
+            self._denied = {name for name in self._confirmed if not self._may_read(name)}
         self._missing = self._suspected = missing
         self._verified_at = now
         self._verify_at = now + (VERIFY_MS if missing - self._confirmed else VERIFY_ANEW_MS)
         if self._confirmed and self._limit != inotify.limit("watches"):
             self._begin_anew(now)
+
+    def _may_read(self, name: str) -> bool:
+        """Whether inotify takes this directory (``inotify_add_watch(2)``, EACCES)."""
+        directory = self.path / name
+        return os.access(directory, os.R_OK, effective_ids=True) or not os.access(directory, os.F_OK, effective_ids=True)
 
     # --- comparing
 
@@ -207,8 +221,3 @@ class LogDirWatch:
         with self._lock:
             self._heard |= {name for name in heard if self._stamps.get(name) is None}
         return changed
-
-
-def is_due(now: int, at: int, interval: int) -> bool:
-    """Whether what happens every ``interval`` is due, also by a clock that was set back."""
-    return now >= at or at - now > interval

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.kafka.headers import Batches
-from streaming.kafka.producers import ENTRIES, Producers, Taken
+from streaming.kafka.producers import ENTRIES, EXPIRATION_MS, Producers, Taken
 from streaming.watcher.events import LogId
 
 IDS_A_PAGE = 256
@@ -44,12 +44,14 @@ class KnownProducers:
         self.now = now
         self._changed: set[int] = set()
         self._whole = False
+        self.expiration_ms = EXPIRATION_MS
         self._expired_ms = 0  # when those that are silent were let go
 
     def copy(self) -> "KnownProducers":
         """The same, to go on with where it is not certain yet that one will."""
         copied = KnownProducers(self.limit, self.now)
         copied._changed, copied._whole, copied._expired_ms = set(self._changed), self._whole, self._expired_ms
+        copied.expiration_ms = self.expiration_ms
         return copied
 
     @property
@@ -78,7 +80,7 @@ class KnownProducers:
         """Let go of those that are silent for long, now and then as a broker does."""
         if self.now is not None and not 0 <= now_ms - self._expired_ms < EXPIRE_EVERY_MS:
             self._expired_ms = now_ms
-            self._change(self.now.expired(now_ms))
+            self._change(self.now.expired(now_ms, self.expiration_ms))
 
     def _change(self, taken: Taken) -> None:
         assert self.now is not None

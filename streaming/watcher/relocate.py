@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.disk.logdirs import Partition, read_topic_id
-from streaming.disk.segments import Segment, list_segments
+from streaming.disk.segments import Identity, OpenSegment, Segment, deleted_segments, list_segments
 from streaming.kafka.layout import PREFIX_BYTES
+from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over
@@ -116,11 +117,18 @@ def set_back(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
 
 
 def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """Go on at the first segment: what lay before it was deleted unread."""
+    """Go on at the first segment: what lay before it was deleted unread, or was never there.
+
+    A follower of whose next offsets its leader has none any more drops all that it holds and begins at the leader's start
+    (`UnifiedLog.truncateFullyAndStartAt`): it never held the offsets between.
+    """
     before, first = tail.place, segments[0]
-    lost = _seen_bytes(tail, first) or _bytes_by_density(before, segments, buffer)
-    log.warning(
-        "segments were deleted before they were read",
+    lost = _bytes_deleted(tail, first.base_offset)
+    if lost is None:
+        lost = tail.bytes_left_unread(before=first.base_offset) or _bytes_by_density(before, segments, buffer)
+    log.log(
+        logging.WARNING if lost else logging.INFO,
+        "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
     tail.close()
@@ -137,13 +145,27 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     )
 
 
-def _seen_bytes(tail: Tail, first: Segment) -> int:
-    """How many unread bytes went with the segments before ``first``, as far as they were ever seen."""
-    place = tail.place
-    sizes = {base: size for base, size in tail.sizes.items() if place.segment <= base < first.base_offset}
-    if tail.file is not None:
-        sizes[place.segment] = tail.file.size()
-    return sum(sizes.values()) - (place.position if place.segment in sizes else 0)
+def _bytes_deleted(tail: Tail, first: int) -> int | None:
+    """How many bytes of the segments before offset ``first`` were deleted unread, None where nobody can tell any more.
+
+    Kafka renames what it deletes, and unlinks it ``file.delete.delay.ms`` later. So while the file of the place is there under its new
+    name, everything that was deleted after it is there too: nothing can have come and gone unseen.
+    """
+    place, deleted = tail.place, deleted_segments(tail.partition.path)
+    identity, size = deleted.get(place.segment, (None, 0))
+    if identity != Identity(place.device, place.inode):
+        return None
+    path = tail.partition.path / f"{segment_file_name(place.segment, FileKind.LOG)}.{FileStage.DELETED}"
+    try:
+        file = OpenSegment(path, place.segment)
+    except FileNotFoundError:  # its time is over
+        return None
+    try:
+        ends = not any(file.read(place.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
+    finally:
+        file.close()
+    later = sum(size for base_offset, (_, size) in deleted.items() if place.segment < base_offset < first)
+    return later + (0 if ends else size - place.position)
 
 
 def _bytes_by_density(place: Place, segments: Sequence[Segment], buffer: Bytes) -> int:

@@ -264,6 +264,8 @@ class Roster:
         for tail in self.tails.values():
             if tail.away and tail.place.replay == Replays.NOT:
                 tail.place = replace(tail.place, replay=Replays.ALONGSIDE)
+            if tail.place.log.topic == TRANSACTION_TOPIC and not tail.place.reread:
+                tail.place = replace(tail.place, reread=True)
             if tail.resumed and tail.place.replay != Replays.FIRST:
                 events.append(tail.appeared(None if tail.away else still_open(tail)))
         return events

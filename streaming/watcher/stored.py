@@ -24,7 +24,7 @@ COLUMNS = f"seq, {', '.join(_KEYED)}, body"
 _BODY = (
     *("log_dir", "segment", "start_position", "end_position", "log_epoch", "leads", "settled", "seen_at", "max_timestamp"),
     *("bytes", "batches", "records", "old_format_batches", "codec_bytes", "batch_bytes_buckets", "batch_records_buckets"),
-    *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason"),
+    *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason", "follows"),
 )
 """Names are added at the end, and stay whatever becomes of the field: journals of earlier versions are read by this order."""
 

@@ -3,7 +3,9 @@
 inotify tells them at once where it works. Where it does not, directories are compared once a second.
 """
 
+import errno
 import logging
+import os
 import threading
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Any
 
 from streaming.disk.logdirs import LogDir
 from streaming.watcher import inotify
-from streaming.watcher.log_dir_watch import LogDirWatch, is_due
+from streaming.watcher.log_dir_watch import LogDirWatch
+from streaming.watcher.timers import is_due
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +22,9 @@ LOOK_MS = 1_000
 """How often what inotify does not tell is looked for."""
 
 _ENOUGH_WATCHES = 1 << 20
+
+_SHORT = frozenset(os.strerror(code) for code in (errno.EMFILE, errno.ENOSPC))
+"""What the kernel says where a limit on instances or watches is reached."""
 
 _STOP_SECONDS = 5.0
 """How long to wait for watchdog's threads at the end: one of them may hang on a disk that does not answer."""
@@ -95,20 +101,13 @@ class Structure:
             if watch.error and watch.error != self._errors.get(watch.path):
                 log.warning(
                     "inotify does not work here: directories are compared once a second instead",
-                    extra={"log_dir": str(watch.path), "error": watch.error, **_limits("instances"), **_limits("watches")},
+                    extra={"log_dir": str(watch.path), "error": watch.error, **_limits_behind(watch.error)},
                 )
             self._errors[watch.path] = watch.error
-        short = sum(watch.unwatched for watch in self._watches if not watch.error)
+        working = [watch for watch in self._watches if not watch.error]
+        short = sum(watch.unwatched for watch in working)
         if short and not self._warned:
-            bound = inotify.limit("watches")
-            log.warning(
-                "directories have no inotify watch: they are compared once a second instead",
-                extra={
-                    "directories": short,
-                    **_limits("watches"),
-                    **({} if bound is None else {"remedy": f"sysctl -w {bound.sysctl}={max(_ENOUGH_WATCHES, 2 * bound.value)}"}),
-                },
-            )
+            _tell_short(short, [directory for watch in working for directory in watch.denied])
         self._warned = short > 0
 
 
@@ -127,6 +126,35 @@ class _Alarm(logging.Handler):
         raised = self._raised.is_set()
         self._raised.clear()
         return raised
+
+
+def _tell_short(short: int, denied: list[Path]) -> None:
+    """Log why directories have no watch: those that may not be read no limit helps."""
+    if denied:
+        log.warning(
+            "directories may not be read and have no inotify watch: they are compared once a second instead",
+            extra={
+                "directories": len(denied),
+                "error": os.strerror(errno.EACCES),
+                "first": str(denied[0]),
+                "remedy": "let the agent's user read and enter them",
+            },
+        )
+    if short > len(denied):
+        bound = inotify.limit("watches")
+        log.warning(
+            "directories have no inotify watch: they are compared once a second instead",
+            extra={
+                "directories": short - len(denied),
+                **_limits("watches"),
+                **({} if bound is None else {"remedy": f"sysctl -w {bound.sysctl}={max(_ENOUGH_WATCHES, 2 * bound.value)}"}),
+            },
+        )
+
+
+def _limits_behind(error: str) -> dict[str, Any]:
+    """The limits, where one of them is what inotify failed by."""
+    return _limits("instances") | _limits("watches") if error in _SHORT else {}
 
 
 def _limits(what: str) -> dict[str, Any]:

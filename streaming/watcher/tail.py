@@ -10,8 +10,9 @@ from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.kafka.checkpoints import EpochEntry
 from streaming.kafka.metadata_partitions import PartitionState
-from streaming.kafka.names import FileKind, segment_file_name
+from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.rows import TIME_UNKNOWN, Kind
+from streaming.watcher.blobs import NO_ENTRIES
 from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place
 from streaming.watcher.locate import Spot
 from streaming.watcher.open_files import open_files
@@ -94,6 +95,7 @@ class Told:
     inventory: LogInventory
     state: PartitionState | None
     configs: str
+    leader_metadata_version: int
     facts: bytes
     log_start_offset: int
     high_watermark: int
@@ -116,13 +118,15 @@ def _lasting(told: Told) -> tuple[object, ...]:
     seen, state = told.inventory, told.state
     return (
         told.configs,
-        None if state is None else (state.replicas, state.isr),
+        told.leader_metadata_version,
+        None if state is None else (state.replicas, state.adding_replicas, state.isr),
         seen.segments[:-1].tobytes(),
         int(seen.segments["base_offset"][-1]),
         int(seen.segments["largest_timestamp"][-1]) == TIME_UNKNOWN,
         seen.own_start_offset,
         seen.oldest_record_ms,
         seen.active_first_ms,
+        seen.active_created_ms,
         seen.cleaner_checkpoint,
     )
 
@@ -271,6 +275,14 @@ class Tail:
         elif self.lost_since_ms < 0:
             self.lost_since_ms = now_ms
 
+    def bytes_left_unread(self, before: int | None = None) -> int:
+        """Bytes behind the place, as far as they were ever seen; with ``before``, in the segments that begin before that offset."""
+        place = self.place
+        sizes = {base: size for base, size in self.sizes.items() if base >= place.segment and (before is None or base < before)}
+        if self.file is not None:
+            sizes[place.segment] = self.file.size()
+        return sum(sizes.values()) - (place.position if place.segment in sizes else 0)
+
     def is_at(self, segment: Segment) -> bool:
         """Whether a listed file is the one that the place stands in."""
         place, identity = self.place, segment.identity
@@ -292,4 +304,11 @@ class Tail:
     def appeared(self, transactions: bytes | None) -> Event:
         """The event that says that the log is watched from its place on; ``transactions``: what is open there, None where nobody knows."""
         place = self.place
-        return self.event(Kind.APPEARED, next_offset=place.next_offset, log_epoch=place.log_epoch, transactions=transactions)
+        begins = place.log.topic == TRANSACTION_TOPIC and (place.segment, place.position) == (self.segments[0].base_offset, 0)
+        return self.event(
+            Kind.APPEARED,
+            next_offset=place.next_offset,
+            log_epoch=place.log_epoch,
+            transactions=transactions,
+            coordinator=NO_ENTRIES if begins else None,
+        )

@@ -23,6 +23,7 @@ from streaming.facts import Facts
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
 from streaming.rules.limits import limits_of
+from streaming.rules.releases import producer_expiration
 from streaming.watcher.checkpoints import Checkpoints
 from streaming.watcher.cluster import LEADER_UNKNOWN, Cluster
 from streaming.watcher.events import TIMES_UNKNOWN, Event
@@ -72,6 +73,11 @@ class Teller:
     def wrong_time_indexes(self) -> int:
         """Time indexes that disagreed with their segment, so far."""
         return self._inventory.wrong_time_indexes
+
+    @property
+    def unreadable_checkpoints(self) -> int:
+        """Checkpoint files that could not be read or were not understood, so far."""
+        return self._checkpoints.unreadable
 
     @property
     def unfinished(self) -> bool:
@@ -162,7 +168,12 @@ class Teller:
     def _is_changed(self, tail: Tail, told: Told) -> bool:
         """Whether the metadata log says something else."""
         state = self._cluster.partition(tail.place.log)
-        return (state is not told.state and state != told.state) or self._cluster.configs(tail.place.log) != told.configs
+        if (state is not told.state and state != told.state) or self._cluster.configs(tail.place.log) != told.configs:
+            return True
+        return self._version_of_leader(state) != told.leader_metadata_version
+
+    def _version_of_leader(self, state: PartitionState | None) -> int:
+        return -1 if state is None or state.leader < 0 else self._cluster.metadata_version(state.leader)
 
     def _look_safely(self, tail: Tail) -> Event | None:
         try:
@@ -195,19 +206,24 @@ class Teller:
 
     def _tell(self, tail: Tail, inventory: LogInventory) -> Told:
         state, configs = self._cluster.partition(tail.place.log), self._cluster.configs(tail.place.log)
+        version = self._version_of_leader(state)
+        limits = limits_of(tail.place.log.topic, configs)
+        tail.producers.expiration_ms = producer_expiration(limits, self._cluster.metadata_version(tail.place.log.broker))
         tail.producers.expire(self._clock_ms())
         tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
         now: dict[str, Any] = {"high_watermark": tail.high_watermark, "active_producers": tail.producers.active}
         before = tail.told
-        if before is not None and before.inventory is inventory and before.state == state and before.configs == configs:
+        made_of = (inventory, state, configs, version)
+        if before is not None and made_of == (before.inventory, before.state, before.configs, before.leader_metadata_version):
             return replace(before, **now)
-        remote = limits_of(tail.place.log.topic, configs).remote_storage
+        remote = limits.remote_storage
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         return Told(
             inventory=inventory,
             state=state,
             configs=configs,
-            facts=_facts(inventory, state, configs, remote=remote).encode(),
+            leader_metadata_version=version,
+            facts=_facts(inventory, state, configs, version, remote=remote).encode(),
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
             leader=leader,
             leader_epoch=leader_epoch,
@@ -215,15 +231,18 @@ class Teller:
         )
 
 
-def _facts(inventory: LogInventory, state: PartitionState | None, configs: str, *, remote: bool) -> Facts:
+def _facts(inventory: LogInventory, state: PartitionState | None, configs: str, leader_metadata_version: int, *, remote: bool) -> Facts:
     return Facts(
         segments=inventory.segments,
         local_log_start_offset=inventory.own_start_offset if remote else -1,
         oldest_timestamp=inventory.oldest_record_ms,
         active_first_timestamp=inventory.active_first_ms,
+        active_created_ms=inventory.active_created_ms,
         cleaner_checkpoint=inventory.cleaner_checkpoint,
-        replicas=None if state is None else state.replicas,
+        replicas=None if state is None else state.assigned_replicas,
         isr=None if state is None else state.isr,
+        adding_replicas=() if state is None else state.adding_replicas,
+        leader_metadata_version=leader_metadata_version,
         configs=configs,
     )
 

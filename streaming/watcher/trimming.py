@@ -27,6 +27,7 @@ _GOES_ON = (
     "end_position",
     "bytes",
     "settled",
+    "follows",
 )
 
 
@@ -178,6 +179,7 @@ def _skipped(before: Event | None, event: Event) -> Event:
     return replace(
         one,
         base_offset=min(before.base_offset, one.base_offset),
+        follows=before.follows,
         bytes=before.bytes + one.bytes,
         transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
         coordinator=merged_entries(before.coordinator, one.coordinator),

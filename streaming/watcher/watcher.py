@@ -24,10 +24,13 @@ from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading, refusal
 from streaming.watcher.registering import Registration
 from streaming.watcher.replaying import Replaying
+from streaming.watcher.rereading import Rereading, chained
 from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
 from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
+from streaming.watcher.timers import is_due
+from streaming.watcher.unclean import UncleanElections
 from streaming.watcher.unreadable import Unreadable
 
 __all__ = ["LOOK_MS", "Beginning", "Watcher"]
@@ -71,6 +74,7 @@ class Doubt(StrEnum):
 
     PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, told what was open
     TIME_INDEX = "time_index"  # its segment was scanned
+    CHECKPOINT = "checkpoint"  # nothing stands in for its offsets: they are not known
     CONFIGURATION = "configuration"  # the next level's value counts
 
 
@@ -132,6 +136,7 @@ class Watcher:
         self._attached = attached
         self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, told_as, clock_ms)
         self._scanned = ScannedTimes(journal.scanned())
+        self._unclean = UncleanElections(cluster, clock_ms)
         self._teller = Teller(log_dirs, cluster, clock_ms, self._scanned)
         self._roster = Roster(
             log_dirs,
@@ -146,6 +151,7 @@ class Watcher:
         self._should_stop = should_stop
         self._owed: _Publication | None = None  # what the journal could not be given yet
         self._replaying = Replaying(self._is_watched)
+        self._rereading = Rereading(self._is_watched, told_as)
         self._live = Queue(self._is_read)  # logs that grow or come under our eyes: read at once
         self._backlog = Queue(self._is_read)
         self.backlog_bytes = 0
@@ -201,7 +207,11 @@ class Watcher:
 
     def doubts(self) -> dict[Doubt, int]:
         """How many files beside the segments could not be believed so far, by what they are."""
-        return {Doubt.PRODUCER_SNAPSHOT: self._roster.doubts, Doubt.TIME_INDEX: self._teller.wrong_time_indexes}
+        return {
+            Doubt.PRODUCER_SNAPSHOT: self._roster.doubts,
+            Doubt.TIME_INDEX: self._teller.wrong_time_indexes,
+            Doubt.CHECKPOINT: self._teller.unreadable_checkpoints,
+        }
 
     def unreadable(self) -> list[Unreadable]:
         """The logs that could not be read at the last try, each once."""
@@ -242,6 +252,7 @@ class Watcher:
         more = self._read(max(0, budget - looked))
         self.backlog_bytes += looked
         if self._attached:
+            self._publish(self._unclean.events(self._roster.tails), ())
             more = self._let_go() or more
             more = self._tell_facts() or more
             self._beat_if_due(now, asked, more)
@@ -252,8 +263,7 @@ class Watcher:
         """Keep the places and let go of every file."""
         if self._attached:
             self._publish([], self.tails())
-        for tail in self.tails():
-            tail.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """Let go of every file and keep nothing: another watcher goes on from the journal."""
@@ -270,10 +280,13 @@ class Watcher:
     ) -> None:
         self._write_owed()
         tails = list(tails)
+        events = chained(events, tails)
         changed = [(tail, tail.place) for tail in tails if tail.place is not tail.kept]
         for tail, place in changed:
             if place.replay != Replays.NOT:
                 self._replaying.put(tail)
+            if place.reread:
+                self._rereading.put(tail)
         pages = [pages for tail in tails if (pages := tail.producers.unwritten(tail.place.log)) is not None]
         if events or changed or gone or pages or registers is not None:
             self._owed = _Publication(events, changed, gone, pages, registers, published)
@@ -309,20 +322,21 @@ class Watcher:
     def _look_around(self, hints: set[Path], now: int, *, surveyed: bool) -> None:
         if surveyed:
             self._next_survey = now + SURVEY_MS
-        elif _is_due(now, self._next_survey, SURVEY_MS):
+        elif is_due(now, self._next_survey, SURVEY_MS):
             self._next_survey = now + SURVEY_MS
             self._tell(self._roster.survey())
             self._replaying.retry()
+            self._rereading.retry()
         else:
             self._stirred = self._roster.heed(hints) or self._stirred
-            if self._stirred and _is_due(now, self._next_glance, GLANCE_MS):
+            if self._stirred and is_due(now, self._next_glance, GLANCE_MS):
                 self._stirred, self._next_glance = False, now + GLANCE_MS
                 self._tell(self._roster.survey(thorough=False))
         with self._asked_lock:
             missed, self._missed = self._missed, None
         if missed is not None:
             self._publish(self._roster.appear_again(), self.tails(), published=missed)
-        if _is_due(now, self._next_release, GLANCE_MS):
+        if is_due(now, self._next_release, GLANCE_MS):
             self._next_release = now + GLANCE_MS
             released = self._roster.release()
             if released:
@@ -351,7 +365,7 @@ class Watcher:
         self._read_from(self._live, TURN_BYTES)
         replayed = self._replay(budget // 2 if self._backlog else budget)
         self.backlog_bytes = replayed + self._read_from(self._backlog, budget - replayed)
-        return bool(self._live or self._backlog or self._replaying.ready)
+        return bool(self._live or self._backlog or self._replaying.ready or self._rereading.ready)
 
     def _replay(self, budget: int) -> int:
         """Find out what is open where nobody knows it yet, and publish that. Returns how many bytes that took."""
@@ -359,7 +373,8 @@ class Watcher:
         events: list[Event] = []
         tails: dict[Tail, None] = {}
         while read < budget and not self._should_stop():
-            done = self._replaying.step(min(SLICE_BYTES, budget - read))
+            piece = min(SLICE_BYTES, budget - read)
+            done = self._replaying.step(piece) or self._rereading.step(piece)
             if done is None:
                 break
             tails[done[0]] = None
@@ -473,15 +488,10 @@ class Watcher:
             if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
                 self._teller.forget_others(self.tails())
             self._answered = asked
-        elif self._answered and _is_due(now, self._next_beat, self._beat_ms):
+        elif self._answered and is_due(now, self._next_beat, self._beat_ms):
             self._beat(now, settled=self._answered == asked)
 
     def _beat(self, now: int, *, settled: bool) -> None:
         self._publish([Event(kind=Kind.BEAT, settled=settled)], self.tails())
         # at multiples of the interval, so that all agents' beats share one micro-batch
         self._next_beat = (now // self._beat_ms + 1) * self._beat_ms
-
-
-def _is_due(now: int, at: int, interval: int) -> bool:
-    """Whether what happens every ``interval`` is due, also by a clock that was set back."""
-    return now >= at or at - now > interval

@@ -13,6 +13,7 @@ import pytest
 from streaming.agent.messages import Led, LogDirStatus
 from streaming.agent.overview import LOOK_EVERY_MS
 from streaming.simulator.controller import Controller
+from streaming.simulator.files import uuid_text
 from streaming.simulator.log_dir import LogDir
 from tests.agent.test_cluster import metadata_of
 from tests.agents import Agent, Reader
@@ -115,6 +116,89 @@ def test_where_there_is_no_topic_of_coordinators_that_is_known_as_long_as_metada
     shutil.rmtree(directory.path / "__cluster_metadata-0")
     agent.look()
     assert agent.service.status().broker_statuses[0].transaction_partitions is None
+    agent.close()
+
+
+def test_a_log_dir_hosts_replicas_where_the_metadata_assigns_one_to_it(tmp_path: Path) -> None:
+    """A running broker writes its checkpoint where a replica is: what was left over, moves or is deleted is none."""
+    full, empty = log_dir(tmp_path, "full"), log_dir(tmp_path, "empty")
+    controller = Controller(full, 1, UUID(int=5), [full.directory_id, empty.directory_id], 9092, NOW)
+    controller.create_topic("orders", UUID(int=1), (), [full.directory_id], NOW)
+    partition(full, "orders")
+    partition(empty, "orders")  # a copy that was left behind
+    partition(empty, "gone", topic_id=2)  # its topic was deleted while the disk was away
+    partition(empty, "moves", topic_id=3, name=f"moves-0.{0:032x}-future")
+    agent = Agent(full.path, empty.path, journal=tmp_path / "journal")
+    agent.look()
+    assert [each.hosts for each in agent.service.status().log_dirs] == [True, False]
+    shutil.rmtree(full.path / "__cluster_metadata-0")
+    agent.look()
+    assert [each.hosts for each in agent.service.status().log_dirs] == [True, True], "without metadata every directory may be one"
+    agent.close()
+
+
+def test_a_replaced_disk_is_compared_with_the_registration_by_its_new_id(tmp_path: Path) -> None:
+    home, disk = log_dir(tmp_path, "home"), log_dir(tmp_path, "disk")
+    new = UUID(int=99)
+    controller = Controller(home, 1, UUID(int=5), [home.directory_id, disk.directory_id], 9092, NOW)
+    agent = Agent(home.path, disk.path, journal=tmp_path / "journal")
+    agent.look()
+    assert [each.registered for each in agent.service.status().log_dirs] == [True, True]
+    disk.release()
+    shutil.rmtree(disk.path)
+    LogDir(disk.path, 1, CLUSTER_ID, new)
+    agent.look()
+    assert [each.registered for each in agent.service.status().log_dirs] == [True, False]
+    controller.register([home.directory_id, new], NOW)
+    agent.look()
+    assert [each.registered for each in agent.service.status().log_dirs] == [True, True]
+    assert set(agent.service.status().directories) == {f"1:{uuid_text(each)}" for each in (home.directory_id, new)}
+    agent.close()
+
+
+def test_how_the_metadata_log_grows_is_told_while_an_idle_controller_writes(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
+    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent.look()
+    (status,) = agent.service.status().broker_statuses
+    assert (status.appended_ms, len(status.log_dirs), status.expected, status.snapshot) == (-1, 1, True, True)
+    assert [(each.broker, each.phase) for each in status.registered] == [(1, "running")]
+    controller.heartbeat(NOW + 500)
+    controller.heartbeat(NOW + 1000)
+    os.utime(directory.path / "__cluster_metadata-0" / f"{0:020}.log", (NOW / 1000 + 1, NOW / 1000 + 1))
+    agent.look()
+    assert agent.service.status().broker_statuses[0].appended_ms == NOW + 1000
+    agent.close()
+
+
+def test_a_broker_that_was_shut_down_cleanly_leaves_a_word_until_its_next_start(agent: Agent, directory: LogDir) -> None:
+    agent.look()
+    assert not agent.service.status().broker_statuses[0].clean
+    (directory.path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":5}')
+    agent.look()
+    assert agent.service.status().broker_statuses[0].clean
+
+
+def test_whether_a_broker_has_replicas_is_told(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
+    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent.look()
+    assert [each.replicas for each in agent.service.status().broker_statuses[0].registered] == [False]
+    controller.create_topic("orders", UUID(int=1), (), [directory.directory_id], NOW)
+    agent.look()
+    assert [each.replicas for each in agent.service.status().broker_statuses[0].registered] == [True]
+    agent.close()
+
+
+def test_a_broker_of_before_kraft_has_no_metadata_to_be_read(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    (directory.path / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={CLUSTER_ID}\n")
+    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent.look()
+    (status,) = agent.service.status().broker_statuses
+    assert (status.readable, status.expected) == (False, False)
     agent.close()
 
 

@@ -61,6 +61,16 @@ def test_each_thing_that_may_not_be_read_is_named_with_what_it_costs(disk: Path)
     ]
 
 
+def test_a_snapshot_of_the_metadata_that_only_the_broker_may_read_is_named(disk: Path) -> None:
+    metadata = disk / "__cluster_metadata-0"
+    metadata.mkdir(mode=0o755)
+    snapshot = metadata / "00000000000000000100-0000000001.checkpoint"
+    snapshot.touch()
+    snapshot.chmod(0)  # the broker makes it 0400: this user may be the owner
+    done = subprocess.run([sys.executable, "-c", CODE, str(disk)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{snapshot.name}|leaders, topics and their settings are not known from this broker"]
+
+
 def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     rights = Rights(open_log_dirs([disk]))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".log" or mode != os.R_OK)

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.broker.install import FAST_START, java_command
 
 HEAP_MB = 512
+CONTROLLER_ID = 100
 _READY_TRIES = 2400
 _READY_PAUSE = 0.05
 _STOP_SECONDS = 60
@@ -49,12 +50,13 @@ _DIES_WITH_PARENT = (
 
 @dataclass(frozen=True)
 class Node:
-    """One combined broker and controller with two log dirs."""
+    """One broker, controller or both, with two log dirs."""
 
     node_id: int
     directory: Path
     port: int
     controller_port: int
+    roles: str = "broker,controller"
 
     @property
     def log_dirs(self) -> tuple[Path, Path]:
@@ -75,36 +77,54 @@ class Kafka:
 
     Args:
         directory: an empty folder of the caller's.
-        nodes: 1, or 3 with every topic replicated three times.
+        nodes: 1, or 3 and more with every topic replicated three times.
         settings: lines of `server.properties` over the defaults of this module.
+        controller: the controller is a process of its own, `CONTROLLER_ID`, so that brokers may be killed without the quorum.
+        heap_mb: of each JVM.
     """
 
-    def __init__(self, directory: Path, nodes: int = 1, settings: Mapping[str, object] | None = None) -> None:
-        ports = free_ports(2 * nodes)
-        self.nodes = tuple(Node(i + 1, directory / f"n{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes))
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        settings: Mapping[str, object] | None = None,
+        *,
+        controller: bool = False,
+        heap_mb: int = HEAP_MB,
+    ) -> None:
+        ports = free_ports(2 * nodes + 2)
+        roles = "broker" if controller else "broker,controller"
+        self.brokers = tuple(Node(i + 1, directory / f"n{i + 1}", ports[2 * i], ports[2 * i + 1], roles) for i in range(nodes))
+        alone = (Node(CONTROLLER_ID, directory / "controller", ports[-2], ports[-1], "controller"),) if controller else ()
+        self.nodes = (*alone, *self.brokers)
+        self._heap_mb = heap_mb
         self.cluster_id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # a leading dash would be taken for an option
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         for node in self.nodes:
             node.directory.mkdir(parents=True)
             node.properties.write_text("".join(f"{key}={value}\n" for key, value in {**self._properties(node), **(settings or {})}.items()))
-        self._format()
+        self.format()
 
     @property
     def bootstrap(self) -> str:
         """Addresses for clients."""
-        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.brokers)
 
     @property
     def log_dirs(self) -> tuple[Path, ...]:
-        """The log dirs of all nodes."""
-        return tuple(log_dir for node in self.nodes for log_dir in node.log_dirs)
+        """The log dirs of all brokers."""
+        return tuple(log_dir for node in self.brokers for log_dir in node.log_dirs)
+
+    def broker(self, node_id: int) -> Node:
+        """One by its id."""
+        return next(node for node in self.brokers if node.node_id == node_id)
 
     def start(self, *node_ids: int) -> None:
         """Starts these nodes, or all, and returns when they serve clients."""
         nodes = self._select(node_ids)
         for node in nodes:
             options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
-            command = java_command("kafka.Kafka", str(node.properties), heap_mb=HEAP_MB, options=options)
+            command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options)
             with node.log.open("ab") as log:
                 self._running[node.node_id] = subprocess.Popen(
                     [*_DIES_WITH_PARENT, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
@@ -112,13 +132,17 @@ class Kafka:
         for node in nodes:
             self._wait_ready(node)
 
-    def stop(self) -> None:
-        """Ends all nodes cleanly and together: a combined quorum cannot finish a controlled shutdown one by one."""
-        self._end(self._select(()), signal.SIGTERM)
+    def stop(self, *node_ids: int) -> None:
+        """Ends these nodes, or all, cleanly and together: a combined quorum cannot finish a controlled shutdown one by one."""
+        self._end(self._select(node_ids), signal.SIGTERM)
 
     def kill(self, *node_ids: int) -> None:
         """Ends these nodes, or all, as a crash does."""
         self._end(self._select(node_ids), signal.SIGKILL)
+
+    def terminate(self, *node_ids: int) -> None:
+        """Ends these nodes in an orderly way while others stay: they must not be needed for a majority of controllers."""
+        self._end(self._select(node_ids), signal.SIGTERM)
 
     def freeze(self) -> None:
         """Lets no node do anything any more, so that what lies on disk stays as it is; after that they can only be killed."""
@@ -133,19 +157,24 @@ class Kafka:
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Waits until something comes true on a running cluster."""
-        process = next(iter(self._running.values()))
         for _ in range(_READY_TRIES):
             if condition():
                 return
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_READY_PAUSE)
+            self.pause()
         raise AssertionError(f"waited in vain until {what}")
 
-    def _format(self) -> None:
-        """Kafka's own tool writes `meta.properties`; a JVM a node, side by side."""
+    def pause(self) -> None:
+        """Lets a running cluster do something for a moment."""
+        process = next(iter(self._running.values()))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_READY_PAUSE)
+
+    def format(self, *node_ids: int) -> None:
+        """Kafka's own tool writes `meta.properties` into log dirs of these nodes, or all, that have none; a JVM a node, side by side."""
         formatting = []
-        for node in self.nodes:
-            command = java_command("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(node.properties))
+        for node in self._select(node_ids):
+            arguments = ("format", "--ignore-formatted", "-t", self.cluster_id, "-c", str(node.properties))
+            command = java_command("kafka.tools.StorageTool", *arguments)
             formatting.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         said = [process.communicate()[0] for process in formatting]
         assert not any(process.returncode for process in formatting), said
@@ -170,7 +199,8 @@ class Kafka:
         process = self._running[node.node_id]
         for _ in range(_READY_TRIES):
             try:
-                socket.create_connection(("127.0.0.1", node.port), timeout=1).close()
+                port = node.port if "broker" in node.roles else node.controller_port
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 return
             except OSError:
                 try:
@@ -181,17 +211,19 @@ class Kafka:
         raise AssertionError(f"node {node.node_id} did not start:\n{node.log.read_text()[-4000:]}")
 
     def _properties(self, node: Node) -> dict[str, object]:
-        copies = len(self.nodes)
+        copies = min(len(self.brokers), 3)
+        listeners = {"broker": f"PLAINTEXT://127.0.0.1:{node.port}", "controller": f"CONTROLLER://127.0.0.1:{node.controller_port}"}
+        voters = [each for each in self.nodes if "controller" in each.roles]
+        of_brokers = {"advertised.listeners": listeners["broker"], "inter.broker.listener.name": "PLAINTEXT"}
         return {
             **_SMALL,
-            "process.roles": "broker,controller",
+            "process.roles": node.roles,
             "node.id": node.node_id,
-            "controller.quorum.voters": ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in self.nodes),
-            "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "controller.quorum.voters": ",".join(f"{each.node_id}@127.0.0.1:{each.controller_port}" for each in voters),
+            "listeners": ",".join(listeners[role] for role in node.roles.split(",")),
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
+            **(of_brokers if "broker" in node.roles else {}),
             "log.dirs": ",".join(str(log_dir) for log_dir in node.log_dirs),
             "default.replication.factor": copies,
             "offsets.topic.replication.factor": copies,

@@ -16,7 +16,9 @@ from tests.broker.kafka import Kafka
 TOOLS = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "reassign": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
 _TOOL_SECONDS = 100

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as Offset
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.rest.open_transactions import Answer, find_open
+from streaming.rest.open_transactions import After, Answer, OpenTransaction, find_open
 from tests.broker.clients import SECONDS, create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
 from tests.broker.transactions import Markers, Told, Topics, Writer, find_hanging, load, markers, opened, told_by
-from tests.broker.wire import OpenProducer, ProducerId
+from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
 from tests.processes import Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
@@ -127,7 +128,7 @@ def offline(kafka: Kafka) -> Answer:
         open_log_dirs(kafka.log_dirs),
         None,
         now_ms=time.time_ns() // 1_000_000,
-        hanging_after_ms=0,
+        after=After(0, 1_200_000),
         assume_replicated=False,
         report=doubts.append,
     )
@@ -273,6 +274,47 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         assert find_hanging(kafka) == set()
         for name, job in jobs.items():
             until(f"nothing hangs by {name}", lambda job=job: not hanging_of(job.page()))  # type: ignore[misc]
+
+
+def _answers(reader: Consumer) -> bool:
+    try:
+        reader.committed([Offset("read", 0)], timeout=SECONDS)
+    except KafkaException:  # the topic of the offsets has just been made
+        return False
+    return True
+
+
+@pytest.mark.timeout(600)
+def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_aborted(kafka_with_ghosts: Kafka) -> None:
+    kafka = kafka_with_ghosts
+    port = kafka.nodes[0].port
+    create_topic(kafka.bootstrap, "read", 1)
+    opened(kafka, "warm", [("read", 0, 1)]).abort_transaction(SECONDS)  # the coordinators' topics are there
+    reader = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "warm"})
+    until("the groups have a coordinator", lambda: _answers(reader))
+    reader.close()
+    before = find_hanging(kafka)
+    writer = Writer(kafka, "commits")
+    for group in ("billing", "stock"):
+        writer.hang_offsets(group, "read", 0)
+    with Wire(port) as wire:
+        assert wire.stable_offset_error("billing", "read", 0) == UNSTABLE_OFFSET_COMMIT
+    hangs = find_hanging(kafka) - before
+    assert {each[0] for each in hangs} == {"__consumer_offsets"}
+
+    def found() -> list[OpenTransaction] | None:
+        own = [one for one in offline(kafka).hanging if one.topic == "__consumer_offsets"]
+        return own if {(one.topic, one.partition, one.producer_id, one.first_offset) for one in own} == hangs else None
+
+    own = until(f"the disk says that {hangs} hang", found, _GRACE_SECONDS)
+    assert {group for one in own for group in one.groups} == {"billing", "stock"}
+    for one in own:
+        assert one.abort_command is not None
+        run_tool("transactions", *one.abort_command.split()[1:])
+    kafka.until(lambda: find_hanging(kafka) == before, "nothing hangs in the offsets")
+    assert not [one for one in offline(kafka).transactions if one.topic == "__consumer_offsets"]
+    with Wire(port) as wire:
+        assert wire.stable_offset_error("billing", "read", 0) == 0
 
 
 def assert_markers(kafka: Kafka, jobs: Mapping[str, tuple[Segtail, Mapping[TopicPartition, int]]]) -> None:

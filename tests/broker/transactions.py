@@ -105,7 +105,7 @@ class Writer:
 
     def __init__(self, kafka: Kafka, transactional_id: str, timeout_ms: int = 600_000) -> None:
         self.transactional_id = transactional_id
-        self._port = kafka.nodes[0].port
+        self._port = kafka.brokers[0].port
         self.producer = self._ask(lambda wire: wire.init_producer(transactional_id, timeout_ms))
         self._sequences: dict[tuple[str, int], int] = {}
 
@@ -122,6 +122,10 @@ class Writer:
     def hang(self, topic: str, partition: int, records: int, *, producer: ProducerId | None = None) -> int:
         """A batch that no coordinator hears of: of another producer than this one if one is given. Returns its base offset."""
         return self._produce(producer or self.producer, topic, partition, 0, records, implicit=False)
+
+    def hang_offsets(self, group: str, topic: str, partition: int) -> None:
+        """Offsets of a group that no coordinator of transactions hears of."""
+        self._ask(lambda wire: wire.commit_in_transaction(self.transactional_id, self.producer, group, topic, partition))
 
     def _produce(self, author: ProducerId, topic: str, partition: int, sequence: int, records: int, *, implicit: bool) -> int:
         now_ms = time.time_ns() // 1_000_000

@@ -14,6 +14,10 @@ from typing import Self, TypeVar
 from streaming.simulator.batches import Batch, Record, encode
 
 _PRODUCE, _LIST_OFFSETS, _INIT_PRODUCER_ID, _END_TXN, _DESCRIBE_PRODUCERS = 0, 2, 22, 26, 61
+_OFFSET_FETCH, _TXN_OFFSET_COMMIT = 9, 28
+UNSTABLE_OFFSET_COMMIT = 88
+"""Kafka's error: an offset of that partition is committed in a transaction that is open."""
+
 _IMPLICIT = 12
 """The first version of a produce request by which a broker adds the partition to the transaction itself."""
 
@@ -112,6 +116,23 @@ class Wire:
         _check(answer.int16())
         return answer.int64()
 
+    def commit_in_transaction(self, transactional_id: str, producer: ProducerId, group: str, topic: str, partition: int) -> None:
+        """Commits an offset of a group in a transaction that the broker believes was told of it, if it does not verify that."""
+        commit = struct.pack(">iqi", partition, 1, -1) + _text("") + _TAGS
+        head = _text(transactional_id) + _text(group) + struct.pack(">qhi", producer.id, producer.epoch, -1) + _text("") + _varint(0)
+        answer = self._ask(_TXN_OFFSET_COMMIT, 3, head + _array([_text(topic) + _array([commit]) + _TAGS]) + _TAGS)
+        answer.skip(4)
+        for code in _of_topic(answer, answer.committed):
+            _check(code)
+
+    def stable_offset_error(self, group: str, topic: str, partition: int) -> int:
+        """The error of a fetch of one committed offset that has to be stable, 0 for none."""
+        asked = _array([_text(topic) + _array([struct.pack(">i", partition)]) + _TAGS])
+        answer = self._ask(_OFFSET_FETCH, 7, _text(group) + asked + b"\1" + _TAGS)
+        answer.skip(4)
+        (code,) = _of_topic(answer, answer.fetched)
+        return code
+
     def end_offsets(self, topic: str, partitions: Iterable[int], *, committed: bool) -> dict[int, int]:
         """Where readers of everything, or of committed data alone, find the end: high watermark, last stable offset."""
         asked = _array([struct.pack(">iiq", each, -1, _LATEST) + _TAGS for each in partitions])
@@ -187,6 +208,22 @@ class _Answer:
 
     def int64(self) -> int:
         return self._number(">q")
+
+    def committed(self) -> int:
+        """The error of one partition of a commit."""
+        self.int32()
+        return self._error()
+
+    def fetched(self) -> int:
+        """The error of one partition of a fetch of offsets."""
+        self.skip(16)
+        self.text()
+        return self._error()
+
+    def _error(self) -> int:
+        code = self.int16()
+        self.tags()
+        return code
 
     def skip(self, size: int) -> None:
         self._at += size

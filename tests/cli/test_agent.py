@@ -7,6 +7,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from streaming.errors import AgentError
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
+from tests.scrub.real import flip
 
 
 @pytest.fixture
@@ -208,3 +210,33 @@ def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, d
         assert agent.said.startswith("segtail: error: ")
         assert words in agent.said
         assert agent.said.count("\n") == 1
+
+
+def _damaged(client: AgentClient) -> bool:
+    return any(each.ended_ms >= 0 and each.corrupt for each in client.status().scrubs)
+
+
+def test_the_scrub_runs_where_it_has_a_rate_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    made = log_dir(tmp_path)
+    log = partition(made, "orders")
+    for _ in range(3):
+        log.append(batch(3))
+        log.roll()
+    flip(log.segments[1].path("log"), 8 * 70)
+    arguments = ("agent", "--log-dirs", made.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
+    with segtail(*arguments, said=tmp_path / "off") as agent:
+        client = AgentClient(until("it listens", lambda: address(agent)))
+        assert client.status().scrubs == []
+    ended = []
+    for attempt in ("first", "second"):
+        with segtail(*arguments, "--scrub-rate", "100MiB", said=tmp_path / attempt) as agent:
+            client = AgentClient(until("it listens", lambda: address(agent)))
+            until("it tells of the damage", partial(_damaged, client))
+            (scrub,) = client.status().scrubs
+            assert [(each.topic, each.offset, each.fault) for each in scrub.corrupt_batches] == [("orders", 3, "crc")]
+            ended.append((scrub.ended_ms, scrub.checked))
+            agent.terminate()
+            assert agent.wait() == 0
+    assert ended[0] == ended[1]
+    assert "a closed segment is damaged" in (tmp_path / "first").read_text()
+    assert "a closed segment is damaged" not in (tmp_path / "second").read_text()

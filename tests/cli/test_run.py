@@ -238,7 +238,7 @@ def of_topics(page: Page, name: str) -> dict[str, float]:
 
 def but_this_machine(page: Page) -> Page:
     """Without how long it took and how full the disk is, which is no matter of the logs."""
-    others = ("segtail_query_batch_duration", "segtail_log_dir_free_bytes")
+    others = ("segtail_query_batch_duration", "segtail_log_dir_free_bytes", "segtail_start_timestamp_seconds")
     return {series: value for series, value in page.items() if not series.name.startswith(others)}
 
 

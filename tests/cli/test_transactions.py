@@ -31,7 +31,7 @@ def test_the_table_tells_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].split()[:3] == ["partition", "broker", "first"]
     assert [line.split()[0] for line in lines[1:8]] == ["ghost-1", "ghost-0", "ghost-2", "ghost-3", "pay-1", "pay-0", "ship-0"]
-    assert [line.split()[-1] for line in lines[1:8]] == ["hanging"] * 3 + ["open"] * 4
+    assert [line.split()[-1] for line in lines[1:8]] == ["hanging"] * 3 + ["unclaimed"] + ["open"] * 3
     assert "2h 25m" in lines[1]
     assert [line for line in lines if line.startswith("kafka-transactions.sh")] == [
         f"kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition {partition} --start-offset {offset}"
@@ -63,10 +63,12 @@ def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
         "transactional_id": "late",
         "coordinator_state": "CompleteCommit",
         "verdict": "hanging",
+        "stuck": False,
         "abort_command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
+        "groups": [],
     }
     assert (found[0]["transactional_id"], found[0]["coordinator_state"]) == (None, None)
-    assert (found[3]["verdict"], found[3]["abort_command"]) == ("open", None)
+    assert (found[3]["verdict"], found[3]["abort_command"]) == ("unclaimed", None)
 
 
 @pytest.mark.parametrize(

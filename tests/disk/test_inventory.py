@@ -3,13 +3,14 @@
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from streaming.disk.active import ActiveRead
-from streaming.disk.contents import look_into
+from streaming.disk.contents import look_into, was_shut_down_cleanly
 from streaming.disk.inventory import LOOK_BYTES, Inventory, LogInventory
 from streaming.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.disk.reads import bytes_read
@@ -406,3 +407,25 @@ def test_what_was_wrong_may_be_asked_for_while_logs_come(directory: LogDir) -> N
     finally:
         sys.setswitchinterval(before)
     assert len(partitions) == len(logs)
+
+
+def test_the_active_segment_is_as_old_as_the_snapshot_of_its_roll_or_as_its_log(log: PartitionLog) -> None:
+    made = log.directory / "partition.metadata"
+    made.write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    os.utime(made, ns=(0, 7_000_000))
+    seen = look(log)
+    snapshot = log.directory / f"{int(seen.segments['base_offset'][-1]):020d}.snapshot"
+    snapshot.write_bytes(b"")
+    os.utime(snapshot, ns=(0, 9_000_000))
+    expected = 7 if seen.segments["base_offset"][-1] == 0 else 9
+    assert look(log).active_created_ms == expected
+    (snapshot if expected == 9 else made).unlink()
+    assert look(log).active_created_ms == -1
+
+
+def test_a_log_dir_that_cannot_be_asked_does_not_say_that_its_broker_was_shut_down_cleanly(tmp_path: Path) -> None:
+    (here,) = open_log_dirs([log_dir(tmp_path).path])
+    assert not was_shut_down_cleanly(here)
+    (here.path / ".kafka_cleanshutdown").touch()
+    assert was_shut_down_cleanly(here)
+    assert not was_shut_down_cleanly(replace(here, path=here.path / ("x" * 5000)))

@@ -176,6 +176,7 @@ def test_offset_checkpoints_at_the_root(tmp_path: Path, caplog: pytest.LogCaptur
     (disk.path / "recovery-point-offset-checkpoint").unlink()
     assert read_offset_checkpoint(found, "recovery-point-offset-checkpoint") == ()
     assert caplog.text == ""
-    (disk.path / "cleaner-offset-checkpoint").write_text("0\n7\n")
-    assert read_offset_checkpoint(found, "cleaner-offset-checkpoint") == ()
+    for damaged in ("0\n7\n", "1\n0\n", "0\n1\na.b 1\n"):  # cut off, of a later version, without its offset
+        (disk.path / "cleaner-offset-checkpoint").write_text(damaged)
+        assert read_offset_checkpoint(found, "cleaner-offset-checkpoint") is None
     assert "checkpoint cannot be read" in caplog.text

@@ -4,8 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from streaming.scrub.kept import Kept
+from streaming.scrub.passes import LogDirScrub
+from streaming.scrub.segment import WINDOW_BYTES
 from streaming.simulator.batches import Batch, Record
 from tests.agents import Agent, Reader
 from tests.broker.kafka import free_ports
@@ -39,20 +43,44 @@ def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_foll
             assert not any("level=error" in said for said in agent.messages())
 
 
-def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -> None:
-    disk = log_dir(tmp_path)
-    log = partition(disk, "t", 0, segment_bytes=32 << 20)
-    for _ in range(100):
-        log.append(Batch(records=(Record(None, _VALUE, NOW),)))
-    files = [segment.path("log") for segment in log.segments]
-    size = sum(path.stat().st_size for path in files)
+def dropped(files: list[Path]) -> int:
+    """Let the page cache go of files that were written just now. Returns their size."""
     os.sync()
     for path in files:
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     if resident(files):
         missing("the temporary folder lies where pages cannot be let go of, as on a tmpfs")
+    return sum(path.stat().st_size for path in files)
+
+
+def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t", 0, segment_bytes=32 << 20)
+    for _ in range(100):
+        log.append(Batch(records=(Record(None, _VALUE, NOW),)))
+    files = [segment.path("log") for segment in log.segments]
+    size = dropped(files)
     agent = Agent(disk.path, journal=tmp_path / "journal")
     assert sum(row.bytes for row in Reader(agent).begin().step()) == size
     assert resident(files) < size / 10
     agent.close()
+
+
+def test_the_scrub_leaves_nothing_in_the_page_cache_and_lets_go_of_nothing_that_others_have_there(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t", 0, segment_bytes=32 << 20)
+    for _ in range(100):
+        log.append(Batch(records=(Record(None, _VALUE, NOW),)))
+    log.roll()
+    log.append(Batch(records=(Record(None, b"", NOW),)))
+    files = [segment.path("log") for segment in log.segments[:-1]]
+    size = dropped(files)
+    hot = files[0].read_bytes()
+    scrub = LogDirScrub(disk.path, 1_000_000, lambda: NOW, Kept())
+    buffer = np.empty(WINDOW_BYTES, np.uint8)
+    while scrub.progress.ended_ms < 0:
+        scrub.step(buffer)
+    assert scrub.progress.checked == size
+    assert resident(files[:1]) > 0.9 * len(hot)
+    assert resident(files[1:]) < size / 10

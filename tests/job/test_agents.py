@@ -2,6 +2,7 @@
 
 import http.server
 import logging
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,16 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.client import ClientFiles
+from streaming.agent.client import AgentClient, ClientFiles
 from streaming.agent.listening import Listening
-from streaming.agent.messages import BlockedFile, Hello
+from streaming.agent.messages import BlockedFile, Hello, Status, StatusRequest
 from streaming.agent.numbers import Numbers
 from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.errors import AgentError
 from streaming.job.agents import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
+from streaming.job.expected import GONE_SECONDS
 from streaming.metrics.observer import Observer
+from streaming.metrics.page import write_page
 from streaming.metrics.table import Table
+from streaming.metrics.view import view
+from streaming.metrics.waiting import Subject
+from streaming.simulator.batches import Batch
+from streaming.simulator.coordinators import offset_commit_record
 from streaming.source import agents
 from streaming.source.options import SourceOptions, parse_options
 from streaming.units import Address
@@ -30,6 +37,7 @@ from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import new_observer, new_table
 
+METADATA = Path(__file__).parents[1] / "data" / "metadata" / "unclean_election" / "log.bin"
 OTHER_CLUSTER = "ZZZZZZZZZZZZZZZZZZZZZZ"
 
 
@@ -242,7 +250,12 @@ def test_two_agents_on_one_log_dir_are_told(stage: Stage) -> None:
 def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = stage.agent("a1")
     status = Service.status
-    monkeypatch.setattr(Service, "status", lambda self: replace(status(self), now_ms=status(self).now_ms - int(CLOCK_SECONDS * 2000)))
+
+    def behind(self: Service, request: StatusRequest) -> Status:
+        answer = status(self, request)
+        return replace(answer, now_ms=answer.now_ms - int(CLOCK_SECONDS * 2000))
+
+    monkeypatch.setattr(Service, "status", behind)
     watch = stage.watch(stage.serve(agent))
     poll_until(watch, lambda: watch.up == {"a1"})
     assert stage.problems == {("a1", "clock")}
@@ -258,9 +271,103 @@ def test_an_agent_whose_watcher_gives_no_sign_of_life_is_down_and_one_that_waits
     assert (shown.up, shown.problems, shown.blocked) == (True, ("blocked",), tuple(blocked))
 
 
+def test_counts_of_partitions_are_sent_again_only_when_they_change(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = stage.agent("a")
+    folder = tmp_path / "a" / "__cluster_metadata-0"
+    folder.mkdir()
+    shutil.copy(METADATA, folder / "00000000000000000000.log")
+    agent.look()
+    answered: list[str] = []
+    whole = AgentClient.status
+
+    def status(client: AgentClient, request: StatusRequest | None = None) -> Status:
+        answer = whole(client, request)
+        answered.extend(each.counts for each in answer.broker_statuses)
+        return answer
+
+    monkeypatch.setattr(AgentClient, "status", status)
+    watch = stage.watch(stage.serve(agent))
+    for _ in range(3):
+        watch.poll()
+        assert stage.told("segtail_topic_partitions") == {("__transaction_state",): 4, ("tr",): 1}
+    assert [bool(counts) for counts in answered] == [True, False, False]
+    assert {each.counts_name for each in agent.service.status().broker_statuses} != {""}
+
+
 def test_an_agent_of_which_a_copy_of_this_job_asks_too_is_down_for_it_and_up_for_the_others(stage: Stage) -> None:
     said = replace(stage.agent("a").service.status(), twins=["job"])
     shown = status_of(said, "h:1", frozenset(), None, "job")
     assert (shown.up, shown.problems) == (False, ("twin_consumer",))
     shown = status_of(said, "h:1", frozenset(), None, "other")
     assert (shown.up, shown.problems) == (True, ())
+
+
+# --- renamed, and two of one name
+
+
+def test_an_agent_that_was_renamed_is_not_missed_once_the_new_one_watches_its_log_dirs(stage: Stage) -> None:
+    agent = stage.agent("old", disk="d")
+    with agent.served() as address:
+        watch = stage.watch(address)
+        poll_until(watch, lambda: watch.up == {"old"})
+    poll_until(watch, lambda: stage.up == {"old": 0})
+    with stage.agent("new", disk="d").served(port=int(address.partition(":")[2])):
+        poll_until(watch, lambda: stage.up == {"new": 1})
+    assert stage.problems == set()
+
+
+def test_two_agents_with_one_name_are_told_with_the_option_that_mends_it(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    one, two = sorted([stage.serve(stage.agent("same")), stage.serve(stage.agent("same", broker=2, disk="two"))])
+    watch = stage.watch(two, one)
+    poll_until(watch, lambda: stage.up == {"same": 1, two: 0})
+    (said,) = [record.__dict__["error"] for record in caplog.records if record.message == "agent is down"]
+    assert (one in said, two in said, "segtail agent --name NAME" in said) == (True, True, True)
+    assert said in write_page(view(stage.table.snapshot(0.0)), stage.observer.agents, True).decode()
+
+
+def test_a_pod_that_was_scaled_away_is_missed_for_an_hour_without_an_address(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = stage.serve(stage.agent("a1")), stage.serve(stage.agent("a2", broker=2))
+    listed, now = [one, two], [0.0]
+    monkeypatch.setattr(SourceOptions, "addresses", lambda _: tuple(listed))
+    options = parse_options({"agents": one})
+    watch = AgentWatch(options, stage.observer, stage.table, lambda: now[0], names=[], cluster_id=CLUSTER_ID)
+    poll_until(watch, lambda: watch.up == {"a1", "a2"})
+    listed.remove(two)
+    watch.poll()
+    assert (stage.up, stage.problems) == ({"a1": 1, "a2": 0}, {("a2", "unresolved")})
+    now[0] = GONE_SECONDS
+    watch.poll()
+    assert (stage.up, stage.problems) == ({"a1": 1}, set())
+    listed.append(two)
+    poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
+
+
+def test_what_agents_have_read_and_cannot_read_is_told_to_the_table(stage: Stage) -> None:
+    agent = stage.agent("a1")
+    watch = stage.watch(stage.serve(agent))
+    watch.poll()
+    assert stage.observer.reading() == {}  # it has not caught up, and nobody has told what is in the metrics
+    assert view(stage.table.snapshot(0.0)).observed.read_ms.tolist() == []
+    agent.service.hello(Hello("job", "earliest", False))
+    agent.look()
+    watch.poll()
+    assert stage.observer.reading() == {}
+    stage.observer.processed("a1", agent.service.journal.id, agent.service.journal.end().total)
+    watch.poll()
+    assert stage.observer.reading() == {"a1": 0.0}
+
+
+def test_the_groups_that_wait_for_a_hanging_transaction_are_asked_of_its_agent(stage: Stage, tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path, "a1"), "__consumer_offsets", 3)
+    record = offset_commit_record("billing", "orders", 0, 7, 0)
+    log.append(Batch(records=(record,), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
+    agent = stage.agent("a1")
+    watch = stage.watch(stage.serve(agent))
+    agent.service.hello(Hello("job", "earliest", False))
+    agent.look()
+    (place,) = (tail.place.log for tail in agent.service.watcher.tails())
+    hangs, other = (Subject(place.broker, place.topic, number, place.topic_id, 7, 0) for number in (3, 4))
+    stage.table.waiting.of([hangs, other])
+    watch.poll()
+    assert stage.table.waiting.of([hangs, other]) == {hangs: ("billing",)}
+    assert stage.table.waiting.asked == (other,)

@@ -1,5 +1,6 @@
 """What judges are made of: settings, and files that change while the job runs."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,8 @@ def test_a_server_properties_that_changes_is_taken_up(tmp_path: Path) -> None:
 def test_a_server_properties_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         judges_of(Settings(server_properties=(tmp_path / "none",)))
+
+
+@pytest.mark.parametrize(("trigger", "seconds"), [(1, 60), (20, 60), (300, 900)])
+def test_what_agents_publish_may_take_a_minute_or_three_triggers(trigger: int, seconds: int) -> None:
+    assert judges_of(Settings(trigger=timedelta(seconds=trigger))).bench.read_within_ms == seconds * 1000

@@ -1,11 +1,6 @@
 """When the query is well."""
 
-from pyspark.sql.streaming.listener import QueryIdleEvent, QueryStartedEvent
-
-from streaming.job.progress import Progress
 from streaming.job.wellness import FAILURES, Wellness
-from tests.metrics.reading import named
-from tests.metrics.rows import new_observer, new_table
 
 
 class Clock:
@@ -45,15 +40,3 @@ def test_failures_count_only_while_it_does_not_get_as_far_as_looking() -> None:
         query.failed()
         query.looked()
     assert query.well
-
-
-def test_that_it_was_started_is_no_look() -> None:
-    looks: list[int] = []
-    observer = new_observer()
-    progress = Progress(observer, lambda: 5.0, lambda: looks.append(1))
-    number = "00000000-0000-0000-0000-000000000001"
-    told = {"id": number, "runId": number, "name": "segtail", "timestamp": "2026-01-01T00:00:00.000Z", "jobTags": []}
-    progress.onQueryStarted(QueryStartedEvent.fromJson(told))
-    assert (looks, named(new_table(), "segtail_query_last_look_timestamp_seconds", observer)) == ([], {})
-    progress.onQueryIdle(QueryIdleEvent.fromJson(told))
-    assert (looks, list(named(new_table(), "segtail_query_last_look_timestamp_seconds", observer).values())) == ([1], [5.0])

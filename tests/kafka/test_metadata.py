@@ -4,6 +4,8 @@ import csv
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.metadata_records import FeatureLevelRecord
 from streaming.kafka.names import parse_metadata_snapshot
 from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.metadata import partition_change_record
 from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
@@ -103,6 +106,62 @@ def test_a_log_that_arrives_in_pieces_says_the_same(steps: list[int]) -> None:
         position += image.apply(data[position:end])
     assert position == len(data)
     assert rows(image) == expected("unclean_election")
+
+
+def test_an_unclean_election_of_a_real_cluster_is_found_with_who_was_in_sync() -> None:
+    image, data = ClusterImage(), log_of("unclean_election")
+    image.apply(data)
+    (found,) = image.take_unclean_elections()
+    assert (found.topic, found.partition, found.leader, found.leader_epoch, found.in_sync) == ("tr", 0, 2, 1, (1,))
+    assert found.timestamp == 1795145867169
+    assert image.take_unclean_elections() == []
+
+
+@pytest.mark.parametrize("cluster", [cluster for cluster in CLUSTERS if cluster != "unclean_election"])
+def test_clean_elections_of_real_clusters_are_none(cluster: str) -> None:
+    image = ClusterImage()
+    image.apply(log_of(cluster))
+    assert image.take_unclean_elections() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "unclean"),
+    [
+        ({"isr": (1,)}, {"leader": 2, "isr": (2,), "recovering": True}, True),
+        ({"isr": (1, 2)}, {"leader": 2, "isr": (2,)}, False),
+        ({"isr": (), "eligible": (2,)}, {"leader": 2, "isr": (2,)}, False),  # an eligible leader replica has everything
+        ({"isr": (1,)}, {"leader": -1}, False),
+        ({"isr": (2,), "recovering": True}, {"leader": 2}, False),  # the same leader in another epoch
+        ({"isr": (2,), "recovering": True}, {"leader": 1, "isr": (1,)}, True),  # again, before the first one has recovered
+        ({"isr": (2,), "recovering": True}, {"recovering": False}, False),
+    ],
+)
+def test_an_election_is_unclean_where_recovery_is_asked_of_one_that_may_lack_something(
+    before: dict[str, Any], change: dict[str, Any], unclean: bool
+) -> None:
+    topic = UUID(bytes=bytes(range(16)))
+    image = applied([TOPIC, PARTITION], [partition_change_record(0, topic, leader=1, **before)])
+    image.take_unclean_elections()
+    image.apply(memoryview(log([partition_change_record(0, topic, **change)], base_offset=image.next_offset)))
+    assert len(image.take_unclean_elections()) == unclean
+
+
+@pytest.mark.parametrize(
+    ("before", "in_sync"),
+    [
+        ({"isr": (), "leader": -1, "last_eligible": (1,)}, (1,)),
+        ({"isr": (), "leader": -1, "eligible": (2,), "last_eligible": (1,)}, (2, 1)),  # the last leader had everything too
+        ({"isr": (2,), "leader": 2, "last_eligible": (1,)}, (2,)),  # led before the one that is in sync
+    ],
+)
+def test_in_sync_before_were_those_of_the_isr_and_the_eligible_ones_and_where_nobody_is_in_sync_who_led_last(
+    before: dict[str, Any], in_sync: tuple[int, ...]
+) -> None:
+    topic = UUID(bytes=bytes(range(16)))
+    image = applied([TOPIC, PARTITION], [partition_change_record(0, topic, **before)])
+    change = partition_change_record(0, topic, leader=1, isr=(1,), recovering=True, eligible=(), last_eligible=())
+    image.apply(memoryview(log([change], base_offset=image.next_offset)))
+    assert [each.in_sync for each in image.take_unclean_elections()] == [in_sync]
 
 
 def test_brokers_and_features() -> None:

@@ -96,6 +96,7 @@ EPOCH = "0000000000000007"
                 in_controlled_shutdown=True,
                 log_dirs=(TOPIC_ID, OTHER_ID),
                 cordoned_log_dirs=(OTHER_ID,),
+                metadata_version=30,
             ),
         ),
         (

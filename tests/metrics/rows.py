@@ -6,13 +6,16 @@ import pyarrow as pa
 
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.judges import Judges
+from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
-from streaming.metrics.retention import Limiter
 from streaming.metrics.table import Table
 from streaming.metrics.transactions import Bench
 from streaming.rows import STATES
 
 Row = dict[str, Any]
+
+EVER = 1e11
+"""Seconds: an agent whose every look, however late, has been taken in."""
 
 _VALUES: Row = {
     "settled": True,
@@ -50,6 +53,13 @@ _VALUES: Row = {
     "active_segment": -1,
     "active_position": 0,
     "active_max_timestamp_ms": -1,
+    "truncated_committed": 0,
+    "unclean_elections": 0,
+    "unclean_ms": -1,
+    "unclean_from": -1,
+    "unclean_lost_upper": -1,
+    "unclean_lost_acknowledged": -1,
+    "coordinator_upto": 1 << 60,
 }
 
 
@@ -93,13 +103,20 @@ def states(*rows: Row) -> pa.Table:
 
 def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:
     table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
+    table.told_reading(dict.fromkeys(("a1", "a2", "a3"), EVER))
     if rows:
         table.apply(states(*rows))
     return table
 
 
 def new_judges(**judged: Any) -> Judges:
-    bench = Bench(hanging_after_ms=900_000, late_after_ms=60_000, late_limit=judged.pop("late_limit", 500), once=judged.pop("once", False))
+    bench = Bench(
+        hanging_after_ms=900_000,
+        stuck_after_ms=1_200_000,
+        late_after_ms=60_000,
+        late_limit=judged.pop("late_limit", 500),
+        once=judged.pop("once", False),
+    )
     return Judges(bench=bench, limiter=Limiter(judged.pop("static", dict)), **judged)
 
 

@@ -1,5 +1,6 @@
 """What pages say of brokers and log dirs as a whole."""
 
+from dataclasses import replace
 from typing import Any
 
 from streaming.agent.messages import BlockedFile, BrokerStatus, Led, LogDirStatus, Registered, UnreadableLogs
@@ -114,3 +115,60 @@ def test_logs_that_cannot_be_read_are_counted_for_each_broker_of_agents_that_are
     second = AgentStatus(name="a2", up=True, brokers=(1,), unreadable=(UnreadableLogs(1, 4),))
     third = AgentStatus(name="a3", up=False, brokers=(3,), unreadable=(UnreadableLogs(3, 5),))
     assert told(observer(first, second, third), "segtail_unreadable_logs", "broker") == {("1",): 7, ("2",): 0}
+
+
+# --- where brokers stand
+
+
+def test_each_broker_has_one_status_and_the_time_since_which_it_has_it() -> None:
+    registered = [Registered(1, False, 3, "running", 5_000), Registered(2, True, 4, "down", 9_000)]
+    made = observer(agent("a1", broker(1, registered=registered)))
+    found = told(made, "segtail_broker_status", "broker", "status")
+    assert {each for each, value in found.items() if value} == {("1", "running"), ("2", "down")}
+    assert len(found) == 8
+    assert told(made, "segtail_broker_status_since_timestamp_seconds", "broker") == {("1",): 5, ("2",): 9}
+
+
+def test_how_a_copy_grows_is_told_where_an_idle_controller_makes_it_grow() -> None:
+    made = observer(agent("a1", broker(1, appended_ms=7_500)), agent("a2", broker(2)), agent("a3", broker(3, metadata_offset=-1)))
+    assert told(made, "segtail_broker_metadata_offset", "broker") == {("1",): 10, ("2",): 10}
+    assert told(made, "segtail_broker_metadata_last_append_timestamp_seconds", "broker") == {("1",): 7.5}
+
+
+def test_an_agent_that_was_not_asked_for_long_tells_nothing_of_its_broker() -> None:
+    made = observer()
+    made.know([agent("a1", broker(1, appended_ms=7_500), log_dirs=(log_dir(),))], at=100.0)
+    name = "segtail_broker_metadata_last_append_timestamp_seconds"
+    assert set(named(new_table(), name, made, now=120.0).values()) == {7.5}
+    assert named(new_table(), name, made, now=140.0) == {}
+
+
+def test_no_checkpoint_is_judged_where_no_replica_is_or_the_log_dir_is_not_used() -> None:
+    dirs = (log_dir("/full", hosts=True), log_dir("/empty", hosts=False), log_dir("/given-up", registered=False), log_dir("/earlier"))
+    made = observer(agent("a1", broker(), log_dirs=dirs))
+    assert set(told(made, f"{DIR}checkpoint_timestamp_seconds", "log_dir")) == {("/full",), ("/earlier",)}
+
+
+def test_registered_log_dirs_that_no_agent_watches_are_counted_over_agents_up_and_down() -> None:
+    first = replace(agent("a1", broker(1, log_dirs=["x", "y", "z"])), directories=("1:x",))
+    second = replace(agent("a2", broker(1), up=False), directories=("1:y",))
+    assert told(observer(first, second), "segtail_broker_unwatched_log_dirs", "broker") == {("1",): 1}
+    unknown = AgentStatus(name="a3", up=False)
+    assert told(observer(first, second, unknown), "segtail_broker_unwatched_log_dirs", "broker") == {}, "it may watch the third"
+
+
+def test_a_log_dir_that_could_never_be_read_is_watched_all_the_same() -> None:
+    dirs = (log_dir("/d0"), log_dir("/d1", up=False))
+    first = replace(agent("a1", broker(1, log_dirs=["x", "y"]), log_dirs=dirs), directories=("1:x",))
+    assert told(observer(first), "segtail_broker_unwatched_log_dirs", "broker") == {("1",): 0}
+
+
+def test_metadata_that_a_cluster_of_before_kraft_does_not_have_is_not_called_unreadable() -> None:
+    old = broker(1, readable=False, metadata_offset=-1, expected=False)
+    blind = broker(2, readable=False, metadata_offset=-1)
+    assert told(observer(agent("a1", old), agent("a2", blind)), "segtail_broker_metadata_readable", "broker") == {("2",): 0}
+
+
+def test_a_snapshot_that_the_next_start_cannot_read_is_told_before() -> None:
+    made = observer(agent("a1", broker(1, snapshot=False)), agent("a2", broker(2, snapshot=True)), agent("earlier", broker(3)))
+    assert told(made, "segtail_broker_metadata_snapshot_readable", "broker") == {("1",): 0, ("2",): 1}

@@ -141,3 +141,10 @@ def test_thresholds_are_told_by_their_unit() -> None:
 def test_the_versions_that_run_are_told() -> None:
     found = {name: dict(labels) for name, labels in samples(page(new_table()))}
     assert found["segtail_build_info"] == {"version": "0.1.0", "spark_version": "4.3.0", "python_version": "3.11.7"}
+
+
+def test_when_the_process_began_is_told_where_it_is_known() -> None:
+    versions = Versions(segtail="1", spark="1", python="1")
+    name = "segtail_start_timestamp_seconds"
+    assert set(named(new_table(), name, Observer(query="q", versions=versions, thresholds=(), started=5.0)).values()) == {5.0}
+    assert named(new_table(), name, Observer(query="q", versions=versions, thresholds=())) == {}

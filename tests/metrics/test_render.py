@@ -6,6 +6,7 @@ After a change that is meant, make the golden file anew: ``UPDATE_GOLDEN=1 pytes
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -13,6 +14,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streaming.agent.messages import (
+    AffectedPartition,
+    BrokerStatus,
+    CorruptBatch,
+    CorruptLog,
+    PartitionCounts,
+    Registered,
+    ScrubStatus,
+    TopicCounts,
+)
 from streaming.metrics.definitions import METRICS, Section, Type
 from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
 from streaming.metrics.table import Table
@@ -37,9 +48,17 @@ def golden_table() -> Table:
         "share_batch_records_buckets": [9, 8, 7, 6, 5, 4, 3, 2, 1],
         "share_records": 4321,
     }
+    unclean = {
+        "truncated_committed": 3,
+        "unclean_elections": 1,
+        "unclean_ms": 1_700_000_000_000,
+        "unclean_from": 1,
+        "unclean_lost_upper": 45,
+        "unclean_lost_acknowledged": 40,
+    }
     return new_table(
         log("orders", 0, **orders, **led, leader=1, log_end_offset=98_865),
-        log("orders", 0, **orders, broker=2, agent="a2", leader=1, log_end_offset=98_860, truncations=1, truncated_bytes=5),
+        log("orders", 0, **orders, broker=2, agent="a2", leader=1, log_end_offset=98_860, truncations=1, truncated_bytes=5, **unclean),
         log("orders", 10, **orders, broker=2, agent="a2", leader=2, log_end_offset=100, truncations=2, truncated_bytes=4096),
         log("orders", 9, **orders, leader=2, log_end_offset=100, corrupt_batches=1, skipped_bytes=[0, 0, 77, 0, 0]),
         log("first-seen", 0, settled=False, log_end_offset=7, last_append_ms=1_600_000_000_000, appended_bytes=3),
@@ -67,6 +86,44 @@ def golden_observer() -> Observer:
         metadata_brokers=frozenset({1}),
         doubts=(("time_index", 1),),
     )
+    counts = PartitionCounts(
+        [
+            TopicCounts(topic="orders", partitions=3, offline=1, under_min_isr=1, under_replicated=2),
+            TopicCounts(topic="moved", partitions=4),
+        ],
+        [AffectedPartition(topic="orders", partition=2, problem="offline", leader=-1, in_sync=[3], out_of_sync=[1, 2], electable=[3])],
+    )
+    status = BrokerStatus(
+        broker=1,
+        readable=True,
+        metadata_offset=5,
+        appended_ms=1_700_000_099_000,
+        registered=[
+            Registered(1, False, epoch=3, phase="running", since_ms=1_700_000_000_000),
+            Registered(2, True, epoch=4, phase="down", since_ms=1_700_000_050_000),
+        ],
+        controller=-1,
+        led=[],
+        transaction_partitions=None,
+        counts=counts.pack(),
+        counts_name="c",
+    )
+    scrub = ScrubStatus(
+        broker=1,
+        log_dir="/d0",
+        began_ms=1_699_999_000_000,
+        ended_ms=1_699_000_000_500,
+        logs=8,
+        logs_checked=3,
+        checked=123_456_789_012,
+        corrupt=1,
+        unreadable=0,
+        waits_at="/d0/orders-1/00000000000000000000.log",
+        waits_seconds=7.5,
+        corrupt_batches=[CorruptBatch("orders", 9, "/d0/orders-9/00000000000000000100.log", 4096, 117, "crc")],
+        corrupt_logs=[CorruptLog("orders", 9, 1)],
+    )
+    first = replace(first, broker_statuses=(status,), scrubs=(scrub,))
     second = AgentStatus(name="a2", up=True, brokers=(2,), cluster_id="AAECAwQFBgcICQoLDA0ODw", catching_up=True)
     observer.know([first, second, AgentStatus(name="a3", up=False)])
     observer.published("a1", "j", 5000, NOW - 2.5)
@@ -148,7 +205,7 @@ def test_a_gauge_without_a_value_is_absent() -> None:
 
 
 def test_partitions_are_in_the_order_of_their_numbers() -> None:
-    text = page(new_table(*(log(partition=number) for number in (10, 9, 2, 0))))
+    text = page(new_table(*(log(partition=number, leader=1, leader_epoch=0) for number in (10, 9, 2, 0))))
     assert re.findall(r'segtail_partition_leader\{.*partition="(\d+)"', text) == ["0", "2", "9", "10"]
 
 

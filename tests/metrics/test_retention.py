@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from streaming.facts import Facts
+from streaming.facts import UNREADABLE, Facts
+from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.table import Table
 from streaming.rows import SEGMENTS
 from streaming.rules.limits import Source, broker_configs
 from tests.metrics.reading import named
-from tests.metrics.rows import Row, log, new_table
+from tests.metrics.rows import Row, log, new_table, states
 
 NOW = 1_700_000_000
 MS = NOW * 1000
@@ -34,6 +35,8 @@ def only(table: Table, name: str, *, after: float = 0) -> float | None:
 
 
 HOUR = '{"topic":{"retention.ms":"3600000"}}'
+BELOW = '{"static":{},"topic":{"min.insync.replicas":"2","retention.ms":"3600000"}}'
+NOTHING_SET = '{"topic":{}}'
 COMPACT = '{"topic":{"cleanup.policy":"compact"}}'
 
 
@@ -50,6 +53,19 @@ def test_what_is_past_its_limit_is_overdue_by_the_clock_though_nothing_is_append
     assert only(table, "retention_overdue_seconds") == 0
     later = [only(table, f"retention_{name}", after=700) for name in ("lag_seconds", "overdue_seconds", "reclaimable_bytes")]
     assert later == [100, 100, 500]
+
+
+def test_what_a_silent_agent_told_last_does_not_age() -> None:
+    """Its broker may have deleted it long ago. What was known stays, what follows from the present time is not known."""
+    judged = ("retention_lag_seconds", "retention_overdue_seconds", "retention_reclaimable_bytes", "dirty_bytes", "dirty_ratio")
+    told = ("size_bytes", "segments", "retention_limit_seconds", "next_deletion_timestamp_seconds")
+    table = new_table(orders(facts((0, 500, 3000), (50, 300, 10), configs=HOUR)))
+    table.mark_agent("a1", NOW)
+    known = [only(table, name) for name in told]
+    assert [only(table, name, after=9_000) for name in judged] == [None] * len(judged)
+    assert [only(table, name, after=9_000) for name in told] == known
+    table.mark_agent("a1", NOW + 9_000)
+    assert only(table, "retention_lag_seconds", after=9_000) == 9_000 - 600
 
 
 def test_the_active_segment_grows_beyond_its_inventory() -> None:
@@ -86,8 +102,10 @@ def test_where_a_limit_comes_from_is_told() -> None:
     assert source(new_table(orders(facts(segments, configs=HOUR)))) == "topic"
     assert source(new_table(orders(facts(segments, configs="{}")))) == "assumed"
     static = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
-    table = new_table(orders(facts(segments, configs="{}")), static=lambda: static)
+    table = new_table(orders(facts(segments, configs=NOTHING_SET)), static=lambda: static)
     assert (source(table), only(table, "retention_limit_seconds")) == ("static", 7200)
+    table = new_table(orders(facts(segments, configs="{}")), static=lambda: static)
+    assert (source(table), only(table, "retention_limit_seconds")) == ("assumed", 7200)  # the topic may set another
     others = {2: static[1]}
     other = new_table(orders(facts(segments, configs="{}")), static=lambda: others)
     assert (source(other), only(other, "retention_limit_seconds")) == ("assumed", 604800)
@@ -147,3 +165,55 @@ def test_a_broker_that_is_fenced_leads_nothing_though_its_own_disk_says_so() -> 
     assert {(dict(each)["topic"], dict(each)["broker"]): value for each, value in found.items()} == {("alone", "1"): 0, ("shared", "2"): 1}
     table.told_fenced([])
     assert set(named(table, f"{P}leader").values()) == {1}
+
+
+def alone_in_sync(version: int, **values: Any) -> Row:
+    """A leader whose two followers are gone, to which acks=1 producers have written on."""
+    told = facts((0, 500, 9000), (90, 300, 9000), configs=BELOW, replicas=(1, 2, 3), isr=(1,), leader_metadata_version=version)
+    return orders(told, high_watermark=60, **values)
+
+
+def test_below_min_isr_everything_goes_by_the_leaders_checkpoint_since_kafka_3_7() -> None:
+    names = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "retention_reclaimable_bytes", "retention_overdue_seconds")
+    for version in (15, 30, -1):
+        table = new_table(alone_in_sync(version))
+        assert [only(table, name) for name in names] == [60, 60, 0, 0, 0]
+        (labels,) = named(table, f"{P}retention_blocked", now=NOW)
+        assert ("reason", "high_watermark") in labels
+        assert only(table, "min_in_sync_replicas") == 2
+    before = new_table(alone_in_sync(14))
+    assert [only(before, name) for name in names[:4]] == [100, 100, 0, 800]
+    assert only(before, "min_in_sync_replicas") == 2
+
+
+def test_fewer_replicas_than_min_isr_asks_for_are_enough_since_kafka_3_7() -> None:
+    for version, expected in ((15, 1), (14, 2)):
+        told = facts((0, 500, 10), configs=BELOW, replicas=(1,), isr=(1,), leader_metadata_version=version)
+        assert only(new_table(orders(told)), "min_in_sync_replicas") == expected
+
+
+def test_a_limit_that_was_lowered_makes_nothing_overdue_at_once() -> None:
+    table = new_table(orders(facts((0, 500, 36_000), (50, 300, 10), configs=NOTHING_SET)), deletable=DeletableSince())
+    assert only(table, "retention_overdue_seconds") == 0
+    table.apply(states(orders(facts((0, 500, 36_000), (50, 300, 10), configs=HOUR))))
+    assert [only(table, "retention_overdue_seconds", after=each) for each in (60, 90, 2000)] == [0, 30, 1940]
+    assert only(table, "retention_reclaimable_bytes", after=60) == 500
+
+
+def test_where_the_high_watermark_is_not_known_nothing_is_said_of_what_depends_on_it() -> None:
+    told = facts((0, 500, 9000), (50, 300, 9000), configs=HOUR, replicas=(1, 2), isr=(1, 2))
+    table = new_table(orders(told, high_watermark=UNREADABLE))
+    names = ("high_watermark", "high_watermark_checkpoint", "last_stable_offset", "last_stable_offset_lag", "retention_overdue_seconds")
+    assert [only(table, name) for name in (*names, "retention_reclaimable_bytes", "retention_blocked")] == [None] * 7
+    assert only(table, "retention_lag_seconds") == 5400
+
+
+def test_where_nobody_leads_the_newest_metadata_among_agents_that_are_up_says_who_is_in_sync() -> None:
+    def replica(broker: int, agent: str, leader: int, epoch: int, *isr: int) -> Row:
+        told = facts((0, 500, 10), replicas=(1, 2), isr=isr)
+        return orders(told, broker=broker, agent=agent, leader=leader, leader_epoch=epoch)
+
+    table = new_table(replica(1, "a1", 1, 5, 1, 2), replica(2, "a2", -1, 6))
+    assert only(table, "in_sync_replicas") == 0
+    table.apply(states(replica(2, "a2", -1, 6, 1)))
+    assert only(table, "in_sync_replicas") == 1

@@ -120,3 +120,41 @@ def test_there_is_time_lag_exactly_while_there_are_bytes(steps: list[tuple[bool,
             lag.processed(J, processed)
         assert lag.size == published - processed
         assert (lag.seconds(now + 1.0) > 0) == (lag.size > 0)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=60))
+def test_everything_is_taken_in_of_the_last_answer_that_told_no_more_than_was_processed(steps: list[tuple[bool, int]]) -> None:
+    lag = TailLag()
+    lag.begins()
+    told: list[tuple[int, float]] = []
+    published = processed = 0
+    for now, (is_published, count) in enumerate(steps, start=1):
+        if is_published:
+            published += count
+            told.append((published, float(now)))
+            lag.published(J, published, float(now))
+        else:
+            processed = min(published, processed + count)
+            lag.processed(J, processed)
+        whole = [at for total, at in told if total <= processed]
+        assert (lag.whole_at is None) == (not whole)
+        if lag.whole_at is not None:
+            assert lag.whole_at <= max(whole)  # never later
+        if published == processed and told:
+            assert lag.whole_at is not None
+            assert lag.whole_at >= min(at for total, at in told if total == published)
+
+
+def test_until_it_is_told_what_is_processed_nothing_is_said_of_it_and_another_journal_begins_anew() -> None:
+    lag = TailLag()
+    lag.published(J, 0, 1.0)
+    lag.published(J, 10, 2.0)
+    assert lag.whole_at is None
+    lag.processed(J, 10)
+    assert lag.whole_at == 2.0
+    lag.published("another", 5, 3.0)
+    assert lag.whole_at is None
+    lag.processed("another", 5)
+    assert lag.whole_at == 3.0
+    lag.published("another", 4, 4.0)  # set back
+    assert lag.whole_at is None

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.facts import Facts
-from streaming.metrics.table import Table
+from streaming.metrics.table import LogKey, Table
 from streaming.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
@@ -17,7 +17,8 @@ MS = NOW * 1000
 ALONE = Facts(replicas=(1,), isr=(1,)).encode()
 ELSEWHERE = Facts(replicas=(1, 2), isr=(2,)).encode()
 P = "segtail_partition_"
-OPEN, HANGING = f"{P}open_transactions", f"{P}hanging_transactions"
+OPEN, HANGING, STUCK = f"{P}open_transactions", f"{P}hanging_transactions", f"{P}stuck_transactions"
+STALLED = f"{P}last_stable_offset_stalled"
 LSO, LAG, LAG_BYTES = f"{P}last_stable_offset", f"{P}last_stable_offset_lag", f"{P}last_stable_offset_lag_bytes"
 STARTED, APPENDED = f"{P}oldest_open_transaction_start_timestamp_seconds", f"{P}oldest_open_transaction_last_append_timestamp_seconds"
 LATE, INFO, OMITTED = (
@@ -157,19 +158,141 @@ def test_what_is_decided_is_completing(state: str) -> None:
 )
 def test_what_nobody_will_end_hangs_once_it_has_been_silent_for_long(entries: list[dict[str, Any]]) -> None:
     table = new_table(orders(transaction(7, 40, age=100)), coordinator(*entries), coordinator_partitions=1)
-    assert (only(table, HANGING), verdict(table)) == (0, "open")  # the page is the first to see it
-    assert (only(table, HANGING, after=61), verdict(table, after=61)) == (0, "hanging")
-    assert only(table, HANGING, after=801) == 1
+    assert (only(table, HANGING), verdict(table)) == (0, "unclaimed")  # the page is the first to see it
+    assert (only(table, HANGING, after=61), verdict(table, after=61)) == (0, "unclaimed")
+    assert (only(table, HANGING, after=801), verdict(table, after=801)) == (1, "hanging")
+
+
+def test_after_a_restart_nothing_is_said_until_it_is_known_again() -> None:
+    table = new_table(orders(transaction(7, 40, age=1300)), coordinator(), coordinator_partitions=1)
+    assert (only(table, HANGING), only(table, STUCK), verdict(table)) == (None, None, "unclaimed")
+    assert (only(table, HANGING, after=60), only(table, STUCK, after=60)) == (None, None)
+    assert (only(table, HANGING, after=61), only(table, STUCK, after=61), verdict(table, after=61)) == (1, 0, "hanging")
+
+
+def test_another_append_is_another_beginning() -> None:
+    table = new_table(orders(transaction(7, 40, age=2000)), coordinator(), coordinator_partitions=1)
+    assert only(table, HANGING) is None
+    table.apply(states(orders(transaction(7, 40, age=2000, last_ms=MS + 1000))))
+    assert (only(table, HANGING, after=99), verdict(table, after=99)) == (0, "unclaimed")
+
+
+def read_upto(table: Table, *, data: float, coordinators: float) -> None:
+    """Say up to when the agents of two brokers were taken in, seconds from NOW on."""
+    table.told_reading({"a1": NOW + data, "a2": NOW + coordinators})
+
+
+def two_agents(age: float) -> Table:
+    there = coordinator(broker=2, agent="a2", leader=2, facts=Facts(replicas=(2,), isr=(2,)).encode())
+    table = new_table(orders(transaction(7, 40, age=int(age))), there, coordinator_partitions=1)
+    assert only(table, HANGING) is None  # seen for the first time
+    return table
+
+
+@pytest.mark.parametrize(
+    ("data", "coordinators", "hangs", "said"),
+    [
+        (99, 99, 1, "hanging"),
+        (99, 10, None, "unknown"),  # the log of the coordinator is behind
+        (10, 99, None, "unknown"),  # that of the data is: the marker may be there
+        (41, 41, 1, "hanging"),
+        (99, 39, None, "unknown"),  # more than a minute ago
+        (39, 99, None, "unknown"),
+    ],
+)
+def test_hanging_is_said_only_by_looks_that_began_when_it_had_been_seen_and_are_not_long_ago(
+    data: float, coordinators: float, hangs: int | None, said: str
+) -> None:
+    table = two_agents(1000)
+    read_upto(table, data=data, coordinators=coordinators)
+    assert (only(table, HANGING, after=100), verdict(table, after=100)) == (hangs, said)
+    readable = 1 if coordinators >= 40 else 0
+    assert named(table, "segtail_coordinator_partitions_readable", now=NOW + 100) == {frozenset(): readable}
+
+
+def test_a_look_that_began_before_the_append_was_seen_says_nothing_of_it() -> None:
+    table = two_agents(1000)
+    read_upto(table, data=29, coordinators=29)
+    assert only(table, HANGING, after=62) is None
+    read_upto(table, data=30, coordinators=30)
+    assert only(table, HANGING, after=62) == 1
+
+
+def test_an_agent_that_tells_nothing_of_its_reading_makes_it_unknown() -> None:
+    table = two_agents(1000)
+    table.told_reading({"a1": NOW + 100})
+    assert only(table, HANGING, after=100) is None
+
+
+def test_logs_that_cannot_be_read_and_log_dirs_that_are_away_make_it_unknown() -> None:
+    table = two_agents(1000)
+    table.told_unreadable([LogKey(2, "__transaction_state", 0, "")])
+    assert only(table, HANGING, after=100) is None
+    table.told_unreadable([])
+    assert only(table, HANGING, after=100) == 1
+    table.told_unread_dirs([(1, "/data")])
+    assert only(table, HANGING, after=100) is None
+
+
+def test_what_a_deposed_leader_wrote_counts_for_nothing_beside_a_current_replica() -> None:
+    entry = ONGOING | {"start_ms": MS}
+    both = Facts(replicas=(1, 2), isr=(1,)).encode()
+    leads = coordinator(entry | {"state": "CompleteCommit", "offset": 1000}, facts=both)
+    deposed = coordinator(entry | {"offset": 1004}, broker=2, agent="a2", facts=both)
+    table = new_table(orders(transaction(7, 40, age=1000)), leads, deposed, coordinator_partitions=1)
+    assert verdict(table) == "unclaimed"
+    assert (only(table, HANGING, after=61), verdict(table, after=61)) == (1, "hanging")
+
+
+def test_stuck_is_counted_and_labelled_alike() -> None:
+    table = new_table(orders(transaction(7, 40, age=1201), transaction(8, 50, age=1200)), coordinator_partitions=None)
+    assert (only(table, STUCK), only(table, HANGING)) == (1, None)
+    assert [(each["producer_id"], each["verdict"], each["stuck"]) for each in late(table)] == [
+        ("7", "unknown", "true"),
+        ("8", "unknown", ""),
+    ]
+    table.told_reading({})
+    assert only(table, STUCK) is None  # its marker may be there by now
+
+
+def test_readers_are_stalled_by_what_has_been_open_for_long_whether_it_writes_or_not() -> None:
+    table = new_table(orders(transaction(7, 40, age=901, last_ms=MS)), coordinator_partitions=None)
+    assert (only(table, STALLED), only(table, STUCK)) == (1, 0)
+    assert only(new_table(orders(transaction(7, 40, age=900)), coordinator_partitions=None), STALLED) == 0
+    assert only(new_table(orders(transaction(7, 40, age=9000), log_end_offset=40), coordinator_partitions=None), STALLED) == 0
+    assert only(new_table(orders()), STALLED) == 0
+
+
+def test_what_coordinators_should_have_ended_is_counted_by_their_broker_unless_they_are_behind() -> None:
+    overdue = "segtail_coordinator_overdue_transactions"
+    entries = [ONGOING | {"start_ms": MS - 121_000}, ONGOING | {"transactional_id": "b", "producer_id": 8, "start_ms": MS - 120_000}]
+    table = new_table(orders(), coordinator(*entries), coordinator_partitions=1)
+    assert named(table, overdue, now=NOW) == {frozenset({("broker", "1")}): 1}
+    assert named(table, overdue, now=NOW + 2) == {frozenset({("broker", "1")}): 2}
+    table.told_reading({})
+    assert named(table, overdue, now=NOW) == {}
+
+
+def test_an_entry_that_is_overdue_in_a_log_that_is_behind_is_not_called_so() -> None:
+    table = two_agents(1000)
+    entry = ONGOING | {"start_ms": MS - 1000_000}
+    there = coordinator(entry, broker=2, agent="a2", leader=2, facts=Facts(replicas=(2,), isr=(2,)).encode())
+    table.apply(states(there))
+    assert verdict(table) == "overdue"
+    read_upto(table, data=99, coordinators=10)
+    assert verdict(table, after=99) == "unknown"
 
 
 def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator(), coordinator_partitions=1, once=True)
     assert (only(table, HANGING), verdict(table)) == (1, "hanging")
+    table.told_reading({"a1": NOW - 1001})  # read before it was written
+    assert (only(table, HANGING), verdict(table)) == (None, "unknown")
 
 
 def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator_partitions=0)
-    assert only(table, HANGING) == 0
+    assert only(table, HANGING) is None
     assert only(table, HANGING, after=61) == 1
 
 
@@ -179,8 +302,9 @@ def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
         (None, {}),
         (2, {}),  # one of them is not observed
         (1, {"settled": False}),
-        (1, {"skipped_bytes": [1, 0, 0, 0, 0]}),
-        (1, {"corrupt_batches": 1}),
+        (1, {"log_end_offset": 9, "coordinator_upto": 8}),
+        (1, {"coordinator_upto": -1}),
+        (1, {"coordinator": None}),  # its row tells something else that has changed
         (1, {"leader": 2, "facts": ELSEWHERE}),  # this replica is not in sync
     ],
 )
@@ -190,12 +314,29 @@ def test_nothing_hangs_where_not_every_coordinator_could_be_asked(partitions: in
     assert verdict(table, after=99) == "unknown"
 
 
-@pytest.mark.parametrize(("state", "counted", "said"), [("?", 1, "unknown"), ("Empty", 0, "open")])
+def test_what_a_coordinators_log_has_lost_once_counts_no_more_when_it_was_read_again() -> None:
+    again = coordinator(skipped_bytes=[1, 2, 3, 4, 5], corrupt_batches=1, truncations=1, log_end_offset=9, coordinator_upto=9)
+    table = new_table(orders(transaction(7, 40, age=9000)), again, coordinator_partitions=1)
+    assert only(table, HANGING) is None
+    assert only(table, HANGING, after=61) == 1
+
+
+@pytest.mark.parametrize(("state", "counted", "said"), [("?", 1, "unknown"), ("Empty", 0, "unclaimed")])
 def test_what_is_not_understood_of_a_coordinator_may_be_anybody_s(state: str, counted: int, said: str) -> None:
     entry = {"transactional_id": "new", "state": state, "producer_id": 99}
     table = new_table(orders(transaction(7, 40, age=9000)), coordinator(entry), coordinator_partitions=1)
     assert verdict(table, after=99) == said
     assert named(table, "segtail_coordinator_entries_not_understood", now=NOW) == {frozenset(): counted}
+    assert named(table, "segtail_coordinator_partitions_readable", now=NOW) == {frozenset(): 1 - counted}
+    assert named(table, "segtail_coordinator_partitions", now=NOW) == {frozenset(): 1}
+
+
+def test_what_is_not_understood_in_one_partition_leaves_what_others_know_as_it_is() -> None:
+    entry = {"transactional_id": "new", "state": "?", "producer_id": 99}
+    found = [transaction(7, 40, age=5), transaction(8, 50, age=1000)]
+    table = new_table(orders(*found), coordinator(entry, partition=1), coordinator(ONGOING), coordinator_partitions=2)
+    assert {each["producer_id"]: each["verdict"] for each in late(table, after=61)} == {"7": "open", "8": "unknown"}
+    assert named(table, "segtail_coordinator_partitions_readable", now=NOW) == {frozenset(): 1}
 
 
 # --- the list

@@ -16,7 +16,7 @@ import pyarrow.flight as flight
 from streaming.agent.client import AgentClient
 from streaming.agent.cluster import ClusterView
 from streaming.agent.looking import Looking
-from streaming.agent.messages import Committed, Hello, PlanRequest, Range
+from streaming.agent.messages import Committed, Hello, PlanRequest, Range, StatusRequest
 from streaming.agent.overview import Overview
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
@@ -174,7 +174,7 @@ class Wire(AgentClient):
         del options
         service, body = self.agent.service, action.body.to_pybytes()
         answers: dict[str, Callable[[], bytes]] = {
-            "status": lambda: service.status().encode(),
+            "status": lambda: service.status(StatusRequest.decode(body)).encode(),
             "hello": lambda: self.agent.hello(Hello.decode(body)),
             "plan": lambda: service.plan(PlanRequest.decode(body)).encode(),
             "received": lambda: _told(service.received(Range.decode(body))),

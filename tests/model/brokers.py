@@ -26,6 +26,7 @@ from streaming.simulator.metadata import (
 from streaming.simulator.segment import LogConfig
 from streaming.watcher.events import LogId
 from tests.builders import NOW, batch, log_dir
+from tests.model import coordinators
 
 BATCH_BYTES = len(encode(batch(), 0))
 CONFIG = LogConfig(segment_bytes=5 * BATCH_BYTES, index_interval_bytes=BATCH_BYTES, retention_ms=-1)
@@ -273,6 +274,9 @@ class Cluster:
         if closed and not replica.disk.away:
             segment = closed[which % len(closed)]
             kept = {entry.base_offset for place, entry in enumerate(segment.entries) if keep >> place & 1 or entry.control}
+            if log.topic == coordinators.TOPIC:
+                replaced = coordinators.superseded(log)
+                kept |= {entry.base_offset for entry in segment.entries if entry.base_offset not in replaced}
             compact(log, segment.base_offset, kept, self.now)
 
     def move(self, partition: Partition, broker: int) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from tests.model import coordinators
 from tests.model.brokers import Partition, Replica
 from tests.model.job import STEPS
 from tests.model.world import TOPICS, World
@@ -73,6 +74,12 @@ class WholePath(RuleBasedStateMachine):
         if partition := self._partition(topic):
             self.world.append(partition, records, 3)
             self.world.replicate(partition, count)
+
+    @rule(count=st.integers(1, 6), replicated=st.integers(0, 9))
+    def coordinate(self, count: int, replicated: int) -> None:
+        if partition := self._partition((coordinators.TOPIC, 0)):
+            self.world.append(partition, 1, count)
+            self.world.replicate(partition, replicated)
 
     @rule(topic=topics, producer=st.integers(1, 3), records=st.integers(1, 2))
     def transact(self, topic: tuple[str, int], producer: int, records: int) -> None:

@@ -9,6 +9,8 @@ What the model does not demand, because nothing on the disks tells it:
 - A journal is lost only after the jobs have had the agent's beginning: a job that has planned it and not read it seems to have it.
 - A job that begins at ``active`` or ``latest`` begins no later than where the agent has read up to for others, or has to read again.
 - Where a job begins in a file that is deleted already, it is not known which transactions are open.
+- A coordinator's log is cleaned of what a later entry replaces, and not of what says that an id has expired. Kafka takes that too after a
+  day, and who has not read it by then keeps an id that ended nothing.
 """
 
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import LogId
 from streaming.watcher.watcher import SURVEY_MS
 from tests.builders import abort, batch, commit
+from tests.model import coordinators
 from tests.model.agent import Agent, Killed, Wire
 from tests.model.brokers import Cluster, Partition, Replica, Written
 from tests.model.job import Crashed, Job
@@ -32,7 +35,7 @@ from tests.watcher.station import Clock
 
 EVER = 10**15
 ROUNDS = 12
-TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2]}
+TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], (coordinators.TOPIC, 0): [2, 3, 1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class World:
         }
         self.jobs: dict[str, Job] = {}
         self._epochs: dict[int, int] = {}
+        self._entries = 0  # that coordinators have written
         self._open: dict[str, set[int]] = {}
         self._residues: dict[tuple[str, int], int] = {}
         self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
@@ -81,15 +85,24 @@ class World:
 
     def append(self, partition: Partition, records: int, batches: int) -> None:
         self.cluster.now += 1
+        if partition.topic == coordinators.TOPIC:
+            self._entries += batches
+            entries = [coordinators.entry(number, self.cluster.now) for number in range(self._entries - batches, self._entries)]
+            self.cluster.append(partition, entries)
+            return
         self.cluster.append(partition, [batch(records, timestamp=self.cluster.now)] * batches)
 
     def transact(self, partition: Partition, producer: int, records: int) -> None:
+        if partition.topic == coordinators.TOPIC:
+            return
         self.cluster.now += 1
         epoch = self._epochs.setdefault(producer, 0)
         made = batch(records, producer=producer, epoch=epoch, transactional=True, timestamp=self.cluster.now)
         self.cluster.append(partition, [made])
 
     def end_transaction(self, partition: Partition, producer: int, *, committed: bool) -> None:
+        if partition.topic == coordinators.TOPIC:
+            return
         self.cluster.now += 1
         self._epochs[producer] = self._epochs.get(producer, 0) + 1
         marker = (commit if committed else abort)(producer, epoch=self._epochs[producer], timestamp=self.cluster.now)
@@ -105,7 +118,7 @@ class World:
 
     def delete_segments(self, replica: Replica, count: int) -> None:
         log = replica.log
-        if not replica.disk.away:
+        if not replica.disk.away and log.topic != coordinators.TOPIC:  # which is compacted alone
             log.delete_records(log.segments[min(count, len(log.segments) - 1)].base_offset)
             log.delete_old_segments(self.cluster.now)
             log.unlink_deleted(self.cluster.now + count * 40_000)
@@ -275,7 +288,7 @@ class World:
                 }
                 # never ahead of what the agent has not read yet: other jobs want that, of a log that is new to it all
                 unread = places.get(log, starts["earliest"] if before.registered else EVER)
-                places[log] = min(starts[start_from], unread)
+                places[log] = min(starts["earliest" if log.topic == coordinators.TOPIC else start_from], unread)
                 logs[log] = (places[log], replica.written())
             away = logs.keys() - self.cluster.logs(agent.number).keys()
             self.oracle.began(name, logs, away)
@@ -386,6 +399,10 @@ class World:
         assert state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
         opened = {(int(each["producer_id"]), int(each["first_offset"])) for each in open_ones(_transactions(state))}
         assert account.blind or opened == set(replica.log.facts().open_transactions), f"{name}: other transactions are open"
+        if log.topic == coordinators.TOPIC:
+            assert state.coordinator_upto >= state.log_end_offset, f"{name}: its entries are known up to {state.coordinator_upto} alone"
+            there, here = coordinators.known(state), coordinators.on_disk(replica.log)
+            assert there == here, f"{name}: it has the entries {there}, not {here}"
         account.settled(counted)
         return deficit
 

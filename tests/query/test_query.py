@@ -37,12 +37,16 @@ class Sink:
     rows: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     pictures: int = 0
     observer: Observer = field(default_factory=new_observer)
+    looks: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0))
 
     def take(self, states: pa.Table, number: int) -> None:
         assert states.schema.names == STATES.names
         new_table(replicas="all", series_limit=1).apply(states)
         self.batches.append(number)
-        Progress(self.observer, lambda: 0.0, lambda: None).arrived(states)
+        self.progress.arrived(states, number)
         for row in states.to_pylist():
             if row["change"] == Change.PICTURE:
                 self.pictures += 1
@@ -56,6 +60,11 @@ class Sink:
         return {
             name: set(named(new_table(), f"segtail_tail_lag_{name}", self.observer, now=10.0).values()) for name in ("bytes", "seconds")
         }
+
+    @property
+    def counted(self) -> int:
+        """Micro-batches in the metrics."""
+        return int(sum(named(new_table(), "segtail_query_batch_duration_seconds_count", self.observer).values()))
 
     def appended(self) -> dict[tuple[str, int], tuple[int, int, int]]:
         return {key: (row["appended_bytes"], row["appended_batches"], row["appended_records"]) for key, row in self.rows.items()}
@@ -83,11 +92,14 @@ def agent(logs: list[PartitionLog], directory: LogDir, tmp_path: Path) -> Iterat
 
 def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any) -> Sink:
     """One run of the query to the end of what is there."""
-    sink = Sink()
+    sink, looks = Sink(), checkpoint.with_name("looks")
     given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, "resumed": checkpoint.exists(), **options}
+    given["looks"] = str(looks)
     events = spark.readStream.format("segtail").options(**given).load()
+    sink.progress.begins(looks)
     query = fold_events(events, sink.take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
+    sink.progress.poll(query)
     return sink
 
 
@@ -120,6 +132,8 @@ def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
         assert first.appended() == facts(logs)
         assert first.pictures == SHARDS
         assert len(first.batches) > 3  # a cap of 10,000 bytes for some 40,000 in ranges of up to 14,000
+        assert first.counted == len(first.batches)
+        assert first.looks == [5.0]
 
         for log in logs[:3]:
             log.append(batch(4), batch(2))
@@ -128,6 +142,7 @@ def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
         second = run_once(spark, address, checkpoint)
         assert {key: second.appended()[key] for key in facts(logs)} == facts(logs)
         assert second.batches[0] == first.batches[-1] + 1
+        assert second.counted == len(second.batches)
 
         newest(checkpoint / "commits").unlink()  # as if the job had been killed before it could commit
         third = run_once(spark, address, checkpoint)

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.segments import list_segments
 from streaming.kafka.transactions import Times, steps_of
 from streaming.kafka.walk import walk
-from streaming.rest.open_transactions import Answer, find_open
+from streaming.rest import open_transactions
+from streaming.rest.open_transactions import After, Answer, find_open
+from streaming.rules.limits import Source, broker_configs
 from streaming.rules.transactions import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.verdicts import GRACE_MS, Verdict
 from streaming.simulator.batches import Batch, Record
-from streaming.simulator.coordinators import State, TransactionState, transaction_record
+from streaming.simulator.coordinators import State, TransactionState, offset_commit_record, transaction_record
 from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns
@@ -29,7 +32,13 @@ def find(
 ) -> Answer:
     told = [] if doubts is None else doubts
     return find_open(
-        open_log_dirs(log_dirs), topic, now_ms=now_ms, hanging_after_ms=hanging_after_ms, assume_replicated=False, report=told.append
+        open_log_dirs(log_dirs),
+        topic,
+        now_ms=now_ms,
+        after=After(hanging_after_ms, 1_200_000),
+        assume_replicated=False,
+        report=told.append,
+        static=dict.fromkeys(range(1, 4), broker_configs((), Source.STATIC)),
     )
 
 
@@ -89,6 +98,32 @@ def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers
         assert sorted(found.split(";")) == sorted(opened.split(";"))
         assert min(firsts, default=int(end)) == int(lso)
         assert outcome.committed + outcome.aborted + outcome.empty_markers == int(commits) + int(aborts)
+
+
+@pytest.mark.parametrize(
+    ("listeners", "server"),
+    [
+        (["REPLICATION", "EXTERNAL"], "h1:9001"),
+        (["CONTROLLER", "internal", "PLAINTEXT"], "h2:9002"),
+        (["INTERNAL"], "h0:9000"),
+        ([], "HOST:PORT"),
+    ],
+)
+def test_the_command_that_aborts_goes_to_a_listener_for_clients_where_there_is_one(listeners: list[str], server: str) -> None:
+    endpoints = [SimpleNamespace(name=name, host=f"h{place}", port=9000 + place) for place, name in enumerate(listeners)]
+    image = SimpleNamespace(broker=lambda _: SimpleNamespace(endpoints=endpoints))
+    replica = SimpleNamespace(state=SimpleNamespace(leader=1), partition=SimpleNamespace(topic="orders", partition=3))
+    said = open_transactions._abort(image, replica, 7)  # type: ignore[arg-type]
+    assert said == f"kafka-transactions.sh --bootstrap-server {server} abort --topic orders --partition 3 --start-offset 7"
+
+
+def test_a_transaction_that_hangs_in_the_offsets_names_the_groups_that_wait(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    (directory, *_) = (path for log_dir in cluster.log_dirs for path in sorted(log_dir.glob("__consumer_offsets-*")))
+    records = tuple(offset_commit_record(group, "orders", 0, 7, cluster.frozen_ms) for group in ("billing", "stock"))
+    append(directory, Batch(records=records, producer_id=88_888, producer_epoch=0, base_sequence=0, transactional=True))
+    (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS).transactions if one.producer_id == 88_888)
+    assert (found.verdict, found.groups) == (Verdict.HANGING, ("billing", "stock"))
 
 
 def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
@@ -192,7 +227,7 @@ def test_what_is_decided_is_completing_and_may_be_stuck(tmp_path: Path) -> None:
     )
     where = next(number for number in range(4) if b"tv2-open" in list_segments(coordinator_log(cluster, number))[-1].path.read_bytes())
     append(coordinator_log(cluster, where), Batch(records=(transaction_record(decided),)))
-    for minutes, stuck in ((1, False), (6, True)):
+    for minutes, stuck in ((19, False), (21, True)):
         (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + minutes * 60_000).transactions if one.producer_id == 9)
         assert (found.verdict, found.coordinator_state, found.stuck) == (Verdict.COMPLETING, "PrepareCommit", stuck)
 

@@ -3,6 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.facts import UNREADABLE
 from streaming.rules.compaction import UNCLEANABLE, CompactionRule
 from streaming.rules.segments import LogFacts, Logs
 from tests.rules.logs import TIMES, any_log, log_facts
@@ -84,3 +85,29 @@ def test_segments_younger_than_the_lag_wait_up_to_the_open_transaction():
         "open_transaction": 80,
         "compaction_lag": 60,
     }
+
+
+THREE = [(0, 100, 10, 10), (10, 100, 20, 20), (20, 10, 30, 30)]
+
+
+def limit(now: int, **given: object) -> float:
+    log = log_facts(THREE, **{"cleanup_policy": "compact", **given})
+    return float(CompactionRule(Logs([log])).at(now).dirty_limit[0])
+
+
+def test_the_cleaner_sets_to_work_above_the_topics_own_ratio():
+    assert (limit(50), limit(50, min_cleanable_dirty_ratio=0.05)) == (0.5, 0.05)
+    assert limit(50, cleanup_policy="delete") == -1
+
+
+def test_nothing_may_wait_for_longer_than_the_greatest_lag():
+    assert [limit(now, max_compaction_lag_ms=25) for now in (35, 36)] == [0.5, 0]
+    assert [limit(now, max_compaction_lag_ms=25, cleaner_checkpoint=10) for now in (45, 46)] == [0.5, 0]  # the first is clean
+    assert limit(1000, max_compaction_lag_ms=25, cleaner_checkpoint=20) == 0.5  # nothing closed is dirty
+    assert limit(1000, max_compaction_lag_ms=25, min_compaction_lag_ms=995) == 0.5  # nor may be compacted yet
+
+
+def test_where_the_high_watermark_or_the_cleaners_checkpoint_is_not_known_nothing_is_said():
+    for unknown in ({"high_watermark": -1}, {"cleaner_checkpoint": UNREADABLE}):
+        found = CompactionRule(Logs([log_facts(THREE, cleanup_policy="compact", **unknown)])).at(50)
+        assert (found.dirty_bytes[0], found.dirty_ratio[0], found.dirty_limit[0], found.uncleanable[0][0]) == (-1, -1, -1, -1)

@@ -79,14 +79,22 @@ def test_an_entry_is_found_by_its_producer() -> None:
     coordinators = Coordinators.of(rows, complete=True)
     found = coordinators.find(np.array([10, 15, 30, 99]))
     assert (found >= 0).tolist() == [True, False, True, False]
-    assert coordinators.names(found) == ["b", "", "a", ""]
+    assert coordinators.names(found, np.array([-1] * len(found))) == ["b", "", "a", ""]
     first = int(found[0])
     assert (coordinators.start_ms[first], coordinators.timeout_ms[first], coordinators.state[first]) == (5, 9, ONGOING)
 
 
 def test_of_two_ids_with_one_producer_the_one_updated_last_counts() -> None:
     coordinators = Coordinators.of(table(entry("a", updated=7), entry("b", updated=9), entry("c", updated=8)), complete=True)
-    assert coordinators.names(coordinators.find(np.array([7]))) == ["b"]
+    assert coordinators.names(coordinators.find(np.array([7])), np.array([7])) == ["b"]
+
+
+def test_a_producer_id_whose_epochs_are_used_up_is_named_after_the_id_that_went_on() -> None:
+    rows = table(entry("a", producer=8, state="CompleteCommit") | {"previous_producer_id": 7}, entry("b", producer=9))
+    coordinators = Coordinators.of(rows, complete=True)
+    asked = np.array([7, 8, 6])
+    assert coordinators.names(coordinators.find(asked), asked) == ["a", "a", ""]
+    assert coordinators.find(asked).tolist()[0] == -1  # it is named, and nobody will end it all the same
 
 
 def test_who_takes_part_is_told_by_topic_and_partition() -> None:
@@ -109,5 +117,5 @@ def test_an_entry_that_is_not_understood_may_be_anybodys() -> None:
 def test_without_entries_nobody_is_found() -> None:
     coordinators = Coordinators.of(table(), complete=True)
     assert coordinators.find(np.array([1])).tolist() == [-1]
-    assert coordinators.names(np.array([-1])) == [""]
+    assert coordinators.names(np.array([-1]), np.array([7])) == [""]
     assert coordinators.takes_part(np.array([-1]), ["foo-0"]).tolist() == [False]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.configs import READABLE_KEYS
+from streaming.metrics.limiter import Limiter
 from streaming.rules.limits import (
     NAMES,
     Configs,
@@ -24,11 +25,12 @@ HOUR = 3_600_000
 
 
 def static(**pairs: object) -> Configs:
-    return broker_configs(written(pairs), Source.STATIC)
+    """Of a broker whose topics are known to set nothing."""
+    return topic().over(broker_configs(written(pairs), Source.STATIC))
 
 
 def dynamic(**pairs: object) -> Configs:
-    return broker_configs(written(pairs), Source.DYNAMIC)
+    return topic().over(broker_configs(written(pairs), Source.DYNAMIC))
 
 
 def topic(**pairs: object) -> Configs:
@@ -105,8 +107,8 @@ def test_policies(policy, deletes, compacts):
 )
 def test_a_value_that_cannot_be_read_is_named_and_the_next_level_stands_in(name, value):
     configs = topic_configs([(name, value)])
-    assert configs == Configs(rejected=(Rejected(name, value, Source.TOPIC),))
-    assert effective_limits("t", configs) == effective_limits("t", Configs())
+    assert configs == Configs(topic_known=True, rejected=(Rejected(name, value, Source.TOPIC),))
+    assert effective_limits("t", configs) == effective_limits("t", topic())
 
 
 def test_a_value_that_cannot_be_read_leaves_the_other_names_of_its_level():
@@ -142,8 +144,51 @@ def test_the_metadata_log_is_neither_deleted_by_age_nor_compacted():
 
 
 def test_the_source_of_limits_is_the_stronger_of_time_and_size():
-    assert effective_limits("t", topic(retention_bytes=1)).source is Source.TOPIC
+    assert effective_limits("t", topic(retention_bytes=1, retention_ms=1)).source is Source.TOPIC
     assert effective_limits("t", dynamic(log_retention_bytes=1).over(static(log_retention_ms=1))).source is Source.DYNAMIC
+
+
+def test_a_limit_in_time_that_is_assumed_makes_the_whole_of_it_an_assumption():
+    assert effective_limits("t", topic(retention_bytes=1)).source is Source.ASSUMED
+    assert effective_limits("t", topic(retention_ms=1)).source is Source.TOPIC  # a size that nobody sets deletes nothing
+    assert effective_limits("t", topic(remote_storage_enable="true", retention_ms=1)).source is Source.ASSUMED
+    assert effective_limits("t", topic(remote_storage_enable="true", local_retention_ms=1)).source is Source.TOPIC
+
+
+def test_without_the_topics_own_level_nothing_is_known_of_it():
+    known = broker_configs([("log.retention.ms", "5"), ("log.cleanup.policy", "compact")], Source.STATIC)
+    for configs in (known, broker_configs([("log.retention.ms", "5")], Source.DYNAMIC).over(known)):
+        limits = effective_limits("t", configs)
+        assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, Source.ASSUMED, False)
+    matched = pattern_configs("t", [TopicPattern(re.compile("t"), topic(cleanup_policy="delete"))])
+    limits = effective_limits("t", matched.over(known))
+    assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, Source.STATIC, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "retention_ms", "segment_bytes", "min_isr"),
+    [
+        ("__consumer_offsets", "compact", 5, 100 << 20, 1),
+        ("__transaction_state", "compact", 5, 100 << 20, 2),
+        ("__share_group_state", "delete", -1, 100 << 20, 1),
+        ("__remote_log_metadata", "delete", -1, 1 << 30, 1),
+        ("t", "delete", 5, 1 << 30, 1),
+    ],
+)
+def test_kafkas_own_topics_are_taken_to_have_what_brokers_make_them_with(name, policy, retention_ms, segment_bytes, min_isr):
+    limits = effective_limits(name, broker_configs([("log.retention.ms", "5")], Source.STATIC))
+    assert (limits.cleanup_policy, limits.retention_ms, limits.segment_bytes) == (policy, retention_ms, segment_bytes)
+    assert (limits.min_insync_replicas, limits.source) == (min_isr, Source.ASSUMED)
+    limits = effective_limits(name, topic(cleanup_policy="delete", retention_ms=7))
+    assert (limits.cleanup_policy, limits.retention_ms, limits.segment_bytes, limits.source) == ("delete", 7, 1 << 30, Source.TOPIC)
+
+
+def test_a_broker_without_a_cleaner_does_not_delete_what_should_be_compacted_too():
+    both = topic(cleanup_policy="compact,delete")
+    limits = effective_limits("t", both.over(static(log_cleaner_enable="false")))
+    assert (limits.cleanup_policy, limits.deletes, limits.compacts) == ("compact,delete", False, True)
+    assert effective_limits("t", both).deletes
+    assert effective_limits("t", topic().over(static(log_cleaner_enable="false"))).deletes
 
 
 def test_a_compacted_topic_rolls_within_its_greatest_lag():
@@ -182,3 +227,33 @@ def test_names_and_levels_of_a_later_version_are_passed_over():
 def test_another_text_is_refused(text):
     with pytest.raises(FormatError):
         read_configs(text)
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES, max_size=6), st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES, max_size=6)
+)
+def test_whoever_reads_a_limit_reads_the_same(of_topic, of_broker):
+    below = broker_configs(of_broker.items(), Source.STATIC)
+    told = topic_configs(of_topic.items()).over(below)  # as an agent that reads the metadata log puts them together
+    given_pattern = pattern_configs("t", [TopicPattern(re.compile("t"), topic_configs(of_topic.items()))]).over(below)
+    expected = effective_limits("t", told)
+    assert effective_limits("t", given_pattern) == expected  # by topic_config
+    assert limits_of("t", told.text()) == expected  # by the text that it hands over
+
+    def static():
+        return {1: below}
+
+    assert Limiter(static).now()(1, "t", topic_configs(of_topic.items()).text()) == expected  # below which the job puts what it knows
+    patterns = [TopicPattern(re.compile("t"), topic_configs(of_topic.items()))]
+    assert Limiter(static, patterns=patterns).now()(1, "t", "{}") == expected
+
+
+def test_the_metadata_log_rolls_by_its_own_options_alone() -> None:
+    set_for_others = {"log.segment.bytes": "7340032", "log.roll.hours": "2", "log.roll.jitter.ms": "5"}
+    dynamic, own = set_for_others, {**set_for_others, "metadata.log.segment.bytes": "16777216", "metadata.log.segment.ms": "3600000"}
+    unset = effective_limits("__cluster_metadata", broker_configs(dynamic.items(), Source.DYNAMIC))
+    assert (unset.segment_bytes, unset.segment_ms, unset.segment_jitter_ms) == (1 << 30, 168 * 3_600_000, 0)
+    given = effective_limits("__cluster_metadata", broker_configs(own.items(), Source.STATIC))
+    assert (given.segment_bytes, given.segment_ms) == (16_777_216, 3_600_000)
+    other = effective_limits("orders", broker_configs(own.items(), Source.STATIC))
+    assert (other.segment_bytes, other.segment_ms) == (7_340_032, 7_200_000)

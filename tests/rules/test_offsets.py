@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.facts import UNREADABLE
 from streaming.rules.offsets import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
 
 
@@ -21,6 +22,8 @@ class Copy(NamedTuple):
     log_start: int = 0
     silent: bool = False
     partition: int = 0
+    stands: bool = False
+    fenced: bool = False
 
 
 class Transaction(NamedTuple):
@@ -31,7 +34,7 @@ class Transaction(NamedTuple):
 
 
 def columns(copies: Sequence[Copy]) -> Copies:
-    flags = ("leads", "in_sync", "silent")
+    flags = ("leads", "in_sync", "stands", "fenced", "silent")
     return Copies(
         **{name: np.array([getattr(one, name) for one in copies], np.bool_ if name in flags else np.int64) for name in Copy._fields}
     )
@@ -58,6 +61,23 @@ LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
     [
         pytest.param(100, [LEADER._replace(isr=1)], id="in sync alone: its end"),
         pytest.param(100, [LEADER._replace(isr=1, checkpoint=-1)], id="in sync alone and new: its end"),
+        pytest.param(80, [LEADER._replace(isr=1, stands=True)], id="in sync alone below min ISR: the checkpoint"),
+        pytest.param(
+            80, [LEADER._replace(isr=2, stands=True), Copy(2, 90, in_sync=True, isr=2, stands=True)], id="below min ISR: the checkpoint"
+        ),
+        pytest.param(0, [LEADER._replace(isr=1, stands=True, checkpoint=-1)], id="below min ISR without an entry: the log start"),
+        pytest.param(
+            95, [LEADER._replace(isr=2), Copy(2, 98, in_sync=True, isr=2), Copy(3, 95, isr=2)], id="one that may be about to join holds it"
+        ),
+        pytest.param(
+            98, [LEADER._replace(isr=2), Copy(2, 98, in_sync=True, isr=2), Copy(3, 95, isr=2, fenced=True)], id="no fenced one can join"
+        ),
+        pytest.param(-1, [LEADER._replace(checkpoint=UNREADABLE)], id="a checkpoint that cannot be read: not known"),
+        pytest.param(100, [LEADER._replace(isr=1, checkpoint=UNREADABLE)], id="a checkpoint that cannot be read, in sync alone: its end"),
+        pytest.param(
+            -1, [LEADER._replace(checkpoint=UNREADABLE), Copy(2, 90, 70, in_sync=True, isr=3)], id="that of the leader is asked, no other"
+        ),
+        pytest.param(-1, [Copy(2, 90, UNREADABLE)], id="no metadata, a checkpoint that cannot be read: not known"),
         pytest.param(90, [LEADER, Copy(2, 90, in_sync=True, isr=3), Copy(3, 95, in_sync=True, isr=3)], id="what all in sync hold"),
         pytest.param(80, [LEADER, Copy(2, 70, in_sync=True, isr=3), Copy(3, 95, in_sync=True, isr=3)], id="the checkpoint is further"),
         pytest.param(80, [LEADER, Copy(2, 90, in_sync=True, isr=3)], id="one in sync is not observed: the checkpoint"),

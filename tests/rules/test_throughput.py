@@ -59,6 +59,17 @@ def test_a_hole_before_a_loss_that_another_journal_tells_counts_too() -> None:
     assert (lost(shard.log(), "agent_lost"), lost(shard.log(), "deleted")) == (400, 100)
 
 
+def test_offsets_that_a_log_never_held_are_no_loss() -> None:
+    """A follower that begins anew further on; but what another journal no longer has of the time before is lost."""
+    shard = Shard()
+    anew = row(Kind.SKIPPED, 3, base_offset=10, next_offset=60, bytes=0, reason="deleted")
+    shard.fold(APPEARED, appended(2, 0, 10), anew, appended(4, 60, 70))
+    assert (shard.log().appended_records, shard.log().log_end_offset, shard.log().skipped_bytes) == (20, 70, (0,) * 5)
+    again = row(Kind.SKIPPED, 2, journal="j2", base_offset=80, next_offset=100, bytes=0, reason="deleted")
+    shard.fold(row(Kind.APPEARED, 1, journal="j2", next_offset=80), again, appended(3, 100, 110, journal="j2"))
+    assert (lost(shard.log(), "agent_lost"), lost(shard.log(), "deleted")) == (100, 0)
+
+
 def test_a_range_that_straddles_what_was_counted_is_cut_between_its_batches() -> None:
     shard = Shard()
     shard.fold(APPEARED, range_of(2, [Item(0, 5, 500, 5), Item(5, 10, 700, 5, codec=1)]))

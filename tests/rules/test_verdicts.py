@@ -1,5 +1,6 @@
 """Verdicts over open transactions, and the list of those that are late."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,10 @@ from streaming.rules.verdicts import (
     OpenTransactions,
     Verdict,
     abort_command,
-    hanging,
     judge,
+    pending,
     select_late,
+    stuck,
     verdicts,
 )
 from tests.rules.test_coordinator import entry, table
@@ -44,7 +46,7 @@ def judged(*transactions: Open, entries: tuple[dict[str, object], ...] = (), com
 
 
 def verdict(transaction: Open, *entries: dict[str, object], complete: bool = True, uncovered_ms: int = 0) -> Verdict:
-    (found,) = verdicts(judged(transaction, entries=entries, complete=complete, uncovered_ms=uncovered_ms), NOW)
+    (found,) = verdicts(judged(transaction, entries=entries, complete=complete, uncovered_ms=uncovered_ms), NOW, 0)
     return Verdict(found)
 
 
@@ -80,13 +82,13 @@ def test_the_verdict(expected: Verdict, entries: list[dict[str, object]]) -> Non
 
 
 def test_what_is_silent_only_for_a_moment_is_never_hanging() -> None:
-    assert verdict(Open(last_ms=NOW - GRACE_MS)) is Verdict.OPEN
+    assert verdict(Open(last_ms=NOW - GRACE_MS)) is Verdict.UNCLAIMED
     assert verdict(Open(last_ms=NOW - GRACE_MS - 1)) is Verdict.HANGING
 
 
 def test_logs_read_one_after_the_other_may_contradict_each_other_for_a_moment() -> None:
     complete = entry("a", state="CompleteCommit")
-    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS) is Verdict.OPEN
+    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS) is Verdict.UNCLAIMED
     assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS - 1) is Verdict.HANGING
 
 
@@ -111,17 +113,53 @@ def test_the_coordinator_knows_best_when_it_began() -> None:
     assert found.source.tolist() == [StartSource.COORDINATOR, StartSource.SEEN, StartSource.SNAPSHOT]
 
 
-def test_hanging_counts_from_the_last_append_on() -> None:
+def test_hanging_is_said_of_what_has_been_silent_for_long_alone() -> None:
     found = judged(Open(), Open(last_ms=NOW - 20 * MINUTE))
-    assert hanging(found, verdicts(found, NOW), NOW, 15 * MINUTE).tolist() == [False, True]
-    assert hanging(found, verdicts(found, NOW), NOW, 0).tolist() == [True, True]
+    assert verdicts(found, NOW, 15 * MINUTE).tolist() == [Verdict.UNCLAIMED, Verdict.HANGING]
+    assert verdicts(found, NOW, 0).tolist() == [Verdict.HANGING, Verdict.HANGING]
+
+
+def test_an_entry_of_a_log_that_was_not_read_to_its_end_makes_nothing_overdue() -> None:
+    old = entry("a", partitions=HERE, start_ms=5)
+    found = judged(Open(), entries=(old,))
+    assert verdicts(found, NOW, 0).tolist() == [Verdict.OVERDUE]
+    assert verdicts(replace(found, current=np.array([False])), NOW, 0).tolist() == [Verdict.UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("entries", "complete", "uncovered_ms", "is_stuck"),
+    [
+        pytest.param([entry("a", partitions=HERE, start_ms=NOW)], True, 0, True, id="open"),
+        pytest.param([entry("a", state="PrepareCommit", partitions=HERE)], True, 0, True, id="completing"),
+        pytest.param([], False, 0, True, id="unknown"),
+        pytest.param([], True, 0, False, id="hanging"),
+        pytest.param([], True, NOW, False, id="on its way to hanging"),
+        pytest.param([entry("a", partitions=HERE, start_ms=5)], True, 0, False, id="overdue"),
+        pytest.param([entry("a", partitions=HERE, timeout_ms=NEVER_MS)], True, 0, False, id="two-phase commit"),
+    ],
+)
+def test_stuck_is_what_is_silent_for_long_and_told_by_nothing_else(
+    entries: list[dict[str, object]], complete: bool, uncovered_ms: int, is_stuck: bool
+) -> None:
+    silent = Open(last_ms=NOW - 21 * MINUTE)
+    found = judged(silent, silent._replace(last_ms=NOW - 20 * MINUTE), entries=tuple(entries), complete=complete, uncovered_ms=uncovered_ms)
+    verdict = verdicts(found, NOW, 15 * MINUTE)
+    assert stuck(found, verdict, NOW, hanging_after_ms=15 * MINUTE, stuck_after_ms=20 * MINUTE).tolist() == [is_stuck, False]
+    assert pending(found, verdict, NOW, 15 * MINUTE).tolist() == [uncovered_ms == NOW] * 2
+
+
+def test_what_nobody_claims_is_stuck_before_it_hangs_where_that_takes_longer() -> None:
+    found = judged(Open(last_ms=NOW - 21 * MINUTE))
+    verdict = verdicts(found, NOW, 60 * MINUTE)
+    assert verdict.tolist() == [Verdict.UNCLAIMED]
+    assert stuck(found, verdict, NOW, hanging_after_ms=60 * MINUTE, stuck_after_ms=20 * MINUTE).tolist() == [True]
 
 
 def late(*transactions: Open, entries: tuple[dict[str, object], ...] = (), limit: int = 500) -> tuple[list[int], int]:
     """The late ones by their first offsets, and how many were left out."""
     found = judged(*transactions, entries=entries)
     ids, offsets = (np.array([getattr(one, name) for one in transactions], np.int64) for name in ("producer_id", "first_offset"))
-    chosen = select_late(found, verdicts(found, NOW), ids, offsets, now_ms=NOW, late_after_ms=MINUTE, limit=limit)
+    chosen = select_late(found, verdicts(found, NOW, 0) != Verdict.HANGING, ids, offsets, now_ms=NOW, late_after_ms=MINUTE, limit=limit)
     return offsets[chosen.items].tolist(), chosen.omitted
 
 
@@ -163,4 +201,4 @@ def test_the_command_that_ends_a_hanging_one() -> None:
 
 
 def test_verdicts_are_spelt_as_the_metrics_do() -> None:
-    assert [one.label for one in Verdict] == ["open", "overdue", "two_phase", "completing", "hanging", "unknown"]
+    assert [one.label for one in Verdict] == ["open", "overdue", "two_phase", "completing", "hanging", "unknown", "unclaimed"]

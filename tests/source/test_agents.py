@@ -150,11 +150,11 @@ def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytes
         monkeypatch.setattr(Service, "plan", hang)
         status, asked = Service.status, threading.Event()
 
-        def hang_too(self: Service) -> Any:
+        def hang_too(self: Service, *asked_for: Any) -> Any:
             if self.name == "a2" and not go_on.is_set():
                 asked.set()
                 go_on.wait()
-            return status(self)
+            return status(self, *asked_for)
 
         monkeypatch.setattr(Service, "status", hang_too)
         try:

@@ -87,6 +87,18 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 # --- plans
 
 
+def test_a_look_counts_when_another_one_follows_in_the_same_run(tmp_path: Path) -> None:
+    """A query that fails whenever it is started looks once each time, and that is no sign of health."""
+    looks = tmp_path / "looks"
+    for _ in range(3):
+        reader_of("127.0.0.1:1", looks=looks).latestOffset({}, ALL)
+        assert not looks.exists()
+    reader = reader_of("127.0.0.1:1", looks=looks)
+    reader.latestOffset({}, ALL)
+    reader.latestOffset({}, ALL)
+    assert looks.exists()
+
+
 def test_it_begins_before_everything_without_asking_anyone() -> None:
     assert reader_of("nobody:1").initialOffset() == {}
     assert reader_of("nobody:1", max_bytes=77).getDefaultReadLimit() == ReadMaxBytes(77)

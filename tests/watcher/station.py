@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.detail import first_offset_above, sums_from
-from streaming.kafka.metadata_partitions import PartitionState
+from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.rows import Kind
 from streaming.watcher.cluster import Leads
 from streaming.watcher.consumers import Bounds, Consumers
@@ -44,6 +44,8 @@ class Leaders:
     directories: dict[LogId, tuple[str, ...]] = field(default_factory=dict)
     set_for: dict[str, str] = field(default_factory=dict)
     former: dict[tuple[LogId, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
+    metadata_versions: dict[int, int] = field(default_factory=dict)
+    elections: list[UncleanElection] = field(default_factory=list)
     changes: int = 0
 
     def refresh(self) -> None:
@@ -60,6 +62,9 @@ class Leaders:
     def has_topic(self, log: LogId) -> bool | None:
         return self.topics.get(log.topic)
 
+    def metadata_version(self, broker: int) -> int:
+        return self.metadata_versions.get(broker, -1)
+
     def version(self) -> int:
         return self.changes
 
@@ -75,6 +80,10 @@ class Leaders:
 
     def configs(self, log: LogId) -> str:
         return self.set_for.get(log.topic, "")
+
+    def unclean_elections(self) -> list[UncleanElection]:
+        taken, self.elections = self.elections, []
+        return taken
 
     def compacts(self, log: LogId) -> bool:
         return log.topic in self.compacted

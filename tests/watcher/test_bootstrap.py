@@ -12,7 +12,7 @@ from streaming.disk.segments import list_segments
 from streaming.rows import StartSource, Step
 from streaming.simulator.batches import Batch
 from streaming.simulator.log import PartitionLog
-from streaming.watcher.bootstrap import Past, Replay, open_transactions_at, past_at
+from streaming.watcher.bootstrap import Past, Replay, past_at
 from streaming.watcher.locate import window
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 
@@ -41,7 +41,7 @@ def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Pa
     log.roll()
     log.append(data(9))
     at(list_segments(log.directory)[0].path, NOW - 1000)
-    found = open_transactions_at(log.directory, list_segments(log.directory), 3, producers_limit=LIMIT)
+    found = past_at(log.directory, list_segments(log.directory), 3, producers_limit=LIMIT)
     assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (3, 3, False, True, ())
     (step,) = found.ongoing
     assert {name: int(step[name]) for name in ("step", "source", "producer_id", "first_offset", "bytes_before", "start_ms")} == {

@@ -275,6 +275,23 @@ def test_segments_that_came_and_went_unseen_are_skipped_by_estimate(station: Sta
     assert skipped.bytes == appended.bytes
 
 
+def test_segments_that_came_and_went_unseen_are_skipped_exactly_until_they_are_unlinked(station: Station, disk: LogDir) -> None:
+    """A leader may roll and delete between two looks: its log has lost offsets that it held, unlike a follower's that begins anew."""
+    log = partition(disk, "t")
+    log.append(batch(2))
+    station.look()
+    log.roll()
+    log.append(*[batch(2)] * 10)
+    unseen = log.active.size
+    log.roll()
+    log.append(batch(7))
+    log.delete_records(22)
+    log.delete_old_segments(NOW)
+    skipped, appended = station.look()
+    assert (skipped.reason, skipped.base_offset, skipped.next_offset, skipped.bytes) == ("deleted", 2, 22, unseen)
+    assert (appended.base_offset, appended.next_offset) == (22, 29)
+
+
 def test_deletions_while_the_agent_was_away_are_skipped_by_estimate(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(*[batch(2)] * 2)

@@ -1,6 +1,8 @@
 """Hints from the file system itself."""
 
+import errno
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -165,6 +167,39 @@ def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch,
     log.roll()
     assert log.directory in watched.later()
     watched.structure.stop()
+
+
+def test_a_directory_that_may_not_be_read_is_not_put_down_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir
+) -> None:
+    log = partition(disk, "t")
+    watched = Watched(disk.path)
+    monkeypatch.setattr("streaming.watcher.inotify.watched", lambda descriptors: {disk.path.stat().st_ino})
+    monkeypatch.setattr("os.access", lambda path, mode, **_: path != log.directory or mode == os.F_OK)  # the tests may run as root
+    watched.later(2 * ROUNDS)
+    (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
+    told = record.__dict__
+    assert (told["directories"], told["error"], told["first"]) == (1, "Permission denied", str(log.directory))
+    assert told["remedy"] == "let the agent's user read and enter them"
+    assert "limit_of_watches" not in told
+    watched.structure.stop()
+
+
+def test_inotify_that_fails_by_no_limit_names_none(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:
+    def fail(code: int) -> dict[str, object]:
+        def raising(*_: object) -> None:
+            raise OSError(code, "")
+
+        monkeypatch.setattr("streaming.watcher.log_dir_watch.Observation", raising)
+        caplog.clear()
+        Watched(disk.path)
+        (record,) = [record for record in caplog.records if "inotify does not work here" in record.message]
+        return record.__dict__
+
+    denied, short = fail(errno.EACCES), fail(errno.EMFILE)
+    assert denied["error"] == "Permission denied"
+    assert "limit_of_watches" not in denied
+    assert "limit_of_watches" in short
 
 
 def test_an_observer_of_which_a_thread_has_ended_is_replaced(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:

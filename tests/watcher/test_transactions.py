@@ -207,6 +207,7 @@ def test_a_range_tells_the_newest_of_each_transactional_id(station: Station, dis
         "start_ms": NOW,
         "last_update_ms": NOW,
         "partitions": ["t-1"],
+        "previous_producer_id": -1,
     }
 
 

@@ -158,6 +158,42 @@ def test_everything_dropped_and_begun_anew_further_on_is_a_skip(station: Station
     assert shown(station.look()) == [(Kind.SKIPPED, 5, 100), (Kind.APPENDED, 100, 102)]
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("preallocate", [False, True])
+def test_a_follower_that_was_read_to_its_end_and_begins_anew_further_on_has_lost_nothing(
+    station: Station, disk: LogDir, restarted: bool, preallocate: bool
+) -> None:
+    """It never held the offsets between. What it held lies there as ``.deleted`` for a minute and shows that it was read."""
+    log = partition(disk, "t", preallocate=preallocate)
+    log.append(batch(2), batch(3))
+    station.look()
+    if restarted:
+        station.restart()
+    log.truncate_fully(100, NOW)
+    log.append(batch(2), leader_epoch=3)
+    skipped, appended = station.look()
+    assert (skipped.kind, skipped.base_offset, skipped.next_offset, skipped.bytes) == (Kind.SKIPPED, 5, 100, 0)
+    assert (appended.base_offset, appended.next_offset) == (100, 102)
+    counted = station.fold_of("t")
+    assert (counted.records, counted.next_offset, sum(counted.skipped.values())) == (7, 102, 0)
+
+
+def test_what_a_follower_held_unread_when_it_began_anew_further_on_is_skipped_exactly(station: Station, disk: LogDir) -> None:
+    log = log_of(disk, 2)
+    station.look()
+    station.restart()
+    before = log.active.size
+    log.append(batch(3))
+    held = log.active.size - before
+    log.roll()
+    log.append(batch(9), batch(9))
+    held += log.active.size
+    log.truncate_fully(100, NOW)
+    log.append(batch(2), leader_epoch=3)
+    skipped, _ = station.look()
+    assert (skipped.reason, skipped.base_offset, skipped.next_offset, skipped.bytes) == ("deleted", 2, 100, held)
+
+
 def test_everything_dropped_and_begun_anew_further_back_is_a_truncation(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t", base_offset=50)
     log.append(batch(9))

@@ -1,0 +1,39 @@
+"""Answers whose offsets wait for transactions that are open in logs of ``__consumer_offsets``, with names that may leave the host."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from streaming.agent.messages import PendingCommits
+from streaming.disk.segments import list_segments
+from streaming.kafka.names import OFFSETS_TOPIC
+from streaming.watcher.events import LogId
+from streaming.watcher.pending_commits import waiting_groups
+from streaming.watcher.tail import Tail
+
+log = logging.getLogger(__name__)
+
+MOST_ANSWERED = 20
+"""About so many transactions one request may ask: each is a look into a log."""
+
+
+def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], told_as: Callable[[str], str]) -> Iterator[PendingCommits]:
+    """Those of the transactions whose logs are here and can be read, with their groups.
+
+    Args:
+        told_as: what stands for the name of a group.
+    """
+    wanted = [each for each in asked if each.topic == OFFSETS_TOPIC][:MOST_ANSWERED]
+    if not wanted:
+        return
+    there = {tail.place.log: tail for tail in tails}
+    for each in wanted:
+        tail = there.get(LogId(each.broker, each.topic, each.partition, each.topic_id))
+        if tail is None or tail.away or not tail.resumed:
+            continue
+        try:
+            found = waiting_groups(list_segments(tail.partition.path), each.producer_id, each.first_offset)
+        except OSError as error:
+            log.warning("groups that wait cannot be read", extra={"path": str(tail.partition.path), "error": str(error)})
+            continue
+        yield replace(each, groups=[told_as(group) for group in found.groups], more=found.more)

@@ -1,0 +1,101 @@
+"""Reassignments that are under way: how many replicas move, what they have to copy still, and how long that will take.
+
+Which partitions move, the newest copy of the metadata tells; how far a replica has come, its own log and the leader's.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.agent.messages import Reassignment
+from streaming.metrics import definitions
+from streaming.metrics.definitions import Metric
+from streaming.metrics.exported import TEXT, Observed
+from streaming.metrics.family import Family, Samples
+from streaming.metrics.labels import labels
+from streaming.rules.copying import Paces, bytes_behind
+
+_Items = dict[tuple[str, int, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition to whose replicas brokers are added, or from which they are removed."""
+
+    topic: str
+    partition: int
+    adding: int
+    removing: int
+    copies: tuple["Copy", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What ``broker`` has to copy still: bytes, and how long that takes; -1 not known."""
+
+    broker: int
+    remaining_bytes: int
+    remaining_ms: int
+
+
+def judge(reassignments: Sequence[Reassignment], observed: Observed, paces: Paces, now_ms: int) -> tuple[Move, ...]:
+    """What is under way, in the order told."""
+    items = _items(reassignments, observed) if reassignments else {}
+    paces.keep((each.topic, each.partition, broker) for each in reassignments for broker in each.adding)
+    return tuple(
+        Move(
+            topic=each.topic,
+            partition=each.partition,
+            adding=len(each.adding),
+            removing=len(each.removing),
+            copies=tuple(_copy(each, broker, items, observed, paces, now_ms) for broker in each.adding),
+        )
+        for each in reassignments
+    )
+
+
+def _copy(each: Reassignment, broker: int, items: _Items, observed: Observed, paces: Paces, now_ms: int) -> Copy:
+    key = (each.topic, each.partition, broker)
+    remaining = _remaining(observed, items.get((each.topic, each.partition, each.leader)), items.get(key))
+    if remaining < 0:
+        return Copy(broker, -1, -1)
+    pace = paces.of(key)
+    pace.saw(now_ms, remaining)
+    return Copy(broker, remaining, pace.milliseconds_left)
+
+
+def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
+    """Places of the logs of these partitions' topics in the columns of what is observed."""
+    topics = {each.topic for each in reassignments}
+    columns = observed.columns
+    wanted = np.flatnonzero(np.array([name in topics for name in observed.names], np.bool_)).tolist()
+    return {(observed.names[item], int(columns["partition"][item]), int(columns["broker"][item])): item for item in wanted}
+
+
+def _remaining(observed: Observed, leader: int | None, copy: int | None) -> int:
+    """Bytes that a replica has to copy still, -1 where the leader's log is not known. One that is not there yet has all before it."""
+    facts = None if leader is None else observed.carried[leader].facts
+    if leader is None or facts is None or observed.standing["size_bytes"][leader] < 0:
+        return -1
+    offset = -1 if copy is None else int(observed.columns["log_end_offset"][copy])
+    end = int(observed.columns["log_end_offset"][leader])
+    return bytes_behind(facts.segments, int(observed.standing["size_bytes"][leader]), offset, end)
+
+
+def families(moves: Sequence[Move]) -> Iterator[Family]:
+    """One a metric."""
+    where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
+    counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
+    yield _family(definitions.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
+    copies = [(f"{at},{labels(broker=str(copy.broker))}", copy) for move, at in where for copy in move.copies]
+    known = [(spelled, copy.remaining_bytes) for spelled, copy in copies if copy.remaining_bytes >= 0]
+    yield _family(definitions.REASSIGNMENT_BYTES, known)
+    timed = [(spelled, copy.remaining_ms) for spelled, copy in copies if copy.remaining_ms >= 0]
+    yield _family(definitions.REASSIGNMENT_SECONDS, timed)
+
+
+def _family(metric: Metric, rows: list[tuple[str, int]]) -> Family:
+    values = np.array([value for _, value in rows], np.int64)
+    return Family(metric=metric, labels=pa.array([spelled for spelled, _ in rows], TEXT), samples=(Samples(values=values),))

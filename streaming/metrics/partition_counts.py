@@ -1,0 +1,104 @@
+"""What the newest copy of the metadata log among agents that are up says of all partitions of the cluster, counted by topic.
+
+No series limit counts these, and no granularity leaves them out: pages hang on them. What is not wanted of a topic or a group is left out.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from prometheus_client import Metric as Samples
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+from streaming.agent.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment
+from streaming.errors import AgentError
+from streaming.metrics import definitions
+from streaming.metrics.definitions import Metric
+from streaming.metrics.export import EVERYTHING, Export
+
+log = logging.getLogger(__name__)
+
+_COUNTED = {
+    definitions.TOPIC_OFFLINE: "offline",
+    definitions.TOPIC_UNDER_MIN_ISR: "under_min_isr",
+    definitions.TOPIC_UNDER_REPLICATED: "under_replicated",
+}
+
+
+def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> Iterator[Samples]:
+    """One family a metric; none where no copy can be read.
+
+    Args:
+        newest: what the broker says whose copy has come furthest, of those whose agents count.
+        min_isr: min.insync.replicas of a broker, where the metadata log sets none.
+    """
+    counts = None if newest is None else _judged(newest.counts, min_isr(newest.broker))
+    if counts is None or not export.has_metric(definitions.TOPIC_PARTITIONS):
+        return
+    topics = [each for each in counts.topics if export.has_topic(each.topic)]
+    yield _gauge(definitions.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
+    for metric, name in _COUNTED.items():
+        yield _gauge(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
+    yield _gauge(definitions.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic)))
+    recovering = (each for each in counts.recovering if export.has_topic(each.topic))
+    yield _gauge(definitions.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
+
+
+@lru_cache(maxsize=4)
+def _judged(packed: str, min_isr: int) -> PartitionCounts | None:
+    """With what is under min ISR also where only a ``server.properties`` says what that is."""
+    counts = _unpacked(packed)
+    if counts is None:
+        return None
+    open_topics = {each.topic: each for each in counts.topics if each.in_sync}
+    topics = [replace(each, under_min_isr=_under(each.in_sync, min_isr)) if each.in_sync else each for each in counts.topics]
+    affected = [_worse(each, min_isr, open_topics[each.topic].in_sync) if each.topic in open_topics else each for each in counts.affected]
+    return replace(counts, topics=topics, affected=affected)
+
+
+def _under(in_sync: Mapping[str, int], min_isr: int) -> int:
+    """How many partitions are under min ISR."""
+    return sum(count for sizes, count in in_sync.items() if _is_under(sizes, min_isr))
+
+
+def _is_under(sizes: str, min_isr: int) -> bool:
+    in_sync, _, replicas = sizes.partition("/")
+    return int(in_sync) < (min(min_isr, int(replicas)) if replicas else min_isr)
+
+
+def _worse(partition: AffectedPartition, min_isr: int, in_sync: Mapping[str, int]) -> AffectedPartition:
+    """An under-replicated partition that is under min ISR, too. What its topic's partitions of as many in sync are, it is."""
+    alike = [sizes for sizes in in_sync if sizes.startswith(f"{len(partition.in_sync)}/")]
+    under = partition.problem == "under_replicated" and any(_is_under(sizes, min_isr) for sizes in alike)
+    return replace(partition, problem="under_min_isr") if under else partition
+
+
+def reassignments(newest: BrokerStatus | None) -> list[Reassignment]:
+    """Those that are under way."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return [] if counts is None else counts.reassignments
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: str) -> PartitionCounts | None:
+    """None where nothing is told, or in no way that is understood."""
+    if not packed:
+        return None
+    try:
+        return PartitionCounts.unpack(packed)
+    except AgentError as error:
+        log.error("counts of partitions are not understood: is the agent of another version?", extra={"error": str(error)})
+        return None
+
+
+def _labels(partition: AffectedPartition) -> list[str]:
+    brokers = (",".join(map(str, some)) for some in (partition.in_sync, partition.out_of_sync, partition.electable))
+    return [partition.topic, str(partition.partition), partition.problem, str(partition.leader), *brokers]
+
+
+def _gauge(metric: Metric, rows: Iterable[tuple[list[str], float]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for labels, value in rows:
+        family.add_metric(labels, value)
+    return family

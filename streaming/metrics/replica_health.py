@@ -1,0 +1,144 @@
+"""What is wrong with replicas, leaders or not: a few series, whatever else is exported of them, where there is something to tell.
+
+No series limit counts these, for somebody is woken up for them. Of very many the worst are named, and the others counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.metrics import definitions
+from streaming.metrics.definitions import Metric
+from streaming.metrics.export import Export
+from streaming.metrics.exported import TEXT, Kept, Observed
+from streaming.metrics.family import Family, Samples
+from streaming.metrics.labels import labels
+from streaming.metrics.table import Replica
+from streaming.metrics.view import View
+from streaming.rules.leaders import LEADER_UNKNOWN, Flags
+from streaming.rules.limits import Source
+from streaming.rules.retention import BLOCKED
+
+MOST_REPLICAS = 1_000
+"""So many replicas are named for each metric."""
+
+
+_TRUNCATED = {definitions.REPLICA_TRUNCATIONS: "truncations", definitions.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
+
+ACTIVE = "active_segment"
+"""A segment that still grows blocks nothing: it is how Kafka works."""
+
+_Row = tuple[dict[str, str], int]
+"""Labels and a value."""
+
+
+def families(shown: View, export: Export) -> Iterator[Family]:
+    """One a metric, how many replicas are left out, and what is counted by topic."""
+    observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
+    overdue, dirty = _overdue(kept), _dirty(kept)
+    found = {definitions.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
+    for metric, column in _TRUNCATED.items():
+        found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
+    found |= {
+        definitions.REPLICA_OVERDUE: _of_kept(observed, kept, "retention_overdue_ms", overdue),
+        definitions.REPLICA_DIRTY: _of_kept(observed, kept, "dirty_millionths", dirty),
+        definitions.REPLICA_CLEANER_CHECKPOINT: _of_kept(
+            observed, kept, "cleaner_checkpoint_offset", dirty & (kept.columns["cleaner_checkpoint_offset"] >= 0)
+        ),
+    }
+    for metric, rows in found.items():
+        yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
+    omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
+    yield _family(definitions.REPLICAS_OMITTED, omitted)
+    late = overdue & (kept.columns["retention_overdue_ms"] > shown.overdue_after_ms)
+    yield _family(definitions.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
+    blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), _known(kept).tolist(), strict=True)
+    held = (
+        (item, BLOCKED[reason])
+        for item, reason, known in blocked
+        if known and reason >= 0 and BLOCKED[reason] != ACTIVE and observed.roles.speaks[item]
+    )
+    yield _family(definitions.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
+
+
+def _known(kept: Kept) -> Flags:
+    """Whether the limit of each replica is known and not assumed."""
+    return np.array([limits is not None and limits.source is not Source.ASSUMED for limits in kept.limits], np.bool_)
+
+
+def _overdue(kept: Kept) -> Flags:
+    """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
+    columns = kept.columns
+    overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
+    return overdue & _known(kept)
+
+
+def _dirty(kept: Kept) -> Flags:
+    """Replicas whose dirty part is above what the cleaner leaves."""
+    ratio, limit = kept.columns["dirty_millionths"], kept.columns["dirty_limit_millionths"]
+    dirty: Flags = (limit >= 0) & (ratio > limit)
+    return dirty
+
+
+def _of_kept(observed: Observed, kept: Kept, column: str, some: Flags) -> list[_Row]:
+    named: dict[tuple[str, ...], _Row] = {}
+    for item, value in zip(kept.items[some].tolist(), kept.columns[column][some].tolist(), strict=True):
+        where = _where(observed, item) | {"role": _role(observed, item)}
+        named[tuple(where.values())] = where, value
+    return list(named.values())
+
+
+def _counted(wheres: Iterable[dict[str, str]]) -> list[_Row]:
+    counts = Counter(tuple(where.items()) for where in wheres)
+    return [(dict(where), count) for where, count in counts.items()]
+
+
+def _topic(observed: Observed, item: int) -> dict[str, str]:
+    return {"broker": str(observed.columns["broker"][item]), "topic": observed.names[item]}
+
+
+def _by_tail(observed: Observed, export: Export) -> Iterator[_Row]:
+    for item, batches in _above_0(observed, "corrupt_batches", export):
+        yield _where(observed, item) | {"role": _role(observed, item), "found_by": "tail"}, batches
+
+
+def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Export) -> Iterator[_Row]:
+    brokers, partitions = observed.columns["broker"], observed.columns["partition"]
+    for replica, batches in scrubbed.items():
+        if not export.has_topic(replica.topic):
+            continue
+        places = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
+        logs = [item for item in places if observed.names[item] == replica.topic]
+        where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
+        yield where | {"role": _role(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
+
+
+def _role(observed: Observed, item: int) -> str:
+    """What a replica is, as far as anybody knows who leads its partition."""
+    if observed.roles.leads[item]:
+        return "leader"
+    return "unknown" if observed.roles.leader[item] == LEADER_UNKNOWN else "follower"
+
+
+def _above_0(observed: Observed, column: str, export: Export) -> Iterator[tuple[int, int]]:
+    """Logs with a value above 0. Of a topic that was made anew there may be two of one name for a moment: the larger value stands."""
+    values = observed.columns[column]
+    best: dict[tuple[int, str, int], int] = {}
+    for item in np.flatnonzero(values > 0).tolist():
+        key = int(observed.columns["broker"][item]), observed.names[item], int(observed.columns["partition"][item])
+        if export.has_topic(key[1]) and (key not in best or values[item] > values[best[key]]):
+            best[key] = item
+    return ((item, int(values[item])) for item in best.values())
+
+
+def _where(observed: Observed, item: int) -> dict[str, str]:
+    columns = observed.columns
+    return {"broker": str(columns["broker"][item]), "topic": observed.names[item], "partition": str(columns["partition"][item])}
+
+
+def _family(metric: Metric, rows: Iterable[_Row]) -> Family:
+    found = sorted((labels(**where), value) for where, value in rows)
+    values = np.array([value for _, value in found], np.int64)
+    return Family(metric=metric, labels=pa.array([where for where, _ in found], TEXT), samples=(Samples(values=values),))

@@ -1,0 +1,101 @@
+"""What an unclean election lost, in offsets: what replicas that were in sync had behind the start of the new leader's epoch.
+
+At most all of it (their log end), at least what they had written down as replicated (their high watermark). All replicas of a partition are
+folded in one place. What the old leader appended may be read before or after the election is told, and before or after it was cut off.
+
+With eligible leader replicas (Kafka 4) the last replica in sync is elected so too, if its broker crashed: nobody has more than it has. That
+is an unclean election here only where its own log was seen to be longer before: a power failure took what was not flushed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from streaming.rows import EventRow
+from streaming.rules.log_state import LogState
+
+
+def elected(state: LogState, row: EventRow, others: Iterable[LogState]) -> list[LogState]:
+    """The new leader's log, and those of ``others`` that have changed. An election that was counted before changes nothing, and none does
+    by which the last replica in sync leads again with all that was seen of it."""
+    if row.leader_epoch <= state.unclean_epoch:
+        return [state]
+    in_sync = {int(broker) for broker in row.reason.split(",") if broker}
+    after = replace(
+        state,
+        unclean_elections=state.unclean_elections + 1,
+        unclean_epoch=row.leader_epoch,
+        unclean_start=row.next_offset,
+        unclean_ms=row.seen_at,
+        unclean_from=min(in_sync, default=-1),
+        unclean_last_upper=-1,
+        unclean_last_acknowledged=-1,
+    )
+    if row.broker in in_sync:
+        itself = _with_lost(after, state)
+        return [itself if itself.unclean_last_upper > 0 else state]
+    superseded = []
+    for other in others:
+        if other.broker in in_sync and not other.departed:
+            superseded.append(replace(other, superseded_epoch=max(other.superseded_epoch, row.leader_epoch)))
+            after = _with_lost(after, other)
+    return [after, *superseded]
+
+
+def is_late(state: LogState) -> bool:
+    """Whether a replica, as far as it was read, ends before an unclean election that has been counted."""
+    return state.log_epoch < state.superseded_epoch
+
+
+def learnt(other: LogState, leaders: Iterable[LogState]) -> list[LogState]:
+    """The logs that an unclean election made lead, with what is known of ``other`` by now."""
+    return [_with_lost(leader, other) for leader in leaders if leader.unclean_epoch == other.superseded_epoch >= 0]
+
+
+def cut_off(state: LogState, offset: int) -> LogState:
+    """A log that is about to be cut off at ``offset``, with what stays known of it until something is appended again.
+
+    A clean election cuts off nothing below the high watermark. A log without a topic id may be another topic's of the same name.
+    """
+    committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
+    after = replace(state, truncated_committed=state.truncated_committed + max(0, committed))
+    if state.cut_end >= 0 and state.cut_next_epoch < 0:
+        return after
+    return replace(
+        after, cut_end=state.log_end_offset, cut_epoch=state.log_epoch, cut_high_watermark=state.high_watermark, cut_next_epoch=-1
+    )
+
+
+def _with_lost(leader: LogState, other: LogState) -> LogState:
+    """With what a replica had that was in sync."""
+    if leader.unclean_start < 0:
+        return leader
+    ends, watermarks = zip(*_before(other, leader.unclean_epoch), (-1, -1), strict=True)
+    upper = max(ends) - leader.unclean_start if max(ends) >= 0 else -1
+    acknowledged = max(watermarks) - leader.unclean_start if max(watermarks) >= 0 else -1
+    after = leader
+    if max(ends) >= 0 and max(upper, 0) > leader.unclean_last_upper:
+        after = replace(
+            after,
+            unclean_from=other.broker,
+            unclean_last_upper=max(upper, 0),
+            unclean_lost_upper=max(after.unclean_lost_upper, 0) + max(upper, 0) - max(after.unclean_last_upper, 0),
+        )
+    if max(watermarks) >= 0 and max(acknowledged, 0) > leader.unclean_last_acknowledged:
+        after = replace(
+            after,
+            unclean_last_acknowledged=max(acknowledged, 0),
+            unclean_lost_acknowledged=max(after.unclean_lost_acknowledged, 0)
+            + max(acknowledged, 0)
+            - max(after.unclean_last_acknowledged, 0),
+        )
+    return after
+
+
+def _before(other: LogState, epoch: int) -> list[tuple[int, int]]:
+    """(log end offset, high watermark) of a replica in earlier leader epochs, as far as they are known."""
+    found = []
+    if other.log_epoch < epoch:
+        found.append((other.log_end_offset, other.high_watermark))
+    if other.cut_end >= 0 and other.cut_epoch < epoch and (other.cut_next_epoch < 0 or other.cut_next_epoch >= epoch):
+        found.append((other.cut_end, other.cut_high_watermark))
+    return found

@@ -1,0 +1,97 @@
+"""Where a scrub stands, kept in a small file beside the journal: it goes on from there when the agent is started again."""
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from streaming.disk.scanned import SegmentKey
+from streaming.kafka.soundness import Damage, Fault
+from streaming.scrub.found import FoundSegment
+
+log = logging.getLogger(__name__)
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where the scrub of one log dir stands.
+
+    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last (Unix milliseconds, -1 never). ``running``: a pass is
+    not through. ``directory``: of the log that it is at; ``behind``: base offset of the last segment of that which it is through, -1 none;
+    ``key``, ``position``: the segment that it is in, if any, and the byte from which on. ``checked``: bytes, ever since.
+    """
+
+    directory_id: str | None = None
+    began_ms: int = -1
+    ended_ms: int = -1
+    running: bool = False
+    directory: str = ""
+    behind: int = -1
+    key: SegmentKey | None = None
+    position: int = 0
+    checked: int = 0
+    found: Sequence[FoundSegment] = field(default=())
+
+
+def load(path: Path) -> Kept:
+    """What was kept; a new scrub where there is nothing, or nothing that is understood."""
+    try:
+        told = json.loads(path.read_bytes())
+        return _read(told)
+    except FileNotFoundError:
+        return Kept()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        log.warning("where the scrub stood cannot be read: it begins anew", extra={"path": str(path), "error": str(error)})
+        return Kept()
+
+
+def store(path: Path, kept: Kept) -> None:
+    """Keep it: the file is whole, before or after. Raises OSError."""
+    told = asdict(kept) | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
+    new = path.with_name(f"{path.name}.new")
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(told, file)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def file_of(directory: Path, log_dir: Path) -> Path:
+    """The file for a log dir, in the directory of the journal."""
+    return directory / f"scrub-{blake2b(bytes(log_dir), digest_size=8).hexdigest()}.json"
+
+
+def _found(segment: FoundSegment) -> dict[str, Any]:
+    return {
+        "path": os.fspath(segment.path),
+        "key": list(segment.key),
+        "damages": [[str(damage.fault), damage.position, damage.offset] for damage in segment.damages],
+        "batches": segment.batches,
+        "error": segment.error,
+    }
+
+
+def _read(told: dict[str, Any]) -> Kept:
+    if told.pop("version") != _VERSION:
+        raise ValueError("it is of another version")
+    key = told.pop("key")
+    return Kept(
+        **{name: value for name, value in told.items() if name in Kept.__slots__ and name != "found"},
+        key=None if key is None else SegmentKey(*key),
+        found=tuple(
+            FoundSegment(
+                Path(each["path"]),
+                SegmentKey(*each["key"]),
+                tuple(Damage(Fault(fault), position, offset) for fault, position, offset in each["damages"]),
+                each["batches"],
+                each["error"],
+            )
+            for each in told["found"]
+        ),
+    )

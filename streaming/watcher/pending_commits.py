@@ -1,0 +1,69 @@
+"""Which consumer groups wait for an open transaction in ``__consumer_offsets``: those whose offsets its producer has committed in it.
+
+They stand in the keys of its records. While it is open, no offset of theirs that it holds is stable, and none expires.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from streaming.disk.reads import bytes_read
+from streaming.disk.segments import Segment
+from streaming.errors import FormatError
+from streaming.kafka.consumer_offsets import OffsetCommitKey, read_offsets_key
+from streaming.kafka.entries import read_entry_records
+from streaming.kafka.headers import Batches
+from streaming.kafka.walk import Bytes
+from streaming.watcher.locate import window
+from streaming.watcher.replay import batches_between
+
+MOST_GROUPS = 10
+"""So many are named; a transactional application mostly has one."""
+
+READ_BYTES = 4 << 20
+"""So much of the log is read for one transaction, about."""
+
+_WINDOW_BYTES = 256 << 10
+_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The groups that wait, in the order of their commits. ``more``: there may be others."""
+
+    groups: tuple[str, ...]
+    more: bool
+
+
+def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> Waiting:
+    """The groups of a transaction that is open in a log of ``__consumer_offsets``. What is damaged names nobody.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+    """
+    began, buffer, found, more = bytes_read(), window()[:_WINDOW_BYTES], dict[str, None](), False
+    try:
+        for batches, _ in batches_between(segments, first_offset, _END, buffer):
+            for group in _groups(batches, buffer, producer_id):
+                if group is None:
+                    more = True
+                else:
+                    found[group] = None
+            if len(found) > MOST_GROUPS or bytes_read() - began > READ_BYTES:
+                return Waiting(tuple(found)[:MOST_GROUPS], True)
+    except FormatError:  # a flaw of the log, which whoever reads it on tells
+        more = True
+    return Waiting(tuple(found), more)
+
+
+def _groups(batches: Batches, buffer: Bytes, producer_id: int) -> Iterator[str | None]:
+    """The group of each commit, None for what is damaged."""
+    own = (batches.headers["producer_id"] == producer_id) & ~batches.control
+    for item in own.nonzero()[0].tolist():
+        position = int(batches.positions[item])
+        try:
+            for record in read_entry_records(buffer.data[position : position + int(batches.size[item])]) or ():
+                key = read_offsets_key(record.key or b"")
+                if isinstance(key, OffsetCommitKey):
+                    yield key.group
+        except FormatError:
+            yield None

@@ -1,0 +1,151 @@
+"""What three real nodes' disks say when one is killed, stopped and started, a disk is replaced, and the quorum is lost."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.cluster import ClusterView
+from streaming.agent.messages import BrokerStatus, LogDirStatus, Registered
+from streaming.agent.overview import LOOK_EVERY_MS, Overview
+from streaming.disk.logdirs import open_log_dirs
+from streaming.kafka.metadata_brokers import Phase
+from streaming.metrics.broker_status import standings, unwatched_log_dirs
+from tests.broker.clients import create_topic
+from tests.broker.kafka import Kafka, Node
+
+IDLE_SECONDS = 5
+
+
+class Observed:
+    """What an agent beside a node would tell, without its journal and its watcher."""
+
+    def __init__(self, node: Node, log_dirs: tuple[Path, ...] = ()) -> None:
+        dirs = open_log_dirs(log_dirs or node.log_dirs)
+        self._now = 0
+        self._cluster = ClusterView(dirs)
+        self._overview = Overview(dirs, self._cluster, lambda: (), lambda: self._now)
+
+    def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
+        self._now += LOOK_EVERY_MS
+        self._cluster.refresh()
+        self._overview.refresh()
+        (status,) = self._overview.brokers
+        return status, self._overview.log_dirs
+
+
+class Three:
+    """An observer beside each node."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.observed = [Observed(node) for node in kafka.nodes]
+
+    def statuses(self) -> list[BrokerStatus]:
+        return [each.look()[0] for each in self.observed]
+
+    def log_dirs(self, number: int) -> dict[str, LogDirStatus]:
+        return {Path(each.log_dir).name: each for each in self.observed[number - 1].look()[1]}
+
+    def phase(self, number: int) -> Phase | None:
+        return {each.broker: each.phase for each in standings(self.statuses())}.get(number)
+
+    def newest(self) -> BrokerStatus:
+        return max(self.statuses(), key=lambda each: each.metadata_offset)
+
+    def registered(self, number: int) -> Registered:
+        """What the metadata log alone says of a broker."""
+        return next(each for each in self.newest().registered if each.broker == number)
+
+    def until_phase(self, number: int, phase: Phase) -> None:
+        self.kafka.until(lambda: self.phase(number) is phase, f"broker {number} is {phase}")
+
+    def until_fenced(self, number: int) -> None:
+        self.kafka.until(lambda: self.registered(number).fenced, f"broker {number} is fenced")
+
+    def idle_seconds(self) -> float:
+        """For how long the copy that grew last has stood still."""
+        return time.time() - max(each.appended_ms for each in self.statuses()) / 1000
+
+
+@pytest.fixture(scope="module")
+def three(kafka_cluster: Kafka) -> Three:
+    create_topic(kafka_cluster.bootstrap, "brokers.live", partitions=1)
+    return Three(kafka_cluster)
+
+
+def test_every_copy_grows_all_the_time_and_every_log_dir_is_watched(three: Three) -> None:
+    statuses = three.statuses()
+    assert {each.broker: each.phase for each in standings(statuses)} == dict.fromkeys((1, 2, 3), Phase.RUNNING)
+    three.kafka.until(lambda: min(each.appended_ms for each in three.statuses()) > time.time() * 1000 - 5_000, "every copy has just grown")
+    watched = {each.broker: frozenset(each.log_dirs) for each in statuses}
+    assert {len(each) for each in watched.values()} == {2}
+    assert unwatched_log_dirs(statuses, watched, {}) == {1: 0, 2: 0, 3: 0}
+    one_of_two = Observed(three.kafka.nodes[0], three.kafka.nodes[0].log_dirs[:1])
+    status, _ = one_of_two.look()
+    assert len(status.log_dirs) == 2, "the registration lists the one that nobody watches"
+
+
+def test_a_log_dir_without_replicas_is_known_to_be_empty(three: Three) -> None:
+    """The one topic has one partition, so one of the two log dirs holds it and the other none; both are registered."""
+    three.kafka.until(lambda: {each.hosts for each in three.log_dirs(1).values()} == {True, False}, "one log dir is empty")
+    assert {each.registered for each in three.log_dirs(1).values()} == {True}
+
+
+def test_a_broker_that_is_killed_is_down_and_one_that_starts_runs_again(three: Three) -> None:
+    three.kafka.kill(3)
+    three.until_phase(3, Phase.DOWN)
+    three.kafka.start(3)
+    three.until_phase(3, Phase.RUNNING)
+
+
+def test_a_broker_that_is_stopped_in_an_orderly_way_is_not_down(three: Three) -> None:
+    """One that leads nothing is fenced without a record of its shutdown: the metadata log alone takes it for one that is down."""
+    leading = three.newest().led[0].broker  # of the one partition
+    for number, recorded in ((1 + leading % 3, Phase.DOWN), (leading, Phase.STOPPING)):
+        seen = set()
+        three.kafka.terminate(number)
+        three.until_phase(number, Phase.STOPPING)
+        three.until_fenced(number)
+        for _ in range(100):
+            three.kafka.pause()
+            seen.add(three.phase(number))
+        assert seen == {Phase.STOPPING}
+        assert three.registered(number).phase == recorded
+        three.kafka.start(number)
+        three.until_phase(number, Phase.RUNNING)
+
+
+def test_an_agent_that_starts_while_a_broker_is_down_or_was_stopped_says_the_same(three: Three) -> None:
+    three.kafka.kill(2)
+    three.until_phase(2, Phase.DOWN)
+    anew = [Observed(node).look()[0] for node in three.kafka.nodes]
+    assert {each.broker: each.phase for each in standings(anew)}[2] is Phase.DOWN
+    three.kafka.start(2)
+    three.until_phase(2, Phase.RUNNING)
+
+
+def test_a_replaced_disk_is_used_again_without_a_restart_of_its_observer(three: Three) -> None:
+    """The directory.id that is compared with the registration is that of the new disk."""
+    node = three.kafka.nodes[2]
+    name = next(name for name, each in three.log_dirs(3).items() if name != "d0")
+    before = three.observed[2].look()[0].log_dirs
+    three.kafka.kill(3)
+    three.until_phase(3, Phase.DOWN)
+    shutil.rmtree(node.directory / name)
+    assert not three.log_dirs(3)[name].up
+    (node.directory / name).mkdir()
+    three.kafka.format(3)
+    three.kafka.start(3)
+    three.until_phase(3, Phase.RUNNING)
+    three.kafka.until(lambda: three.log_dirs(3)[name].up and three.log_dirs(3)[name].registered is True, "the new disk is registered")
+    assert set(three.observed[2].look()[0].log_dirs) != set(before)
+
+
+def test_without_a_majority_of_controllers_no_copy_grows(three: Three) -> None:
+    three.kafka.kill(2, 3)
+    three.kafka.until(lambda: three.idle_seconds() > IDLE_SECONDS, "no copy grows any more")
+    three.kafka.start(2)
+    three.kafka.until(lambda: three.idle_seconds() < 1, "a controller is elected")
+    three.kafka.start(3)

@@ -1,0 +1,76 @@
+"""High watermarks of brokers that have lost their followers, held against their own answers."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.rest.logs import LogAtRest, look_at
+from streaming.rules.limits import Source, broker_configs
+from tests.broker.clients import SECONDS, create_topic, send
+from tests.broker.kafka import Kafka
+
+STATIC = dict.fromkeys(range(1, 4), broker_configs((), Source.STATIC))
+TOPICS = {"strict": {"min.insync.replicas": "2"}, "lax": {"min.insync.replicas": "1"}, "alone": {"min.insync.replicas": "2"}}
+
+
+@pytest.fixture(scope="module")
+def three(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Three brokers beside a controller of its own, so that two of them may die."""
+    kafka = Kafka(tmp_path_factory.mktemp("min-isr"), nodes=3, controller=True)
+    try:
+        kafka.start()
+        for topic, config in TOPICS.items():
+            create_topic(kafka.bootstrap, topic, replicas=1 if topic == "alone" else 3, config=config)
+        yield kafka
+    finally:
+        kafka.kill()
+
+
+def told(kafka: Kafka, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> int:
+    """The high watermark, or the last stable offset, as the leader tells it."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    asked = TopicPartition(topic, 0)
+    return admin.list_offsets({asked: OffsetSpec.latest()}, isolation_level=isolation)[asked].result(SECONDS).offset  # type: ignore[no-untyped-call,no-any-return]
+
+
+def leader_and_isr(kafka: Kafka, topic: str) -> tuple[int, set[int]]:
+    state = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[0]
+    return state.leader, set(state.isrs)
+
+
+def seen(kafka: Kafka, topic: str) -> LogAtRest:
+    """The log that speaks for the partition, from the disks of all brokers."""
+    (found,) = look_at(open_log_dirs(kafka.log_dirs), topic, STATIC).logs
+    return found
+
+
+def leads(kafka: Kafka, topic: str, broker: int) -> bool:
+    return leader_and_isr(kafka, topic) == (broker, {broker})
+
+
+def test_below_min_isr_a_leader_stands_and_what_is_appended_with_one_ack_is_not_replicated(three: Kafka) -> None:
+    acks_1 = Producer({"bootstrap.servers": three.bootstrap, "acks": 1, "linger.ms": 30_000})
+    for topic in TOPICS:
+        send(acks_1, topic, 0, 2, 10)
+    for topic in TOPICS:
+        three.until(lambda topic=topic: seen(three, topic).high_watermark == told(three, topic) == 20, f"{topic} is replicated")
+
+    stays, _ = leader_and_isr(three, "alone")
+    three.kill(*{1, 2, 3} - {stays})
+    for topic in TOPICS:
+        three.until(lambda topic=topic: leads(three, topic, stays), f"{topic} is led by the one that is left, alone in sync")
+    for topic in TOPICS:
+        send(acks_1, topic, 0, 3, 10)
+
+    for topic, high_watermark in (("strict", 20), ("lax", 50), ("alone", 50)):
+        three.until(lambda topic=topic, mark=high_watermark: told(three, topic) == mark, f"{topic} stands where it should")
+        found = seen(three, topic)
+        assert (found.inventory.end_offset, found.high_watermark) == (50, high_watermark)
+        assert told(three, topic, IsolationLevel.READ_COMMITTED) == high_watermark
+
+    three.start(*{1, 2, 3} - {stays})
+    for topic in TOPICS:
+        three.until(lambda topic=topic: told(three, topic) == seen(three, topic).high_watermark == 50, f"{topic} goes on")

@@ -1,0 +1,146 @@
+"""What is lost of a coordinator's log heals: the agent reads it again from its first byte, and that replaces what jobs have of it."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.model import coordinators
+from tests.model.brokers import Partition
+from tests.model.world import World
+
+
+@pytest.fixture(autouse=True)
+def _without_logs() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Three brokers with some entries that everybody has."""
+    made = World(tmp_path)
+    for broker in made.agents:
+        made.look(broker, hinted=True)
+    write(made, 7)
+    made.settle()
+    assert known(made, 1)
+    assert upto(made, 1) == 7
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def partition(world: World) -> Partition:
+    return world.cluster.partitions[coordinators.TOPIC, 0]
+
+
+def write(world: World, count: int) -> None:
+    world.append(partition(world), 1, count)
+    world.replicate(partition(world), 99)
+
+
+def state(world: World, broker: int):  # type: ignore[no-untyped-def]
+    (found,) = (each for key, each in world.jobs["first"].logs().items() if (key.broker, key.topic) == (broker, coordinators.TOPIC))
+    return found
+
+
+def known(world: World, broker: int) -> dict[str, tuple[int, str]]:
+    return coordinators.known(state(world, broker))
+
+
+def upto(world: World, broker: int) -> int:
+    return int(state(world, broker).coordinator_upto)
+
+
+def look(world: World) -> None:
+    for broker in world.agents:
+        world.look(broker, hinted=False)
+
+
+def test_a_job_that_was_away_for_too_long(world: World) -> None:
+    write(world, 9)
+    look(world)
+    for broker in world.agents:
+        world.trim(broker, 0, 0)
+    look(world)
+    world.step("first", {}, None, "")
+    assert upto(world, 1) == -1  # the wait shows
+    before = state(world, 1).appended_bytes
+    world.settle()
+    assert upto(world, 1) == 16
+    assert state(world, 1).appended_bytes == before  # what was lost stays lost, and nothing is counted twice
+
+
+def test_a_part_of_the_journal_that_was_merged_still_tells_all_entries(world: World) -> None:
+    write(world, 9)
+    look(world)
+    for broker in world.agents:
+        world.trim(broker, 0, 10**15)
+    world.step("first", {}, None, "")
+    assert upto(world, 1) == 16
+    world.settle()
+
+
+@pytest.mark.parametrize("how", ["lose", "restore"])
+def test_a_journal_that_is_gone_or_an_older_copy(world: World, how: str) -> None:
+    world.save_journal(1)
+    write(world, 9)
+    look(world)
+    world.settle()
+    write(world, 3)
+    if how == "lose":
+        world.lose_journal(1)
+    else:
+        world.restore_journal(1)
+    world.settle()
+    assert upto(world, 1) == 19
+
+
+def test_entries_of_a_deposed_leader(world: World) -> None:
+    world.append(partition(world), 1, 5)  # by broker 2 alone
+    look(world)
+    world.step("first", {}, None, "")
+    deposed = known(world, 2)
+    world.elect(partition(world), 3)
+    world.append(partition(world), 1, 1)
+    world.replicate(partition(world), 99)
+    look(world)
+    world.settle()
+    assert known(world, 2) == known(world, 3) != deposed
+    assert upto(world, 2) == 8
+
+
+def test_a_second_job_takes_nothing_from_the_first(world: World) -> None:
+    world.begin_job("second", "latest")
+    look(world)
+    world.step("first", {}, None, "")
+    assert upto(world, 1) == 7
+    world.settle()
+
+
+def test_what_the_cleaner_took_before_it_was_read(world: World) -> None:
+    write(world, 30)
+    for place in range(3):
+        for replica in partition(world).replicas.values():
+            world.clean(replica, place, 0)
+    world.settle()
+    write(world, 3)
+    world.settle()
+
+
+def test_an_agent_that_is_killed_while_it_reads_the_log_again(world: World) -> None:
+    write(world, 9)
+    look(world)
+    for broker in world.agents:
+        world.trim(broker, 0, 0)
+    world.step("first", {}, None, "")
+    for commits in range(6):
+        world.light_fuse(1, commits, before=True)
+        world.look(1, hinted=False)
+        world.step("first", {}, None, "")
+    world.settle()
+    assert upto(world, 1) == 16
