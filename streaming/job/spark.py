@@ -14,9 +14,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from streaming.job import jvm_output
+from streaming.job import jvm_output, local_files
 from streaming.job.jvm import Jvm, SparkError
 from streaming.job.package import zip_package
 from streaming.query.failure import reason
@@ -52,14 +51,15 @@ DEFAULTS = {
     "spark.driver.memory": "1g",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
-    # commits of a checkpoint on a local disk without a process of their own for each file;
-    # never spark.hadoop.fs.file.impl, which breaks RocksDB
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    local_files.OPTION: local_files.FALLBACK,
 }
 """What users may set otherwise."""
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A small heap needs no parallel collector, and the second compiler costs a job of small batches more than it brings."""
+
+_CLASSES = "classes"
+"""A directory of the driver's class path, in which there is nothing when the JVM starts."""
 
 _STOP_SECONDS = 2.0
 
@@ -77,7 +77,6 @@ class Spark:
         debug: bool,
         lock_fd: int,
         data_source: type[DataSource],
-        listener: StreamingQueryListener,
     ) -> None:
         """Start Spark.
 
@@ -105,7 +104,10 @@ class Spark:
             conf.set(name, value)
         self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd)
         try:
-            context = SparkContext(conf=conf, gateway=self._jvm.connect(conf))
+            gateway = self._jvm.connect(conf)
+            if is_local(master) and local_files.OPTION not in options:
+                conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, scratch / _CLASSES))
+            context = SparkContext(conf=conf, gateway=gateway)
             # it prints a stack when the JVM goes away first, as where a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
             self._context: Any = context
@@ -114,7 +116,6 @@ class Spark:
                 context.addPyFile(str(zip_package(scratch)))
             self.session = SparkSession(context)
             self.session.dataSource.register(data_source)
-            self.session.streams.addListener(listener)
         except (Py4JError, OSError) as error:
             self._jvm.kill()
             said = type(error).__name__ if isinstance(error, Py4JJavaError) else str(error)  # whose text only the JVM knows
@@ -186,7 +187,7 @@ def within(seconds: float, action: Callable[[], None]) -> None:
 def _emptied(scratch: Path) -> Path:
     """A folder of this job's own: what Spark leaves in a common one when it is killed stays there for ever."""
     shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(exist_ok=True)
+    (scratch / _CLASSES).mkdir(parents=True, exist_ok=True)
     return scratch
 
 
@@ -200,6 +201,9 @@ def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
         "spark.driver.extraJavaOptions": f'{java_options} {_JVM_OPTIONS} "-Djava.io.tmpdir={scratch}"',
+        # one store and one task for the state: a second one brings nothing on one host
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraClassPath": str(scratch / _CLASSES),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

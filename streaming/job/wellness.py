@@ -7,7 +7,7 @@ FAILURES = 5
 
 
 class Wellness:
-    """Told by the job and by Spark's listener; safe from any thread.
+    """Told by the job, asked by the exporter; safe from any thread.
 
     A look is a micro-batch that is through, or that there was nothing to do. That a query was started is none: one that fails each time is
     started as often as it fails.

@@ -14,6 +14,7 @@ from streaming.query.state import ShardState
 from streaming.rows import EVENTS, ROWS, SHARD, STATES, EventRow, pack_rows, unpack_rows
 from streaming.rules.fold import Changed, ShardFold
 from streaming.rules.log_state import LogKey
+from streaming.workers import freeze_imports
 
 _STATE = StructType([StructField("logs", BinaryType())])
 _SHOWN_NAMES = [name for name in STATES.names if name != "change"]
@@ -45,7 +46,8 @@ class ShardProcessor(StatefulProcessor):
             yield pd.DataFrame({SHARD: [shard], ROWS: [_state_rows(changes)]})
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing is held any more, and everything is imported."""
+        freeze_imports()
 
 
 def _event_rows(packed: bytes) -> Iterator[EventRow]:

@@ -32,11 +32,11 @@ def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> Dat
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         try:
-            shards = batch.toArrow()
+            shards = batch.collect()  # a few packed rows: Arrow would cost the driver a thread and a stream to serve them
         except (PySparkException, Py4JError) as error:
             # not with its whole text: Spark takes that apart with regular expressions, on which its thread runs out of stack
             raise FoldError(reason(str(error))) from None
-        changed = [unpack_rows(packed, STATES) for packed in shards[ROWS].to_pylist()]
+        changed = [unpack_rows(bytes(shard[ROWS]), STATES) for shard in shards]
         sink(pa.Table.from_batches(changed, STATES), batch_id)
 
     return states.writeStream.queryName(QUERY_NAME).outputMode("update").foreachBatch(deliver)

@@ -18,7 +18,25 @@ from streaming.rows import STATES
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
 
-NOT_SHOWN = ("journal", "departed", "stopped_at", "stopped_end", "newest_segment", "deleted_below", "shared_upto", "shared_epoch")
+NOT_SHOWN = (
+    "journal",
+    "departed",
+    "stopped_at",
+    "stopped_end",
+    "newest_segment",
+    "deleted_below",
+    "shared_upto",
+    "shared_epoch",
+    "unclean_epoch",
+    "unclean_start",
+    "unclean_last_upper",
+    "unclean_last_acknowledged",
+    "superseded_epoch",
+    "cut_end",
+    "cut_epoch",
+    "cut_high_watermark",
+    "cut_next_epoch",
+)
 """What the fold keeps of a log and does not hand out."""
 
 _VERSION = 2

@@ -26,6 +26,7 @@ from streaming.source import agents, offsets
 from streaming.source.options import SourceOptions
 from streaming.source.sharding import by_shard
 from streaming.watcher.events import Event
+from streaming.workers import freeze_imports
 
 SCHEMA = from_arrow_schema(PACKED)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
@@ -57,6 +58,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
         self._rests = agents.Rests()
         self._targets: dict[str, offsets.AgentOffset] | None = None
+        self._looked = False  # a run's first look says nothing yet: a query that fails each time comes so far
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
         """Before everything; no agent is asked, they may be away."""
@@ -98,6 +100,13 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
         """How far the next micro-batch goes; ``start`` itself when nothing is new."""
+        end = self._latest(start, limit)
+        if self._options.looks is not None and self._looked:
+            self._options.looks.touch()
+        self._looked = True
+        return end
+
+    def _latest(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:
         if self._targets is not None and offsets.reached(start, self._targets):
             return start
         known = offsets.parse(start)
@@ -174,6 +183,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             AgentError: an agent stays away and an earlier attempt at this task may have had its rows: it must not go without them.
         """
         assert isinstance(partition, Delivery)
+        freeze_imports()
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         for agent, events in agents.read_ranges(self._options, partition.ranges, partition.addresses):
             if events is not None:
@@ -194,7 +204,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
-        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None}
+        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None, "_looked": False}
 
 
 def _arrived(agent: str, asked: Range, total: int) -> pa.Table:

@@ -48,7 +48,7 @@ class Job:
         rows = [row for each in packed for row in event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS)]))]
         changes = self._shard.fold(*rows)
         states = [unpack_rows(_state_rows(changes), STATES)] if changes else []
-        self._progress.arrived(pa.Table.from_batches(states, STATES))
+        self._progress.arrived(pa.Table.from_batches(states, STATES), 0)
         reader.commit(end)
         return end
 
