@@ -88,6 +88,7 @@ _FORMS: dict[str, dict[str, object]] = {
     "true or false": {"type": "boolean"},
     "a duration": {"type": "string", "pattern": "^[0-9]{1,15} ?(ms|s|m|h|d)$"},
     "a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 1},
+    "0 or a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 0},
     "a regular expression": {"type": "string"},
     "files": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
     "a mapping of a broker's configurations": _SCALARS,

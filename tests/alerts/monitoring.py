@@ -19,10 +19,12 @@ from typing import Any
 
 from tests.alerts import rendering
 from tests.alerts.rendering import Addresses
+from tests.alerts.shortening import shorten_duration
 
 PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
 """The programs that must be there, as Debian calls them, each with the package that holds it."""
 
+_LOOKBACK = "5m"  # Prometheus' own
 _READY_SECONDS = 60
 _STOP_SECONDS = 10
 
@@ -68,8 +70,16 @@ class Monitoring:
         return [rule for group in self._prometheus("rules")["groups"] for rule in group["rules"]]
 
     def firing(self) -> set[str]:
-        """The names of alerts that fire, muted or not."""
-        return {alert["labels"]["alertname"] for alert in self._prometheus("alerts")["alerts"] if alert["state"] == "firing"}
+        """The names of alerts that fire, muted or not, without the one that always does."""
+        firing = {alert["labels"]["alertname"] for alert in self._prometheus("alerts")["alerts"] if alert["state"] == "firing"}
+        return firing - {"Watchdog"}
+
+    def states(self, name: str, start: float, end: float, step: float) -> list[tuple[dict[str, str], list[float]]]:
+        """Of each alert that was in a state (firing, pending) between two times: its labels, and at which steps it was."""
+        selector = f'ALERTS{{alertstate="{name}"}}'
+        found = self._prometheus("query_range", query=selector, start=f"{start:.3f}", end=f"{end:.3f}", step=f"{step:g}")["result"]
+        own = {"__name__", "alertstate"}
+        return [({k: v for k, v in each["metric"].items() if k not in own}, [t for t, _ in each["values"]]) for each in found]
 
     def post_alerts(self, *labels: dict[str, str]) -> None:
         """Tell Alertmanager of alerts, as Prometheus would."""
@@ -99,17 +109,20 @@ class Monitoring:
 
 
 @contextmanager
-def monitoring(directory: Path, addresses: Addresses, on_page: Callable[[Page], None], *, hurried: bool = False) -> Iterator[Monitoring]:
+def monitoring(
+    directory: Path, addresses: Addresses, on_page: Callable[[Page], None], *, hurried: bool = False, factor: int = 1
+) -> Iterator[Monitoring]:
     """Run both until the block is left, with their files and what they say in ``directory``.
 
     Args:
         on_page: called with every alert of every notification, in threads of the receiver.
         hurried: with the times that `tests.alerts.rendering` cuts short.
+        factor: divides all times alike, as `tests.alerts.shortening` has it.
 
     Raises:
         MonitoringError: one of them ended, or did not become ready within a minute.
     """
-    rendering.write(directory, addresses, hurried=hurried)
+    rendering.write(directory, addresses, hurried=hurried, factor=factor)
     alertmanager = (
         "prometheus-alertmanager",
         f"--config.file={directory}/alertmanager.yml",
@@ -122,6 +135,7 @@ def monitoring(directory: Path, addresses: Addresses, on_page: Callable[[Page], 
         f"--config.file={directory}/prometheus.yml",
         f"--storage.tsdb.path={directory}/prometheus",
         f"--web.listen-address={addresses.prometheus}",
+        f"--query.lookback-delta={shorten_duration(_LOOKBACK, factor)}",
     )
     with (
         _receiver(addresses.webhook, on_page),

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from tests.alerts.shortening import shorten_alertmanager, shorten_prometheus, shorten_rules
+
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
@@ -20,11 +22,11 @@ class Addresses:
     webhook: str
 
 
-def write(directory: Path, addresses: Addresses, *, hurried: bool = False) -> None:
+def write(directory: Path, addresses: Addresses, *, hurried: bool = False, factor: int = 1) -> None:
     """Write prometheus.yml, alertmanager.yml, rules/ and alerts/ into ``directory``, as conf/ has them but for the addresses.
 
     ``hurried`` is for tests: see `hurry_prometheus`, `hurry_alertmanager` and `hurry_rules`. Expressions and texts stay as they are, so
-    what looks back over minutes still needs minutes.
+    what looks back over minutes still needs minutes. ``factor`` divides all times alike: see `tests.alerts.shortening`.
     """
     prometheus = _read(CONF / "prometheus.yml")
     prometheus["scrape_configs"][0]["static_configs"] = [{"targets": [addresses.target]}]
@@ -36,13 +38,15 @@ def write(directory: Path, addresses: Addresses, *, hurried: bool = False) -> No
     if hurried:
         hurry_prometheus(prometheus)
         hurry_alertmanager(alertmanager)
-    _write(directory / "prometheus.yml", prometheus)
-    _write(directory / "alertmanager.yml", alertmanager)
+    _write(directory / "prometheus.yml", shorten_prometheus(prometheus, factor) if factor > 1 else prometheus)
+    _write(directory / "alertmanager.yml", shorten_alertmanager(alertmanager, factor) if factor > 1 else alertmanager)
     for folder in ("rules", "alerts"):
         (directory / folder).mkdir()
         for source in (CONF / folder).glob("*.yaml"):
             if hurried:
                 _write(directory / folder / source.name, hurry_rules(_read(source)))
+            elif factor > 1:
+                _write(directory / folder / source.name, shorten_rules(_read(source), factor))
             else:
                 shutil.copy(source, directory / folder)
 

@@ -79,6 +79,7 @@ def write(cluster: Cluster, path: Path) -> None:
             _partition(page, random, cluster, topic, partition)
         for broker in range(1, cluster.brokers + 1):
             _topic(page, random, topic, broker)
+    _counts(page, cluster)
     _late(page, cluster)
     _brokers(page, random, cluster)
     _observer(page)
@@ -121,6 +122,7 @@ def _partition(page: _Page, random: Random, cluster: Cluster, topic: str, partit
     add("max_record_timestamp_seconds", times)
     add("log_end_offset", end)
     add("leader", 1)
+    add("leader_id", cluster.leader(topic, partition))
     add("leader_epoch", np.where(times > END - 4200, 7, 6))
     add("replicas", 3)
     add("in_sync_replicas", np.where(away & (partition % 2 == 0), 2, 3))
@@ -156,6 +158,8 @@ def _transactions(add, random: Random, times: Values, topic: str, partition: int
     add("oldest_open_transaction_start_timestamp_seconds", start)
     add("oldest_open_transaction_last_append_timestamp_seconds", np.where(times > since, since + 2, times - 1) if hangs else times - 1)
     add("hanging_transactions", np.where(times > since + 960, 1, 0) if hangs else 0)
+    add("stuck_transactions", 0)
+    add("last_stable_offset_stalled", np.where(times > since + 900, 1, 0) if hangs else 0)
     ended = 4.0 * _noise(random, times, 0.2)
     aborts = np.where((topic == "inventory") & (times > END - 3000), 0.3, 0.03)
     add("committed_transactions_total", np.floor(_total(times, ended * (1 - aborts))))
@@ -218,6 +222,16 @@ def _histogram(page: _Page, name: str, bounds: tuple[float, ...], count: Values,
     page.add(name, np.floor(count), suffix="_count", **labels)
 
 
+def _counts(page: _Page, cluster: Cluster) -> None:
+    times = page.times
+    away = (times > END - 4200) & (times < END - 3300)
+    for topic, partitions in cluster.topics.items():
+        page.add("segtail_topic_partitions", partitions, topic=topic)
+        page.add("segtail_topic_under_replicated_partitions", np.where(away, (partitions + 1) // 2, np.nan), topic=topic)
+    left = np.where((times > END - 3000) & (times < END - 600), np.maximum(END - 600 - times, 0) * 2e6, np.nan)
+    page.add("segtail_partition_reassignment_remaining_bytes", left, topic="clicks", partition=1, broker=2)
+
+
 def _late(page: _Page, cluster: Cluster) -> None:
     subjects = [
         (*HANGING, 4711, "checkout-7", "Empty", "hanging", 5400),
@@ -235,6 +249,7 @@ def _late(page: _Page, cluster: Cluster) -> None:
         subject = {"broker": broker, "topic": topic, "partition": partition, "producer_id": producer, "first_offset": 1_660_000 + producer}
         page.add("segtail_late_transaction_start_timestamp_seconds", since, **subject)
         more = {"producer_epoch": 3, "transactional_id": transactional_id, "coordinator_state": state, "verdict": verdict}
+        more |= {"stuck": "true", "groups": "billing"} if verdict == "hanging" else {}  # labels that most have empty
         page.add("segtail_late_transaction_info", np.where(np.isnan(since), np.nan, 1), **subject, **more)
     page.add("segtail_late_transactions_omitted", 0)
 
@@ -248,6 +263,10 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_broker_info", 1, broker=broker, agent=f"agent-{broker}", cluster_id="mJp4iNsYQ2Sgkq1PzQvwJg")
         page.add("segtail_broker_metadata_readable", 1, broker=broker)
         page.add("segtail_broker_fenced", np.where(here, 1, 0), broker=broker)
+        for status in ("running", "starting", "stopping", "down"):
+            page.add("segtail_broker_status", np.where(here, status == "down", status == "running"), broker=broker, status=status)
+        grown = np.where(here, np.minimum(times, END - 4200), times - random.uniform(0, 0.5))
+        page.add("segtail_broker_metadata_last_append_timestamp_seconds", grown, broker=broker)
         page.add("segtail_partitions_unobserved", np.where(here, 9, np.nan), broker=broker)
         lag = np.where(here, np.maximum(4000 - (END - times), 0) * np.where(times > END - 3600, 0.3, 1), random.uniform(0.3, 1.1))
         page.add("segtail_tail_lag_seconds", lag, broker=broker)
@@ -270,6 +289,7 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
             ("CompleteAbort", 5),
         ):
             page.add("segtail_coordinator_transactions", np.floor(count * np.abs(_noise(random, times, 0.15))), broker=broker, state=state)
+        page.add("segtail_coordinator_overdue_transactions", int(broker == 1), broker=broker)
     page.add("segtail_coordinator_partitions", 50)
     page.add("segtail_coordinator_partitions_readable", np.where(away & (times < END - 4000), 34, 50))
 
@@ -284,6 +304,12 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
     page.add("segtail_log_dir_size_bytes", used * 0.97, **where)
     page.add("segtail_log_dir_up", 1, **where)
     page.add("segtail_log_dir_checkpoint_timestamp_seconds", times - 2, **where)
+    page.add("segtail_scrub_checked_bytes_total", (times - END + 1e6) * 1e7, **where)
+    page.add("segtail_scrub_pass_ratio", (times - END + 14_400) / 28_800, **where)
+    page.add("segtail_scrub_pass_start_timestamp_seconds", END - 14_400, **where)
+    page.add("segtail_scrub_last_pass_timestamp_seconds", END - 15_000, **where)
+    page.add("segtail_scrub_corrupt_batches", np.where(times > END - 3_000, 1, 0) if broker == 2 else 0, **where)
+    page.add("segtail_scrub_unreadable_files", 0, **where)
     for place, topic in enumerate(cluster.topics):
         page.add("segtail_log_dir_topic_size_bytes", used * 0.5 / (place + 1.2), **where, topic=topic)
     for kind, share in (("deleted", 0.004), ("delete", 0), ("stray", 0.001), ("future", 0), ("index", 0.006), ("metadata", 0.0005)):

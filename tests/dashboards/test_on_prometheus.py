@@ -56,7 +56,9 @@ def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus
     for metric in METRICS:
         for name in samples(metric):
             for series in prometheus.at(f"topk(1, {name})", END):
-                assert set(series.labels) - {"__name__", "job", "instance", "le"} == set(metric.labels)
+                found = set(series.labels) - {"__name__", "job", "instance", "le"}
+                assert found <= set(metric.labels)
+                assert set(metric.labels) - found <= {"stuck", "groups"}  # which most late transactions have empty
 
 
 def test_every_broker_of_the_history_is_there(prometheus: Prometheus, cluster: Cluster) -> None:

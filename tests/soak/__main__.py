@@ -1,18 +1,23 @@
-"""Runs that take long, each with a table and a verdict: ``python -m tests.soak [kills|steady|beside...]``."""
+"""Runs that take long, each with a table and a verdict: ``python -m tests.soak [kills|steady|beside|operations...]``."""
 
 import argparse
 import random
+import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from streaming.units import parse_size
 from tests.bench.table import show
+from tests.operations.cluster import cluster
+from tests.operations.day import run_event
+from tests.operations.events import COMBINED, EVENTS
 from tests.soak import beside, fleet, kills, sampling, steady
 
-PARTS = ("steady", "beside", "kills")
+PARTS = ("steady", "beside", "kills", "operations")
 
 
 def main() -> int:
@@ -29,12 +34,19 @@ def main() -> int:
     parser.add_argument("--read", type=parse_size, default=4 << 30, help="the backlog of the page cache's measurement (4GiB)")
     parser.add_argument("--rounds", type=int, default=3, help="of producing with and without an agent (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="of each of these (%(default)s)")
+    parser.add_argument("--factor", type=int, default=4, help="all times of alerts are divided by it in a day of operations (%(default)s)")
+    parser.add_argument("--events", type=re.compile, default=re.compile(""), help="a regular expression: only these events of that day")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="repeats choices; moments stay random")
     given = parser.parse_args()
     unknown = set(given.name) - set(PARTS)
     if unknown:
         parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    runs: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {"steady": _steady, "beside": _beside, "kills": _kills}
+    runs: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
+        "steady": _steady,
+        "beside": _beside,
+        "kills": _kills,
+        "operations": _operations,
+    }
     print(f"seed {given.seed}", flush=True)
     failed = [name for name in PARTS if name in (given.name or PARTS) and not _run(name, runs[name], given)]
     return 1 if failed else 0
@@ -114,6 +126,23 @@ def _beside(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     pace = f"{report.backlog_bytes / 1e6:,.0f} MB in {report.backlog_seconds:.0f} s"
     show(f"MB of segments in the page cache, before and after an agent read {pace}", ("", "before", "after"), rows)
     return beside.problems_of(report)
+
+
+def _operations(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    rows, problems = [], []
+    for combined, events in ((False, EVENTS), (True, COMBINED)):
+        taken = [name for name in events if given.events.search(name)]
+        if not taken:
+            continue
+        with cluster(directory / ("combined" if combined else "apart"), given.factor, combined=combined) as running:
+            for name in taken:
+                began = time.monotonic()
+                found = run_event(running, name, events[name])
+                problems += found
+                rows.append((name, f"{time.monotonic() - began:.0f}", "; ".join(found).replace(f"{name}: ", "") or "as documented"))
+                print(*rows[-1], sep=": ", flush=True)
+    show(f"what fired in a day of operations, all times of alerts divided by {given.factor}", ("event", "s", ""), rows)
+    return problems
 
 
 if __name__ == "__main__":

@@ -78,14 +78,20 @@ def largest_rates(metric: str, selector: str, by: str = "topic") -> str:
     return f"{rate(metric, selector, by)} and topk({TOP}, {ranked})"
 
 
-def largest(expression: str, at_end: str) -> str:
+def largest(expression: str, at_end: str, count: int = TOP) -> str:
     """The few series of a gauge that are largest at the end; ``at_end`` is the same expression there."""
-    return f"{expression} and topk({TOP}, {at_end})"
+    return f"{expression} and topk({count}, {at_end})"
 
 
-def largest_gauges(metric: str, selector: str, *, how: str = "max", by: str = "topic") -> str:
+def longest_ago(metric: str, selector: str, by: str) -> str:
+    """Ages of the few groups for which a timestamp's maximum is oldest at the end of what is shown."""
+    newest = f"max by ({by}) ({metric}{{{selector}}}"
+    return f"time() - ({newest}) and bottomk({TOP}, {newest} @ end())))"
+
+
+def largest_gauges(metric: str, selector: str, *, how: str = "max", by: str = "topic", count: int = TOP) -> str:
     """The few groups for which a gauge's sum or maximum is largest at the end of what is shown."""
-    return largest(f"{how} by ({by}) ({metric}{{{selector}}})", f"{how} by ({by}) ({metric}{{{selector}}} @ end())")
+    return largest(f"{how} by ({by}) ({metric}{{{selector}}})", f"{how} by ({by}) ({metric}{{{selector}}} @ end())", count)
 
 
 def oldest_ages(metric: str, selector: str, *, by: str = "topic") -> str:

@@ -6,7 +6,7 @@ from conf.dashboards.generator.frame import ROW_TO_PARTITION, ROWS
 from conf.dashboards.generator.parts import Column, listing
 
 _SUBJECT = "broker, topic, partition, producer_id, first_offset"
-_INFO = "producer_epoch, transactional_id, coordinator_state, verdict"
+_INFO = "producer_epoch, transactional_id, coordinator_state, verdict, stuck, groups"
 
 COLUMNS = (
     Column(of="Value", head="open for", width=100),
@@ -19,6 +19,8 @@ COLUMNS = (
     Column(of="producer_epoch", head="epoch", width=80),
     Column(of="coordinator_state", head="coordinator state", width=150),
     Column(of="broker", head="broker", width=80),
+    Column(of="stuck", head="stuck", width=70),
+    Column(of="groups", head="groups that wait"),
 )
 
 
@@ -34,8 +36,8 @@ def late_transactions(selector: str, *, rows: int = ROWS, height: int = 9) -> ta
         told="Transactions that are open for longer than late_after. Readers of committed records wait behind the first offset. Only "
         "one with the verdict hanging is to be aborted by hand, with kafka-transactions.sh abort --topic, --partition and --start-offset "
         "(the first offset): "
-        "overdue and completing are the coordinator's to end, two_phase that of its external coordinator; unknown means that not all of "
-        "__transaction_state could be read.",
+        "overdue and completing are the coordinator's to end, two_phase that of its external coordinator; unclaimed is not hanging yet; "
+        "unknown means that not all of __transaction_state, or not all of the partition, was read to its end.",
         steps=((900, "orange"), (3600, "red")),
         runbook="TransactionHanging",
         height=height,

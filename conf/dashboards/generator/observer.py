@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders import dashboard
 
-from conf.dashboards.generator.frame import BROKER, RATE, ROWS, TOP, largest_gauges, new_dashboard
+from conf.dashboards.generator.frame import BROKER, RATE, ROWS, TOP, largest_gauges, longest_ago, new_dashboard
 from conf.dashboards.generator.parts import NEVER, Column, Query, chart, listing, single
 
 # Prometheus' own figures of a scrape carry the labels of the target that segtail_build_info has, too.
@@ -196,7 +196,6 @@ def _coverage(made: dashboard.Dashboard) -> dashboard.Dashboard:
             chart(
                 "Brokers by what can be read",
                 Query(f"sum(segtail_broker_metadata_readable{{{BROKER}}})", "metadata log readable"),
-                Query(f"sum(segtail_broker_fenced{{{BROKER}}})", "fenced"),
                 Query("max(segtail_coordinator_partitions_readable)", "__transaction_state partitions readable"),
                 Query("max(segtail_coordinator_partitions)", "__transaction_state partitions"),
                 unit="short",
@@ -204,6 +203,26 @@ def _coverage(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "no transaction is "
                 "called hanging.",
                 width=6,
+            )
+        )
+        .with_panel(
+            chart(
+                "Brokers by status",
+                Query(f"sum by (status) (segtail_broker_status{{{BROKER}}})", "{{status}}"),
+                unit="short",
+                told="By the cluster's metadata: starting is registered and not unfenced since, stopping in a controlled shutdown or ended "
+                "by one, down fenced although it served.",
+                width=12,
+            )
+        )
+        .with_panel(
+            chart(
+                f"Since the metadata log grew, the {TOP} longest",
+                Query(longest_ago("segtail_broker_metadata_last_append_timestamp_seconds", BROKER, "broker"), "broker {{broker}}"),
+                unit="s",
+                told="An active controller makes every broker's copy grow twice a second. All of them stand still where there is none; a "
+                "single one where its broker reads no metadata, or is down.",
+                width=12,
             )
         )
     )

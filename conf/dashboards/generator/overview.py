@@ -58,8 +58,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Hanging",
                 f"sum(segtail_partition_hanging_transactions{{{TOPIC}}})",
                 unit="short",
-                told="Open transactions that no coordinator knows and that nobody will end. Readers of committed records stand still "
-                "behind them.",
+                told="Open transactions that no coordinator will end. Readers of committed records stand still behind them.",
                 steps=NEVER,
                 runbook="TransactionHanging",
                 decimals=0,
@@ -78,7 +77,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             single(
                 "Under min ISR",
-                _short_of("min_in_sync_replicas"),
+                _counted("under_min_isr"),
                 unit="short",
                 told="Partitions that take no write with acks=all, because too few replicas are in sync.",
                 steps=NEVER,
@@ -202,13 +201,51 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             chart(
                 "Partitions short of replicas",
-                Query(_short_of("replicas"), "fewer in sync than there are"),
-                Query(_short_of("min_in_sync_replicas"), "fewer in sync than min.insync.replicas"),
+                Query(_counted("under_replicated"), "fewer in sync than there are"),
+                Query(_counted("under_min_isr"), "fewer in sync than min.insync.replicas"),
+                Query(_counted("offline"), "without a leader"),
                 unit="short",
-                told="After a broker's restart it falls back to 0 by itself. Below min.insync.replicas writes with acks=all fail.",
+                told="All partitions of the cluster, whoever watches their brokers. After a broker's restart it falls back to 0 by itself. "
+                "Below min.insync.replicas writes with acks=all fail; without a leader nobody writes or reads.",
                 steps=((1, "orange"),),
                 runbook="UnderReplicated",
                 width=8,
+            )
+        )
+        .with_panel(
+            chart(
+                "Reassignments: bytes left to copy",
+                Query(
+                    'sum by (broker) (segtail_partition_reassignment_remaining_bytes{topic=~"$topic"}) '
+                    'or 0 * sum(segtail_topic_partitions{topic=~"$topic"})',
+                    "to broker {{broker}}",
+                ),
+                unit="bytes",
+                told="What brokers to which partitions are reassigned have not copied yet. A line that stays flat is a throttle that is "
+                "too low, or a replica that does not fetch.",
+                runbook="UnderReplicated",
+                width=12,
+            )
+        )
+        .with_panel(
+            chart(
+                "Records lost by unclean elections",
+                Query(
+                    'sum(segtail_partition_unclean_lost_offsets_total{topic=~"$topic",bound="acknowledged"}) '
+                    'or 0 * sum(segtail_topic_partitions{topic=~"$topic"})',
+                    "acknowledged, at least",
+                ),
+                Query(
+                    'sum(segtail_partition_unclean_lost_offsets_total{topic=~"$topic",bound="upper"}) '
+                    'or 0 * sum(segtail_topic_partitions{topic=~"$topic"})',
+                    "in all, at most",
+                ),
+                unit="short",
+                told="Offsets that a new leader lacked, summed up since segtail counts. It steps up with each unclean election of which "
+                "the old leader's log was seen.",
+                steps=((1, "red"),),
+                runbook="UncleanElection",
+                width=12,
             )
         )
         .with_panel(
@@ -246,7 +283,6 @@ def _problems(made: dashboard.Dashboard) -> dashboard.Dashboard:
     )
 
 
-def _short_of(wanted: str) -> str:
-    """How many partitions have fewer replicas in sync; 0 and not nothing where there is none."""
-    in_sync = f"segtail_partition_in_sync_replicas{{{TOPIC}}}"
-    return f"count({in_sync} < segtail_partition_{wanted}{{{TOPIC}}}) or 0 * count({in_sync})"
+def _counted(problem: str) -> str:
+    """How many partitions have a problem; 0 and not nothing where there is none."""
+    return f'sum(segtail_topic_{problem}_partitions{{topic=~"$topic"}}) or 0 * sum(segtail_topic_partitions{{topic=~"$topic"}})'

@@ -39,10 +39,10 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
         .with_panel(
             single(
                 "Leader",
-                f"{_gauge('leader')} == 1",
+                f"max({_gauge('leader_id')})",
                 unit="short",
-                told="The broker that is known to lead.",
-                legend="broker {{broker}}",
+                told="The broker that leads, watched or not; -1 is nobody.",
+                legend="broker",
                 none="unknown",
                 trend=False,
             )
@@ -84,7 +84,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Hanging",
                 f"max({_gauge('hanging_transactions')})",
                 unit="short",
-                told="Open transactions that no coordinator knows.",
+                told="Open transactions that no coordinator will end.",
                 steps=NEVER,
                 runbook="TransactionHanging",
                 decimals=0,
@@ -219,7 +219,7 @@ def _transactions(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 _line("hanging_transactions", "hanging"),
                 _line("active_producers", "producer ids with state"),
                 unit="none",
-                told="Transactions with data and no marker yet, those of them that no coordinator knows, and the producers that the log "
+                told="Transactions with data and no marker yet, those of them that no coordinator will end, and the producers that the log "
                 "keeps state of.",
                 width=8,
             )

@@ -11,6 +11,8 @@ from conf.dashboards.generator.frame import (
     TOP,
     TOPIC,
     largest_gauges,
+    largest_rates,
+    longest_ago,
     new_dashboard,
 )
 from conf.dashboards.generator.parts import NEVER, Column, Query, bars, chart, listing, single
@@ -322,6 +324,45 @@ def _logs(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "is one that Kafka cannot have written.",
                 steps=((1, "red"),),
                 runbook="LogCorrupt",
+                width=8,
+            )
+        )
+        .with_panel(
+            chart(
+                f"Damage found by the scrub, the {TOP // 2} worst",
+                Query(
+                    largest_gauges("segtail_scrub_corrupt_batches", BROKER, how="sum", by="broker, log_dir", count=TOP // 2),
+                    "damaged batches {{broker}} {{log_dir}}",
+                ),
+                Query(
+                    largest_gauges("segtail_scrub_unreadable_files", BROKER, how="sum", by="broker, log_dir", count=TOP // 2),
+                    "unreadable files {{broker}} {{log_dir}}",
+                ),
+                unit="short",
+                told="Damaged batches and unreadable files in closed segments of all replicas, as they are known now. Nothing is shown "
+                "where the scrub is off.",
+                steps=((1, "red"),),
+                runbook="ScrubCorrupt",
+                width=8,
+            )
+        )
+        .with_panel(
+            chart(
+                f"Age of the scrub's last full pass, the {TOP} oldest",
+                Query(longest_ago("segtail_scrub_last_pass_timestamp_seconds", BROKER, "broker, log_dir"), "{{broker}} {{log_dir}}"),
+                unit="s",
+                told="Every closed segment of the log dir was checked within this time.",
+                runbook="ScrubOverdue",
+                width=8,
+            )
+        )
+        .with_panel(
+            chart(
+                f"Checked by the scrub, the {TOP} most",
+                Query(largest_rates("segtail_scrub_checked_bytes_total", BROKER, "broker"), "{{broker}}"),
+                unit="Bps",
+                told="Bytes of closed segments that the scrub checks in a second; it rests between passes.",
+                runbook="ScrubOverdue",
                 width=8,
             )
         )

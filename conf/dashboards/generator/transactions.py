@@ -30,10 +30,36 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Hanging",
                 f"sum(segtail_partition_hanging_transactions{{{PARTITION}}})",
                 unit="short",
-                told="Open transactions that no coordinator knows. They do not end by themselves.",
+                told="Open transactions that no coordinator will end. They do not end by themselves.",
                 steps=NEVER,
                 runbook="TransactionHanging",
-                width=4,
+                width=3,
+                decimals=0,
+            )
+        )
+        .with_panel(
+            single(
+                "Stuck",
+                f"sum(segtail_partition_stuck_transactions{{{PARTITION}}})",
+                unit="short",
+                told="Open transactions whose producers have been silent for longer than stuck_after, and that are not hanging, overdue "
+                "or in two-phase commit.",
+                steps=NEVER,
+                runbook="TransactionStuck",
+                width=3,
+                decimals=0,
+            )
+        )
+        .with_panel(
+            single(
+                "Overdue",
+                "sum(segtail_coordinator_overdue_transactions)",
+                unit="short",
+                told="Transactions that a coordinator should have aborted by now.",
+                steps=NEVER,
+                runbook="TransactionOverdue",
+                none="no such topic",
+                width=3,
                 decimals=0,
             )
         )
@@ -45,7 +71,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 told="Age of the transaction that is open for longest.",
                 steps=((300, "orange"), (900, "red")),
                 runbook="TransactionStuck",
-                width=4,
+                width=3,
             )
         )
         .with_panel(
@@ -54,7 +80,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 f"sum(segtail_partition_open_transactions{{{PARTITION}}})",
                 unit="short",
                 told="Transactions with data and no marker yet, counted on every partition that they have written to.",
-                width=4,
+                width=3,
                 decimals=0,
             )
         )
@@ -65,7 +91,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 unit="short",
                 told="Transactions that are open for longer than late_after, as listed below.",
                 steps=((1, "orange"),),
-                width=4,
+                width=3,
                 decimals=0,
             )
         )
@@ -77,7 +103,7 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 told="Share of the transactions that ended aborted.",
                 steps=((0.1, "orange"), (0.2, "red")),
                 runbook="AbortRatioHigh",
-                width=4,
+                width=3,
             )
         )
         .with_panel(
@@ -85,11 +111,10 @@ def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "State readable",
                 "max(segtail_coordinator_partitions_readable) / max(segtail_coordinator_partitions)",
                 unit="percentunit",
-                told="Share of the partitions of __transaction_state that could be read from a current replica. Below 100 % no open "
-                "transaction "
-                "can be called hanging: its verdict is unknown.",
+                told="Share of the partitions of __transaction_state that were read to their ends from a current replica. Below 100 % no "
+                "open transaction can be called hanging: its verdict is unknown.",
                 none="no such topic",
-                width=4,
+                width=3,
                 decimals=0,
             )
         )

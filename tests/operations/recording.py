@@ -1,0 +1,116 @@
+"""What fired, who was told and what resolved between two moments, as Prometheus and Alertmanager have it."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tests.alerts.monitoring import Monitoring, Page
+
+Labels = frozenset[tuple[str, str]]
+ALWAYS = frozenset({"Watchdog"})
+"""Fires from the beginning to the end; what matters is whether it ceases."""
+
+STEP_SECONDS = 0.5
+"""How closely Prometheus is asked; rules are evaluated less often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One alert in a stretch of time: at which steps it began and ceased to fire, and whether it fires at the end."""
+
+    labels: Labels
+    began: int
+    ended: int
+    fires: bool
+
+    @property
+    def name(self) -> str:
+        return dict(self.labels)["alertname"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Names of alerts that newly reached somebody, that fired and reached nobody, that fire no longer, that came and went and came."""
+
+    fires: frozenset[str]
+    muted: frozenset[str]
+    resolves: frozenset[str]
+    flaps: frozenset[str]
+
+
+def changed(alerts: Sequence[Alert], told: Iterable[Labels], told_before: frozenset[Labels]) -> Changes:
+    """What a stretch of time has brought.
+
+    Args:
+        told: alerts that a notification of that time called firing.
+        told_before: those of earlier notifications that did not resolve before that time.
+    """
+    reached = frozenset(labels for labels in told if dict(labels)["alertname"] not in ALWAYS)
+    alerts = [alert for alert in alerts if alert.name not in ALWAYS or alert.ended]
+    still = {alert.name for alert in alerts if alert.fires}
+    again = {alert.name for alert in alerts if alert.began and alert.labels in told_before}
+    fires = frozenset(dict(labels)["alertname"] for labels in reached - told_before) | again
+    return Changes(
+        fires=fires,
+        muted=frozenset(alert.name for alert in alerts if alert.began and alert.labels not in reached | told_before) - fires,
+        resolves=frozenset(alert.name for alert in alerts if alert.ended) - still,
+        flaps=frozenset(alert.name for alert in alerts if alert.began > 1),
+    )
+
+
+class Recorder:
+    """Looks at a stretch of time that begins with `begin`.
+
+    Args:
+        pages: everything that Alertmanager has sent, which grows.
+    """
+
+    def __init__(self, monitoring: Monitoring, pages: Sequence[Page]) -> None:
+        self._monitoring = monitoring
+        self._pages = pages
+        self._since = time.time()
+        self._seen = 0
+        self._told_before: frozenset[Labels] = frozenset()
+
+    def begin(self) -> None:
+        """What was before counts no longer, but for what somebody was told and what has not resolved since."""
+        self._since = time.time()
+        standing = set(self._told_before)
+        for page in self._pages[self._seen :]:
+            (standing.add if page.status == "firing" else standing.discard)(_labels(page.labels))
+        firing = {alert.labels for alert in self.alerts() if alert.fires}
+        self._seen = len(self._pages)
+        self._told_before = frozenset(standing & firing)
+
+    def changes(self) -> Changes:
+        told = [_labels(page.labels) for page in self._pages[self._seen :] if page.status == "firing"]
+        return changed(self.alerts(), told, self._told_before)
+
+    def alerts(self) -> list[Alert]:
+        """Those that have fired since the beginning, or were firing then."""
+        now = time.time()
+        steps = max(int((now - self._since) / STEP_SECONDS), 1)
+        start = now - steps * STEP_SECONDS
+        return [
+            alert_of(_labels(labels), {round((each - start) / STEP_SECONDS) for each in times}, steps)
+            for labels, times in self._monitoring.states("firing", start, now, STEP_SECONDS)
+        ]
+
+    def pending(self) -> set[str]:
+        """What may fire soon."""
+        now = time.time()
+        return {labels["alertname"] for labels, _ in self._monitoring.states("pending", now, now, 1)}
+
+
+def alert_of(labels: Labels, firing: set[int], last: int) -> Alert:
+    """From the steps, 0 to ``last``, at which it fired."""
+    return Alert(
+        labels=labels,
+        began=sum(1 for step in firing if step > 0 and step - 1 not in firing),
+        ended=sum(1 for step in firing if step < last and step + 1 not in firing),
+        fires=last in firing,
+    )
+
+
+def _labels(labels: dict[str, str]) -> Labels:
+    return frozenset(labels.items())

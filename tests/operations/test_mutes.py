@@ -1,0 +1,44 @@
+"""What docs/alerts.md says of inhibitions, held against conf/alertmanager.yml."""
+
+import re
+from typing import Any
+
+import yaml
+
+from tests.alerts.rendering import CONF
+from tests.operations.table import DOCUMENT, MUTES, body, of_document
+
+_MATCHER = re.compile(r'(\w+) (=~?) "(.*)"')
+
+
+def _selectors(matchers: list[str]) -> str:
+    """Names of alerts as the page writes them, each with what else has to match."""
+    parts = [found.groups() for matcher in matchers if (found := _MATCHER.fullmatch(matcher))]
+    assert len(parts) == len(matchers), matchers
+    names = [name for label, _, value in parts if label == "alertname" for name in value.split("|")]
+    others = ",".join(f'{label}{sign}"{value}"' for label, sign, value in parts if label != "alertname")
+    return ", ".join(f"`{name}{{{others}}}`" if others else f"`{name}`" for name in names or [""])
+
+
+def _cells(rule: dict[str, Any]) -> tuple[str, str, str]:
+    same = [label for label in rule["equal"] if label != "job"]
+    return _selectors(rule["source_matchers"]), _selectors(rule["target_matchers"]), ", ".join(same) or "cluster"
+
+
+def test_the_page_has_every_inhibition_and_no_other() -> None:
+    rules = yaml.safe_load((CONF / "alertmanager.yml").read_text())["inhibit_rules"]
+    assert [tuple(cells) for cells in body(DOCUMENT.read_text(encoding="utf-8"), MUTES)] == [_cells(rule) for rule in rules]
+
+
+def test_no_inhibition_goes_beyond_its_cluster() -> None:
+    rules = yaml.safe_load((CONF / "alertmanager.yml").read_text())["inhibit_rules"]
+    assert all("job" in rule["equal"] for rule in rules)
+
+
+def test_a_row_may_name_only_what_is_muted_there() -> None:
+    """An alert that stands in a column of muted ones is a target by its name or by its scope."""
+    names = {name for row in of_document() for name in row.muted}
+    targets = "".join(cells[1] for cells in body(DOCUMENT.read_text(encoding="utf-8"), MUTES))
+    for name in names:
+        (rule,) = yaml.safe_load((CONF / "alerts" / f"{name}.yaml").read_text())["groups"][0]["rules"]
+        assert f"`{name}" in targets or f'`{{scope="{rule["labels"]["scope"]}"}}`' in targets, name
