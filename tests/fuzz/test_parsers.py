@@ -23,6 +23,7 @@ EDITS = st.lists(st.tuples(CUTS, st.integers(0, 4), BYTES), min_size=1, max_size
 ELSEWHERE = {"read_uvarint", "read_varint", "read_varlong"}  # a position in front of the bytes: the parsers above go through them
 WITH_VALUES = {"read_headers", "read_register_broker", "read_unregister_broker", "read_broker_change", "read_partition"}
 WITH_VALUES |= {"read_partition_change", "read_clear_elr", "read_entry", "read_consumer_group_key"}  # told by parsers above
+WITH_VALUES |= {"parse_node_id"}
 
 
 def edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
