@@ -23,20 +23,49 @@ from tests.tools import require_tool
 pytestmark = pytest.mark.spark
 
 STEP = 5
+_CORRUPT = "a batch that is damaged"
+_FOLLOWER = "a replica that does not lead"
+_FOLLOWER_IN_TROUBLE = "a replica that does not lead, with something to tell"
+_MISSING = "a replica that is missing"
+_MOVED = "a reassignment"
+_UNCLEAN = "an unclean election"
 NOT_HERE = {
+    "segtail_affected_partition_info": _MISSING,
     "segtail_agent_clock_ahead_seconds": "an agent on another machine",
     "segtail_agent_problem": "an agent that is in trouble",
     "segtail_log_dir_blocked_seconds": "a log dir that does not answer",
+    "segtail_partition_last_unclean_election_timestamp_seconds": _UNCLEAN,
     "segtail_partition_local_log_start_offset": "remote storage",
-    "segtail_partition_replica_lag_offsets": "a second replica",
+    "segtail_partition_reassigning_replicas": _MOVED,
+    "segtail_partition_reassignment_remaining_bytes": _MOVED,
+    "segtail_partition_reassignment_remaining_seconds": _MOVED,
+    "segtail_partition_recovering": _UNCLEAN,
+    "segtail_partition_replica_lag_offsets": _FOLLOWER,
+    "segtail_partition_unclean_elections_total": _UNCLEAN,
+    "segtail_partition_unclean_lost_offsets_total": _UNCLEAN,
     "segtail_partitions_unobserved": "a second broker",
+    "segtail_replica_cleaner_checkpoint_offset": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_corrupt_batches": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_dirty_ratio": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_retention_overdue_seconds": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_truncated_committed_offsets_total": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_truncations_total": _FOLLOWER_IN_TROUBLE,
+    "segtail_replicas_omitted": _FOLLOWER_IN_TROUBLE,
+    "segtail_scrub_blocked_seconds": "a log dir that does not answer",
+    "segtail_scrub_corrupt_batch_position_bytes": _CORRUPT,
+    "segtail_topic_last_unclean_election_timestamp_seconds": _UNCLEAN,
+    "segtail_topic_offline_partitions": _MISSING,
+    "segtail_topic_retention_overdue_partitions": "a segment that two checks of the broker left past its limit",
+    "segtail_topic_unclean_elections_total": _UNCLEAN,
+    "segtail_topic_under_min_isr_partitions": _MISSING,
+    "segtail_topic_under_replicated_partitions": _MISSING,
 }
 """Metrics that a single healthy broker has no series of, and what they need."""
 
 MAY_BE_EMPTY = {"retention: Full in": "a file system on which less is free than an hour ago"}
 """Panels that say by their words that there is nothing to show, and what they need."""
 
-_ANSWER_SECONDS = 30  # a rate takes two scrapes, and a job tells of a micro-batch when it is over
+_ANSWER_SECONDS = 90  # a rate takes two scrapes, and for a minute after a job's start nobody knows what hangs
 _PAGE_SECONDS = 180  # nothing hangs that was not silent for a minute
 
 each_panel = pytest.mark.parametrize("panel", all_panels(), ids=str)
