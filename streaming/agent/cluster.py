@@ -109,8 +109,7 @@ class ClusterView:
 
     def metadata_version(self, broker: int) -> int:
         """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
-        state = None if self._newest is None else self._newest.broker(broker)
-        return -1 if state is None else state.metadata_version
+        return -1 if self._newest is None else self._newest.metadata_version(broker)
 
     def has_topic(self, key: LogId) -> bool | None:
         """Whether the topic still exists, None if nobody can tell."""

@@ -19,13 +19,13 @@ from streaming.disk.calls import Calling
 from streaming.disk.closed import ClosedSegments
 from streaming.disk.contents import bytes_taken
 from streaming.disk.files import CLEANER_CHECKPOINT
-from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
+from streaming.disk.logdirs import LogDir, Partition
+from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
 from streaming.disk.oldest import Oldest, oldest_record
 from streaming.disk.scanned import ScannedTimes, SegmentKey
 from streaming.disk.scanning import window
 from streaming.disk.segments import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.errors import FormatError
-from streaming.facts import UNREADABLE
 from streaming.kafka import names
 from streaming.kafka.walk import Bytes
 from streaming.rows import SEGMENTS, TIME_UNKNOWN
@@ -173,10 +173,10 @@ class _Checkpoint:
         self._name = name
         self._path = log_dir.path / name
         self._stamp: tuple[int, int] | None = None
-        self._offsets: dict[tuple[str, int], int] | None = {}
+        self._content = NOTHING_WRITTEN
 
     def offset(self, partition: Partition) -> int:
-        """The offset of a partition, -1 where there is none, `UNREADABLE` where the file cannot be read or is not understood."""
+        """The offset of a partition, as `OffsetCheckpoint.of`."""
         try:
             with Calling(self._path):
                 stat = self._path.stat()
@@ -185,9 +185,8 @@ class _Checkpoint:
             stamp = (0, 0)
         if stamp != self._stamp:
             self._stamp = stamp
-            entries = read_offset_checkpoint(self._log_dir, self._name)
-            self._offsets = None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries}
-        return UNREADABLE if self._offsets is None else self._offsets.get((partition.topic, partition.partition), -1)
+            self._content = load_offset_checkpoint(self._log_dir, self._name)
+        return self._content.of(partition)
 
 
 class _Log:

@@ -233,6 +233,11 @@ class ClusterImage:
         """A registered broker, None where there is no such one (any more)."""
         return self._brokers.get(broker_id)
 
+    def metadata_version(self, broker_id: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+        broker = self._brokers.get(broker_id)
+        return -1 if broker is None else broker.metadata_version
+
     def features(self) -> tuple[FeatureLevelRecord, ...]:
         """The features that are set, with their levels."""
         return tuple(FeatureLevelRecord(name, level) for name, level in self._features.items())

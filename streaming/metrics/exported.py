@@ -10,6 +10,7 @@ from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.metrics import retention, transactions
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.family import TEXT, text
 from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
@@ -17,9 +18,6 @@ from streaming.metrics.waiting import Subject
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Flags, Replicas, Roles, assign_roles
 from streaming.rules.limits import Limits
 from streaming.rules.verdicts import Verdict
-
-TEXT = pa.large_string()
-"""Texts with 64-bit offsets: a page may be larger than 2 GB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,8 +151,9 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         snapshot.judges.deletable,
         snapshot.now_ms,
     )
+    silent = snapshot.silent[observed.columns["agent"][items]]
     for name in retention.JUDGED:
-        columns[name][snapshot.silent[observed.columns["agent"][items]]] = ABSENT
+        columns[name][silent] = ABSENT
     return Kept(items=items, columns=columns, limits=limits)
 
 
@@ -222,11 +221,6 @@ def _labels(logs: Columns, topic_labels: pa.LargeStringArray) -> pa.LargeStringA
     numbers = pc.cast(pa.array(logs["partition"]), TEXT)
     topics = topic_labels.take(pa.array(logs["topic"]))
     return pc.binary_join_element_wise(topics, text(',partition="'), numbers, text('"'), text(""))
-
-
-def text(value: str) -> pa.Scalar:
-    """A text that goes with arrays of texts."""
-    return pa.scalar(value, TEXT)
 
 
 def _page_order(logs: Columns, rank: Longs) -> Longs:

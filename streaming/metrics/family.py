@@ -1,11 +1,16 @@
 """A metric with all its series, as columns, the way it is rendered."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric
+
+TEXT = pa.large_string()
+"""Texts with 64-bit offsets: a page may be larger than 2 GB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,3 +39,15 @@ class Family:
     def series(self) -> int:
         """How many there are."""
         return len(self.labels) * len(self.samples)
+
+
+def text(value: str) -> pa.Scalar:
+    """A text that goes with arrays of texts."""
+    return pa.scalar(value, TEXT)
+
+
+def family_of(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
+    """A family of (labels as they are written, value), in the order of the labels."""
+    found = sorted(rows)
+    values = np.array([value for _, value in found], np.int64)
+    return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))

@@ -5,14 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import Metric as Samples
-from prometheus_client.metrics_core import GaugeMetricFamily
 
 from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics import definitions
-from streaming.metrics.broker_status import newest as newest
-from streaming.metrics.broker_status import standings, unwatched_log_dirs
-from streaming.metrics.definitions import Metric
+from streaming.metrics.broker_status import newest, standings, unwatched_log_dirs
+from streaming.metrics.client_family import client_family
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that are no live log's, by the names of `streaming.agent.messages.LogDirStatus`."""
@@ -42,31 +40,35 @@ def families(
         blocked: files in which agents that are up wait.
     """
     readable = [each for each in log_dirs if each.up]
-    yield _gauge(definitions.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
-    yield _gauge(definitions.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
-    yield _gauge(definitions.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
-    yield _gauge(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
-    yield _gauge(definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each)))
-    yield _gauge(definitions.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
-    yield _gauge(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
+    yield client_family(definitions.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
+    yield client_family(definitions.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
+    yield client_family(definitions.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
+    yield client_family(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
+    yield client_family(
+        definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each))
+    )
+    yield client_family(definitions.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
+    yield client_family(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
     yield from _broker_families(brokers, watched.remembered)
-    yield _gauge(definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items())))
+    yield client_family(
+        definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items()))
+    )
     unwatched = unwatched_log_dirs(brokers, watched.directories, watched.unnamed) if watched.complete else {}
-    yield _gauge(definitions.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
-    yield _gauge(definitions.CONTROLLER, (((), controller) for controller in _controller(brokers)))
+    yield client_family(definitions.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
+    yield client_family(definitions.CONTROLLER, (((), controller) for controller in _controller(brokers)))
 
 
 def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
     """Where brokers stand, and how their copies of the metadata log grow."""
     found = list(standings(brokers, remembered))
-    yield _gauge(definitions.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
-    yield _gauge(definitions.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
+    yield client_family(definitions.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
+    yield client_family(definitions.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
     readable = [each for each in brokers if each.metadata_offset >= 0]
-    yield _gauge(definitions.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
+    yield client_family(definitions.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
     growing = [each for each in readable if each.appended_ms >= 0]
-    yield _gauge(definitions.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
+    yield client_family(definitions.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
     snapshots = [(each.broker, each.snapshot) for each in readable if each.snapshot is not None]
-    yield _gauge(definitions.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
+    yield client_family(definitions.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
 
 
 def _is_checkpointed(each: LogDirStatus) -> bool:
@@ -103,11 +105,3 @@ def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
 
 def _of(status: LogDirStatus) -> tuple[str, str]:
     return "" if status.broker < 0 else str(status.broker), status.log_dir
-
-
-def _gauge(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> GaugeMetricFamily:
-    """Two agents may tell of one broker or log dir: then one of them counts."""
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in {tuple(map(str, labels)): float(value) for labels, value in rows}.items():
-        family.add_metric(labels, value)
-    return family

@@ -1,6 +1,6 @@
 """Families whose labels say more than which partition: reasons, infos, late transactions, coordinators, log dirs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +10,8 @@ from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics import definitions
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric
-from streaming.metrics.exported import TEXT, Followers, Logs, Observed, text
-from streaming.metrics.family import Family, Samples
+from streaming.metrics.exported import Followers, Logs, Observed
+from streaming.metrics.family import TEXT, Family, Samples, family_of, text
 from streaming.metrics.labels import labels
 from streaming.metrics.transactions import CoordinatorView, Late, states_of
 from streaming.rules.compaction import UNCLEANABLE
@@ -39,11 +39,11 @@ def of_late(logs: Logs) -> Iterator[Family]:
 def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
     """Those of `__transaction_state`."""
     rows = [(labels(broker=str(broker), state=state), entries) for broker, state, entries in states_of(view.counts)]
-    yield _family(definitions.COORDINATOR_TRANSACTIONS, rows)
+    yield family_of(definitions.COORDINATOR_TRANSACTIONS, rows)
     if view.partitions is not None:
         yield _plain(definitions.COORDINATOR_PARTITIONS, view.partitions)
         yield _plain(definitions.COORDINATOR_READABLE, view.readable)
-        yield _family(definitions.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()])
+        yield family_of(definitions.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()])
         yield _plain(definitions.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
 
 
@@ -53,7 +53,7 @@ def of_brokers(logs: Logs) -> Iterator[Family]:
     brokers, first = np.unique(logs["broker"][known], return_index=True)
     intervals = logs["check_interval_ms"][known][first]
     spelled = (labels(broker=str(broker)) for broker in brokers.tolist())
-    yield _family(definitions.CHECK_INTERVAL, list(zip(spelled, intervals.tolist(), strict=True)))
+    yield family_of(definitions.CHECK_INTERVAL, list(zip(spelled, intervals.tolist(), strict=True)))
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:
@@ -68,14 +68,14 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
     names = dict(zip(columns["topic"].tolist(), observed.names, strict=True))
     spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
     total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
-    yield _family(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
+    yield family_of(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
     pairs, group = np.unique(np.stack([dirs, topics]), axis=1, return_inverse=True)
     sums = np.bincount(group.reshape(-1), size, pairs.shape[1]).astype(np.int64)
     rows = [
         (f"{spelled[each]},{labels(topic=names[topic])}", total_of)
         for each, topic, total_of in zip(pairs[0].tolist(), pairs[1].tolist(), sums.tolist(), strict=True)
     ]
-    yield _family(definitions.LOG_DIR_TOPIC_SIZE, rows)
+    yield family_of(definitions.LOG_DIR_TOPIC_SIZE, rows)
 
 
 def of_followers(followers: Followers) -> Family:
@@ -126,12 +126,6 @@ def _with(of_logs: pa.LargeStringArray, items: Longs, more: list[str]) -> pa.Lar
     return pc.binary_join_element_wise(of_logs.take(pa.array(items)), pa.array(more, TEXT), text(","))
 
 
-def _family(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
-    found = sorted(rows)
-    values = np.array([value for _, value in found], np.int64)
-    return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))
-
-
 def _plain(metric: Metric, value: int) -> Family:
     """A family of one series without labels."""
-    return _family(metric, [("", value)])
+    return family_of(metric, [("", value)])

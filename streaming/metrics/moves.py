@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from streaming.agent.messages import Reassignment
 from streaming.metrics import definitions
-from streaming.metrics.definitions import Metric
-from streaming.metrics.exported import TEXT, Observed
-from streaming.metrics.family import Family, Samples
+from streaming.metrics.exported import Observed
+from streaming.metrics.family import Family, family_of
 from streaming.metrics.labels import labels
 from streaming.rules.copying import Paces, bytes_behind
 
@@ -88,14 +86,9 @@ def families(moves: Sequence[Move]) -> Iterator[Family]:
     """One a metric."""
     where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
     counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
-    yield _family(definitions.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
+    yield family_of(definitions.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
     copies = [(f"{at},{labels(broker=str(copy.broker))}", copy) for move, at in where for copy in move.copies]
     known = [(spelled, copy.remaining_bytes) for spelled, copy in copies if copy.remaining_bytes >= 0]
-    yield _family(definitions.REASSIGNMENT_BYTES, known)
+    yield family_of(definitions.REASSIGNMENT_BYTES, known)
     timed = [(spelled, copy.remaining_ms) for spelled, copy in copies if copy.remaining_ms >= 0]
-    yield _family(definitions.REASSIGNMENT_SECONDS, timed)
-
-
-def _family(metric: Metric, rows: list[tuple[str, int]]) -> Family:
-    values = np.array([value for _, value in rows], np.int64)
-    return Family(metric=metric, labels=pa.array([spelled for spelled, _ in rows], TEXT), samples=(Samples(values=values),))
+    yield family_of(definitions.REASSIGNMENT_SECONDS, timed)

@@ -14,9 +14,10 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.metrics import definitions
+from streaming.metrics.broker_status import newest
 from streaming.metrics.definitions import Metric
 from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.health import Watched, newest
+from streaming.metrics.health import Watched
 from streaming.metrics.health import families as health_families
 from streaming.metrics.partition_counts import families as partition_families
 from streaming.metrics.scrubs import families as scrub_families

@@ -4,17 +4,16 @@ No series limit counts these, and no granularity leaves them out: pages hang on 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from prometheus_client import Metric as Samples
-from prometheus_client.metrics_core import GaugeMetricFamily
 
 from streaming.agent.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment
 from streaming.errors import AgentError
 from streaming.metrics import definitions
-from streaming.metrics.definitions import Metric
+from streaming.metrics.client_family import client_family
 from streaming.metrics.export import EVERYTHING, Export
 
 log = logging.getLogger(__name__)
@@ -37,12 +36,12 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
     if counts is None or not export.has_metric(definitions.TOPIC_PARTITIONS):
         return
     topics = [each for each in counts.topics if export.has_topic(each.topic)]
-    yield _gauge(definitions.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
+    yield client_family(definitions.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
     for metric, name in _COUNTED.items():
-        yield _gauge(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
-    yield _gauge(definitions.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic)))
+        yield client_family(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
+    yield client_family(definitions.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic)))
     recovering = (each for each in counts.recovering if export.has_topic(each.topic))
-    yield _gauge(definitions.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
+    yield client_family(definitions.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
 
 
 @lru_cache(maxsize=4)
@@ -95,10 +94,3 @@ def _unpacked(packed: str) -> PartitionCounts | None:
 def _labels(partition: AffectedPartition) -> list[str]:
     brokers = (",".join(map(str, some)) for some in (partition.in_sync, partition.out_of_sync, partition.electable))
     return [partition.topic, str(partition.partition), partition.problem, str(partition.leader), *brokers]
-
-
-def _gauge(metric: Metric, rows: Iterable[tuple[list[str], float]]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in rows:
-        family.add_metric(labels, value)
-    return family

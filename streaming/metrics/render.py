@@ -12,8 +12,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as write_op
 
 from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric, Type
-from streaming.metrics.exported import TEXT, text
-from streaming.metrics.family import Family, Samples
+from streaming.metrics.family import TEXT, Family, Samples, text
 from streaming.metrics.observer import Families, Observer
 from streaming.metrics.series import choose
 from streaming.metrics.table import Table

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-import pyarrow as pa
 
 from streaming.metrics import definitions
 from streaming.metrics.definitions import Metric
 from streaming.metrics.export import Export
-from streaming.metrics.exported import TEXT, Kept, Observed
-from streaming.metrics.family import Family, Samples
+from streaming.metrics.exported import Kept, Observed
+from streaming.metrics.family import Family, family_of
 from streaming.metrics.labels import labels
 from streaming.metrics.table import Replica
 from streaming.metrics.view import View
@@ -139,6 +138,4 @@ def _where(observed: Observed, item: int) -> dict[str, str]:
 
 
 def _family(metric: Metric, rows: Iterable[_Row]) -> Family:
-    found = sorted((labels(**where), value) for where, value in rows)
-    values = np.array([value for _, value in found], np.int64)
-    return Family(metric=metric, labels=pa.array([where for where, _ in found], TEXT), samples=(Samples(values=values),))
+    return family_of(metric, ((labels(**where), value) for where, value in rows))

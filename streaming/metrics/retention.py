@@ -44,6 +44,7 @@ COLUMNS = (
     "min_in_sync_replicas",
     "check_interval_ms",
 )
+"""What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
 
 JUDGED = (
     "retention_lag_ms",
@@ -57,7 +58,6 @@ JUDGED = (
     "uncleanable_compaction_lag",
 )
 """Those that follow from the present time: of a log that nobody has looked at for long they would age, whatever its broker does."""
-"""What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
 
 
 def keep(

@@ -4,14 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from prometheus_client import Metric as Samples
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from streaming.agent.messages import ScrubStatus
 from streaming.metrics import definitions
-from streaming.metrics.definitions import Metric, Type
+from streaming.metrics.client_family import client_family
 from streaming.metrics.table import Replica
-
-_Rows = Iterable[tuple[tuple[object, ...], float]]
 
 
 def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
@@ -20,14 +17,14 @@ def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
     Args:
         scrubs: of the agents that are up.
     """
-    yield _family(definitions.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
-    yield _family(definitions.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
-    yield _family(definitions.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
-    yield _family(definitions.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
-    yield _family(definitions.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
-    yield _family(definitions.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
-    yield _family(definitions.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at))
-    yield _family(definitions.SCRUB_CORRUPT_PLACE, _places(scrubs))
+    yield client_family(definitions.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
+    yield client_family(definitions.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
+    yield client_family(definitions.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
+    yield client_family(definitions.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
+    yield client_family(definitions.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
+    yield client_family(definitions.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
+    yield client_family(definitions.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at))
+    yield client_family(definitions.SCRUB_CORRUPT_PLACE, _places(scrubs))
 
 
 def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
@@ -35,7 +32,7 @@ def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
     return {Replica(scrub.broker, each.topic, each.partition): each.batches for scrub in scrubs for each in scrub.corrupt_logs}
 
 
-def _places(scrubs: Iterable[ScrubStatus]) -> _Rows:
+def _places(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
     for scrub in scrubs:
         for each in scrub.corrupt_batches:
             segment = PurePath(each.path).name
@@ -50,12 +47,3 @@ def _ratio(scrub: ScrubStatus) -> float:
 
 def _of(scrub: ScrubStatus) -> tuple[object, ...]:
     return scrub.broker, scrub.log_dir
-
-
-def _family(metric: Metric, rows: _Rows) -> Samples:
-    """Two agents may watch one log dir: then one of them counts."""
-    kind = CounterMetricFamily if metric.type == Type.COUNTER else GaugeMetricFamily
-    family = kind(metric.name, metric.help, labels=metric.labels)
-    for labels, value in {tuple(map(str, labels)): value for labels, value in rows}.items():
-        family.add_metric(labels, value)
-    return family

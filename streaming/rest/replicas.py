@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.disk.logdirs import LogDir, Partition, list_partitions, read_offset_checkpoint
+from streaming.disk.logdirs import LogDir, Partition, list_partitions
+from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
 from streaming.disk.segments import Segment, list_segments, log_start_offset, read_leader_epochs
-from streaming.facts import UNREADABLE
 from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, METADATA_TOPIC, DirState
@@ -36,7 +36,7 @@ NOTHING_STATIC: Static = MappingProxyType({})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
     """One replica as it lies on disk; ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none,
-    `UNREADABLE` where that cannot be read.
+    `streaming.facts.UNREADABLE` where that cannot be read.
 
     ``log_epoch`` is the leader epoch of its last batch, -1 unknown. ``state`` is what the newest metadata says of its partition, None where
     none is readable. ``leader_metadata_version`` is the highest that the leader's registration supports, -1 where it names none or that
@@ -146,14 +146,11 @@ class Checkpoints:
     """The entries of a checkpoint file in all log dirs."""
 
     def __init__(self, log_dirs: Sequence[LogDir], name: str) -> None:
-        read = {log_dir.path: read_offset_checkpoint(log_dir, name) for log_dir in log_dirs}
-        self._unreadable = {path for path, entries in read.items() if entries is None}
-        self._offsets = {(path, entry.topic, entry.partition): entry.offset for path, entries in read.items() for entry in entries or ()}
+        self._read = {log_dir.path: load_offset_checkpoint(log_dir, name) for log_dir in log_dirs}
 
     def of(self, partition: Partition) -> int:
-        """The offset of a replica, -1 where there is none, `UNREADABLE` where the file cannot be read or is not understood."""
-        path = partition.log_dir.path
-        return UNREADABLE if path in self._unreadable else self._offsets.get((path, partition.topic, partition.partition), -1)
+        """The offset of a replica, as `OffsetCheckpoint.of`."""
+        return self._read.get(partition.log_dir.path, NOTHING_WRITTEN).of(partition)
 
 
 def high_watermarks_of(replicas: Sequence[Replica], *, assume_replicated: bool) -> NDArray[np.int64]:
@@ -200,8 +197,7 @@ def leader_may_stand(image: ClusterImage | None, topic: str, state: PartitionSta
 
 def metadata_version_of_leader(image: ClusterImage | None, state: PartitionState | None) -> int:
     """The highest metadata.version that the leader of a partition supports, -1 where it names none or that is not known."""
-    leader = None if image is None or state is None else image.broker(state.leader)
-    return -1 if leader is None else leader.metadata_version
+    return -1 if image is None or state is None else image.metadata_version(state.leader)
 
 
 def with_roles(replicas: Sequence[Replica]) -> tuple[Replica, ...]:

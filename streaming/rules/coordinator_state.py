@@ -34,11 +34,7 @@ def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
     if row.kind == Kind.APPEARED:
         return _appeared(before, after, row)
     if after.coordinator_upto < 0:
-        return (
-            after
-            if row.coordinator is None or row.kind == Kind.APPEARED
-            else _kept(after, [after.coordinator, row.coordinator], row, _LOST)
-        )
+        return after if row.coordinator is None else _kept(after, [after.coordinator, row.coordinator], row, _LOST)
     if row.kind == Kind.CORRUPT or (row.kind == Kind.SKIPPED and row.reason != _MERGED):
         return replace(after, coordinator_upto=_LOST)
     if row.kind in (Kind.APPENDED, Kind.SKIPPED):

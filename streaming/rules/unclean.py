@@ -70,25 +70,33 @@ def _with_lost(leader: LogState, other: LogState) -> LogState:
     if leader.unclean_start < 0:
         return leader
     ends, watermarks = zip(*_before(other, leader.unclean_epoch), (-1, -1), strict=True)
-    upper = max(ends) - leader.unclean_start if max(ends) >= 0 else -1
-    acknowledged = max(watermarks) - leader.unclean_start if max(watermarks) >= 0 else -1
+    upper, acknowledged = _beyond(leader.unclean_start, ends), _beyond(leader.unclean_start, watermarks)
     after = leader
-    if max(ends) >= 0 and max(upper, 0) > leader.unclean_last_upper:
+    if upper > leader.unclean_last_upper:
         after = replace(
             after,
             unclean_from=other.broker,
-            unclean_last_upper=max(upper, 0),
-            unclean_lost_upper=max(after.unclean_lost_upper, 0) + max(upper, 0) - max(after.unclean_last_upper, 0),
+            unclean_last_upper=upper,
+            unclean_lost_upper=_more(leader.unclean_lost_upper, leader.unclean_last_upper, upper),
         )
-    if max(watermarks) >= 0 and max(acknowledged, 0) > leader.unclean_last_acknowledged:
+    if acknowledged > leader.unclean_last_acknowledged:
         after = replace(
             after,
-            unclean_last_acknowledged=max(acknowledged, 0),
-            unclean_lost_acknowledged=max(after.unclean_lost_acknowledged, 0)
-            + max(acknowledged, 0)
-            - max(after.unclean_last_acknowledged, 0),
+            unclean_last_acknowledged=acknowledged,
+            unclean_lost_acknowledged=_more(leader.unclean_lost_acknowledged, leader.unclean_last_acknowledged, acknowledged),
         )
     return after
+
+
+def _beyond(start: int, offsets: Iterable[int]) -> int:
+    """How far the largest of some offsets lies behind ``start``, -1 where none is known."""
+    largest = max(offsets)
+    return max(largest - start, 0) if largest >= 0 else -1
+
+
+def _more(total: int, last: int, now: int) -> int:
+    """The sum of all elections where it is known by now that the last one lost ``now``, and not ``last``; -1 not known."""
+    return max(total, 0) + now - max(last, 0)
 
 
 def _before(other: LogState, epoch: int) -> list[tuple[int, int]]:

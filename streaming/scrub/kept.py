@@ -4,7 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def load(path: Path) -> Kept:
 
 def store(path: Path, kept: Kept) -> None:
     """Keep it: the file is whole, before or after. Raises OSError."""
-    told = asdict(kept) | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
+    told = {name: getattr(kept, name) for name in Kept.__slots__} | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
     new = path.with_name(f"{path.name}.new")
     with new.open("w", encoding="utf-8") as file:
         json.dump(told, file)

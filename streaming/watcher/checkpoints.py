@@ -5,17 +5,15 @@ from pathlib import Path
 from streaming.disk.availability import LogDirs
 from streaming.disk.calls import Calling
 from streaming.disk.files import CLEANER_CHECKPOINT
-from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
-from streaming.facts import UNREADABLE
+from streaming.disk.logdirs import LogDir, Partition
+from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 
 _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
 
-_Offsets = dict[tuple[str, int], int]
-
 
 class Checkpoints:
-    """What they say. Offsets are -1 where a log has no entry, `UNREADABLE` where the file cannot be read or is not understood.
+    """What they say. Offsets are as `OffsetCheckpoint.of` tells them.
 
     Only the watcher's thread calls `refresh`.
     """
@@ -49,15 +47,14 @@ class Checkpoints:
         return self._offset(partition, CLEANER_CHECKPOINT)
 
     def _offset(self, partition: Partition, name: str) -> int:
-        offsets = self._by_name[partition.log_dir.path, name].offsets
-        return UNREADABLE if offsets is None else offsets.get((partition.topic, partition.partition), -1)
+        return self._by_name[partition.log_dir.path, name].content.of(partition)
 
 
 class _File:
     def __init__(self, log_dir: LogDir, name: str) -> None:
         self.log_dir = log_dir
         self.name = name
-        self.offsets: _Offsets | None = {}
+        self.content = NOTHING_WRITTEN
         self.failures = 0
         self._path: Path = log_dir.path / name
         self._identity = (0, 0)  # of the file that was read last: Kafka puts another in its place
@@ -71,8 +68,7 @@ class _File:
         identity = (stat.st_ino, stat.st_mtime_ns)
         if identity == self._identity:
             return False
-        entries = read_offset_checkpoint(self.log_dir, self.name)
-        self.offsets = None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries}
-        self.failures += entries is None
+        self.content = load_offset_checkpoint(self.log_dir, self.name)
+        self.failures += not self.content.readable
         self._identity = identity
         return True

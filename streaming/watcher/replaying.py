@@ -12,11 +12,9 @@ from streaming.watcher.carrying import REPLAY_BYTES, note_doubts, replay_of
 from streaming.watcher.events import TIMES_UNKNOWN, Event, Place, Replays
 from streaming.watcher.locate import window
 from streaming.watcher.tail import Tail
+from streaming.watcher.tries import Tries
 
 log = logging.getLogger(__name__)
-
-TRIES = 3
-"""How often a log whose segments are deleted or compacted while it is replayed is begun with again before it waits for the next survey."""
 
 
 @dataclass(slots=True)
@@ -39,13 +37,13 @@ class Replaying:
         self._is_watched = is_watched
         self._queue: deque[Tail] = deque()
         self._queued: set[Tail] = set()
-        self._failures: dict[Tail, int] = {}
+        self._tries = Tries()
         self._current: _Current | None = None
         self._buffer = window()[:REPLAY_BYTES]
 
     def put(self, tail: Tail) -> None:
         """Queue a log whose place says that it has to be replayed; those that cannot be read before come first."""
-        if tail.place.replay != Replays.NOT and tail not in self._queued and self._failures.get(tail, 0) < TRIES:
+        if tail.place.replay != Replays.NOT and tail not in self._queued and self._tries.any_left(tail):
             self._queued.add(tail)
             if tail.place.replay == Replays.FIRST:
                 self._queue.appendleft(tail)
@@ -54,8 +52,7 @@ class Replaying:
 
     def retry(self) -> None:
         """Queue once more what could not be read."""
-        failed, self._failures = self._failures, {}
-        for tail in failed:
+        for tail in self._tries.begin_again():
             self.put(tail)
 
     @property
@@ -80,7 +77,7 @@ class Replaying:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a snapshot or an old batch, the log is read on without
             events = self._fail(tail, error)
         else:
-            self._failures.pop(tail, None)
+            self._tries.succeeded(tail)
             self._drop()
         return tail, events
 
@@ -126,8 +123,8 @@ class Replaying:
         """A segment is gone or cannot be read: try again soon, or after the next survey if that does not help."""
         self._drop()
         self._forget(tail)
-        failures = self._failures[tail] = self._failures.get(tail, 0) + 1 if isinstance(error, FileNotFoundError) else TRIES
-        if failures < TRIES:
+        self._tries.failed(tail, error)
+        if self._tries.any_left(tail):
             self.put(tail)
             return []
         path, known = str(tail.partition.path), isinstance(error, OSError)

@@ -21,11 +21,9 @@ from streaming.watcher.events import Event, Replays
 from streaming.watcher.locate import window
 from streaming.watcher.replay import batches_between
 from streaming.watcher.tail import Tail
+from streaming.watcher.tries import Tries
 
 log = logging.getLogger(__name__)
-
-TRIES = 3
-"""How often a log that changes or cannot be read is begun with again before it waits for the next survey."""
 
 _PIECE_BYTES = 4 << 20
 _CHAINED = (Kind.APPEARED, Kind.APPENDED, Kind.SKIPPED, Kind.TRUNCATED, Kind.CORRUPT)
@@ -72,19 +70,18 @@ class Rereading:
         self._is_watched = is_watched
         self._told_as = told_as
         self._queue: dict[Tail, None] = {}
-        self._failures: dict[Tail, int] = {}
+        self._tries = Tries()
         self._current: _Current | None = None
         self._buffer: Bytes | None = None
 
     def put(self, tail: Tail) -> None:
         """Queue a log whose place says that it has to be read again."""
-        if tail.place.reread and self._failures.get(tail, 0) < TRIES:
+        if tail.place.reread and self._tries.any_left(tail):
             self._queue[tail] = None
 
     def retry(self) -> None:
         """Queue once more what could not be read."""
-        failed, self._failures = self._failures, {}
-        for tail in failed:
+        for tail in self._tries.begin_again():
             self.put(tail)
 
     @property
@@ -109,7 +106,7 @@ class Rereading:
             return tail, []
         entries = sorted(self._current.newest.values(), key=lambda entry: entry.offset)
         self._drop()
-        self._failures.pop(tail, None)
+        self._tries.succeeded(tail)
         tail.place = replace(tail.place, reread=False)
         log.info("a coordinator's log was read again", extra={"log": str(tail.place.log), "transactional_ids": len(entries)})
         return tail, [replace(tail.appeared(None), coordinator=encode_entries(entries, self._told_as) or NO_ENTRIES)]
@@ -174,8 +171,8 @@ class Rereading:
         """A segment is gone or cannot be read: try again soon, or after the next survey if that does not help."""
         self._drop()
         self._queue.pop(tail, None)
-        failures = self._failures[tail] = self._failures.get(tail, 0) + 1 if isinstance(error, FileNotFoundError) else TRIES
-        if failures < TRIES:
+        self._tries.failed(tail, error)
+        if self._tries.any_left(tail):
             self.put(tail)
             return
         known = isinstance(error, (OSError, FormatError))
