@@ -189,5 +189,7 @@ COMBINED: Mapping[str, Event] = {"The quorum is lost with its hosts": quorum_los
 """Those of a cluster whose three brokers are controllers as well."""
 
 SHORT = ("A clean day", "A hanging transaction", "A host dies and returns")
-"""Those, in this order, that the test suite lets happen; ``make soak ONLY=operations`` takes all. In none of them the job starts again, which
-takes so long that a large factor would make minutes of it."""
+"""Those, in this order, that the test suite lets happen; ``make soak ONLY=operations`` takes all.
+
+In none of them the job starts again: that takes so long that a large factor would make minutes of it.
+"""
