@@ -110,6 +110,8 @@ def _of(option: Option) -> dict[str, object]:
             form = {"enum": accepts.removeprefix("one of ").split(", ")}
         case ["some", "of", *_]:
             form = {"type": "array", "items": {"enum": accepts.removeprefix("some of ").split(", ")}}
+        case ["auto", "or", "a", "whole", *_]:
+            form = {"type": ["string", "integer"], "pattern": "^auto$", "minimum": numbers[0], **limit}
         case ["a", "whole", *_]:
             form = {"type": "integer", "minimum": numbers[0], **limit}
         case ["a", "number", "above", *_]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
@@ -63,6 +63,10 @@ def several_of(kind: type[StrEnum]) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+def _number_or_auto(written: str) -> int | str:
+    return written if written == AUTO else int(written)
+
+
 def _path(name: str) -> Path:
     if not name:
         raise ValueError("empty")
@@ -109,6 +113,9 @@ def _config_value(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+AUTO: Literal["auto"] = "auto"
+"""Stands for a number that is chosen from what is found."""
+
 _DURATION = Form(units.DURATION_FORM, units.format_duration)
 _ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
 
@@ -120,7 +127,11 @@ Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more",
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
 Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]
 Factor = Annotated[float, text(float), Field(gt=1, allow_inf_nan=False), Form("a number above 1", float)]
-Shards = Annotated[int, text(int), Field(ge=1, le=4096), Form("a whole number from 1 to 4096", int)]
+Shards = Annotated[
+    Annotated[int, Field(ge=1, le=4096)] | Literal["auto"],
+    text(_number_or_auto),
+    Form("auto or a whole number from 1 to 4096", lambda shards: shards),
+]
 Flag = Annotated[bool, text(_flag), Form("true or false", bool)]
 Pattern = Annotated[re.Pattern[str], text(_pattern), Form("a regular expression", lambda pattern: pattern.pattern)]
 Directory = Annotated[Path, text(_path), Form("a directory", str)]

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from streaming.forms import (
+    AUTO,
     Agents,
     BrokerConfig,
     Count,
@@ -219,7 +220,11 @@ class Settings(BaseModel):
         description="What topics set, by regular expressions that match their whole names, the first one counts: only where no cluster "
         "metadata can be read, as in clusters with ZooKeeper.",
     )
-    state_shards: Shards = Field(default=64, description="Keys of the job's state; fixed when a checkpoint is made.")
+    state_shards: Shards = Field(
+        default=AUTO,
+        description="Keys of the job's state: auto chooses 4, 16 or 64 by the logs that are there, 1,000 to 2,500 a shard with room for as "
+        "many again. Fixed when a checkpoint is made; one that is there keeps its own.",
+    )
     max_bytes_per_batch: Size = Field(default=128 << 20, description="Most bytes of log that one micro-batch accounts for.")
     consumer_expiry: PositiveDuration = Field(
         default=timedelta(hours=24),

@@ -24,11 +24,14 @@ class Overview:
     def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
+        self.logs = 0
+        """How many there are in the log dirs that can be read, watched or not."""
         self._dirs = log_dirs
         self._cluster = cluster
         self._tails = tails
         self._clock_ms = clock_ms
         self._next_look = 0
+        self._live = 0
         self._down: set[Path] = set()
         self._unlisted: dict[Path, Mapping[str, str]] = {}
 
@@ -46,7 +49,9 @@ class Overview:
                 deleted[tail.partition.log_dir.path] += tail.told.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.told.inventory.index_bytes
         self.brokers = self._cluster.statuses()
+        self._live = 0
         self.log_dirs = [self._look(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
+        self.logs = self._live
 
     def _look(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
@@ -62,6 +67,7 @@ class Overview:
             return _down(log_dir, registered, str(error))
         self._down.discard(log_dir.path)
         self._log_unlisted(log_dir, found.unlisted)
+        self._live += len(found.live)
         return LogDirStatus(
             broker=log_dir.broker,
             log_dir=str(log_dir.path),

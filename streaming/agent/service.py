@@ -108,7 +108,7 @@ class Service:
             cluster_id=dirs.cluster_id,
             brokers=dirs.brokers,
             unreadable_metadata=self.cluster.unreadable(),
-            logs=len(self.watcher.tails()),
+            logs=max(len(self.watcher.tails()), self.overview.logs),
             caught_up=caught_up,
             seq=end.seq,
             total=end.total,

@@ -194,6 +194,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         problems=tuple(map(str, problems)),
         clock_ahead_seconds=ahead,
         blocked=tuple(status.blocked),
+        logs=status.logs,
         unreadable=tuple(status.unreadable),
         unreadable_logs=tuple(status.unreadable_logs),
         doubts=tuple(sorted(status.doubts.items())),

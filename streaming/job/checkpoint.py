@@ -15,11 +15,15 @@ import logging
 import os
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from streaming.errors import CheckpointError
+from streaming.forms import AUTO
 from streaming.job.repair import repair
+from streaming.job.shards import shards_for
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +56,11 @@ def cluster_of_checkpoint(directory: Path) -> str:
 class Checkpoint:
     """A checkpoint that is held by this process until `close`."""
 
-    def __init__(self, directory: Path, cluster_id: str, state_shards: int) -> None:
+    def __init__(self, directory: Path, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int] = lambda: 0) -> None:
         """Open a checkpoint or make one.
+
+        Args:
+            state_shards: of a new one, "auto" for what suits as many ``logs``, which is asked only then.
 
         Raises:
             CheckpointError: it belongs to another cluster, is held by another job, or cannot be written, understood or repaired.
@@ -70,7 +77,7 @@ class Checkpoint:
                 raise CheckpointError(
                     f"checkpoint {self.directory} cannot be written: {error}; name another with --checkpoint DIR"
                 ) from error
-            self.identity = self._identify(cluster_id, state_shards)
+            self.identity = self._identify(cluster_id, state_shards, logs)
             repair(self.spark)
             self._held = held.pop_all()
 
@@ -90,7 +97,7 @@ class Checkpoint:
                     ) from error
                 time.sleep(_JVM_POLL_SECONDS)
 
-    def _identify(self, cluster_id: str, state_shards: int) -> Identity:
+    def _identify(self, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int]) -> Identity:
         path = self.directory / "job.json"
         try:
             identity = Identity(**json.loads(path.read_text()))
@@ -99,7 +106,8 @@ class Checkpoint:
                 raise CheckpointError(
                     f"checkpoint {self.directory} has lost its job.json: restore it, or delete the directory to begin anew"
                 ) from None
-            return self._make(path, Identity(_VERSION, str(uuid.uuid4()), cluster_id, state_shards))
+            shards = shards_for(logs()) if state_shards == AUTO else state_shards
+            return self._make(path, Identity(_VERSION, str(uuid.uuid4()), cluster_id, shards))
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{path} is not valid ({error}): restore it, or delete the directory to begin anew") from error
         if identity.version != _VERSION:
@@ -109,7 +117,7 @@ class Checkpoint:
                 f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs or agents to {cluster_id}: "
                 "name another with --checkpoint DIR"
             )
-        if identity.state_shards != state_shards:
+        if state_shards not in (AUTO, identity.state_shards):
             log.warning("state_shards is fixed by the checkpoint", extra={"checkpoint": identity.state_shards, "setting": state_shards})
         return identity
 

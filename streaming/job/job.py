@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming import java
-from streaming.disk.logdirs import refuse_inside
+from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.job.agents import AgentWatch, cluster_of
@@ -27,6 +27,7 @@ from streaming.job.jvm import SparkError
 from streaming.job.meanwhile import repeated
 from streaming.job.progress import Progress
 from streaming.job.remote import check_agents, file_options
+from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness
 from streaming.metrics.server import Exporter
@@ -49,6 +50,7 @@ _ONCE_POLL_SECONDS = 0.25
 _NAMED = 10
 """So many logs that could not be read are named in a sentence."""
 
+_LOOKING_SECONDS = 10.0
 _ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 _WELL_SECONDS = 60.0
@@ -112,7 +114,7 @@ class Job:
             resources.callback(self.exporter.close)
         refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
         java_home = java.find(os.environ, settings.checkpoint / "java")
-        checkpoint = self._start_own(log_dirs.cluster_id) if log_dirs else self._find_others()
+        checkpoint = self._start_own(log_dirs) if log_dirs else self._find_others()
         self._agents.consumer = checkpoint.identity.job_id
         self._poll()
         if not is_local(settings.master) and not settings.spark_checkpoint:
@@ -140,10 +142,10 @@ class Job:
                 "they belong together"
             )
 
-    def _start_own(self, cluster_id: str) -> Checkpoint:
+    def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
         """The agent for the log dirs of this host."""
-        settings, resources = self.settings, self._resources
-        checkpoint = self._open_checkpoint(cluster_id)
+        settings, resources, cluster_id = self.settings, self._resources, log_dirs.cluster_id
+        checkpoint = self._open_checkpoint(cluster_id, lambda: logs_in(log_dirs.available))
         if checkpoint.resumed and not checkpoint.journal.exists():
             log.warning(
                 "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
@@ -182,17 +184,26 @@ class Job:
                     raise AgentError("no agent answers: see its problem above")
                 time.sleep(POLL_SECONDS)
         self._agents.cluster_id = cluster_id
-        return self._open_checkpoint(cluster_id)
+        return self._open_checkpoint(cluster_id, self._logs_of_others)
+
+    def _logs_of_others(self) -> int:
+        """How many logs the agents elsewhere report; one that has just started has still to look."""
+        deadline = time.monotonic() + _LOOKING_SECONDS
+        while not (looked := [each for each in self._agents.poll() if each.log_dirs]) and time.monotonic() < deadline:
+            self._wellness.looked()
+            time.sleep(POLL_SECONDS)
+        return logs_of(looked, len(parse_options(self._where).addresses()))
 
     def _watch(self, names: list[str], cluster_id: str) -> None:
         options = parse_options(self._where)
         self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
 
-    def _open_checkpoint(self, cluster_id: str) -> Checkpoint:
+    def _open_checkpoint(self, cluster_id: str, logs: Callable[[], int]) -> Checkpoint:
         settings = self.settings
-        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, cluster_id, settings.state_shards)
+        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, cluster_id, settings.state_shards, logs)
         self._resources.callback(checkpoint.close)
+        self.observer.sharded(checkpoint.identity.state_shards)
         return checkpoint
 
     # --- the query

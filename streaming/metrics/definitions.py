@@ -943,6 +943,14 @@ SKIPPED_BYTES = _observer(
     "bytes",
     "Log bytes that never reached the metrics, and why.",
 )
+LOGS_PER_SHARD = _observer(
+    "segtail_query_logs_per_shard",
+    Type.GAUGE,
+    ("query",),
+    "",
+    "Logs of all agents, also of those that are down, over the shards of the job's state. Above 5,000 the checkpoint is outgrown: each "
+    "micro-batch writes megabytes a shard. Only a new checkpoint has more shards.",
+)
 LAST_LOOK = _observer(
     "segtail_query_last_look_timestamp_seconds",
     Type.GAUGE,
@@ -1130,6 +1138,7 @@ METRICS = (
     TAIL_LAG_BYTES,
     TAIL_LAG_SECONDS,
     SKIPPED_BYTES,
+    LOGS_PER_SHARD,
     LAST_LOOK,
     BATCH_DURATION,
     RESTARTS,

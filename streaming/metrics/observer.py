@@ -42,9 +42,9 @@ class AgentStatus:
     ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
     those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
     care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait;
-    ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names its log dirs, as
-    "broker:directory.id", the same from whichever agent; ``scrubs`` are those of its log dirs. ``explanation`` is a sentence on what
-    keeps it away, "" where there is none.
+    ``logs`` is how many it watches; ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them.
+    ``directories`` names its log dirs, as "broker:directory.id", the same from whichever agent; ``scrubs`` are those of its log dirs.
+    ``explanation`` is a sentence on what keeps it away, "" where there is none.
     """
 
     name: str
@@ -62,6 +62,7 @@ class AgentStatus:
     blocked: tuple[BlockedFile, ...] = ()
     unreadable: tuple[UnreadableLogs, ...] = ()
     unreadable_logs: tuple[UnreadableLog, ...] = ()
+    logs: int = 0
     directories: tuple[str, ...] = ()
     scrubs: tuple[ScrubStatus, ...] = ()
     explanation: str = ""
@@ -103,7 +104,8 @@ class Observer:
     """
 
     def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold], started: float | None = None) -> None:
-        self._lock = Lock()  # protects the four below
+        self._lock = Lock()  # protects the five below
+        self._shards = 0
         self._leaves_out = False
         self._agents: dict[str, AgentStatus] = {}
         self._known_at: float | None = None
@@ -126,6 +128,11 @@ class Observer:
         with self._lock:
             self._agents = {status.name: status for status in statuses}
             self._known_at = at
+
+    def sharded(self, shards: int) -> None:
+        """The job's state has so many shards."""
+        with self._lock:
+            self._shards = shards
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
         """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
@@ -222,6 +229,7 @@ class Observer:
         agents = self.agents
         with self._lock:
             lags = {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
+            shards = self._shards
         # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
         info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
@@ -246,6 +254,8 @@ class Observer:
         yield _gauges(definitions.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
         clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
         yield _gauges(definitions.AGENT_CLOCK_AHEAD, clocks)
+        if shards:
+            yield _gauges(definitions.LOGS_PER_SHARD, [((self._query,), sum(each.logs for each in agents) / shards)])
         yield _gauges(definitions.CATCHING_UP, catching_up)
         yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))

@@ -54,6 +54,14 @@ def test_a_log_dir_tells_its_space_and_what_lies_besides_segments(agent: Agent, 
     assert (found.stray, found.future) == (0, 0)
 
 
+def test_logs_are_counted_before_anybody_reads_them(agent: Agent, directory: LogDir) -> None:
+    """A job chooses the shards of its state by them before it has said hello."""
+    for topic in ("orders", "bills"):
+        partition(directory, topic).append(batch(3))
+    agent.look()
+    assert agent.service.status().logs == 2
+
+
 def test_a_log_dir_that_cannot_be_read_is_down_and_says_so_once(agent: Agent, directory: LogDir, caplog: pytest.LogCaptureFixture) -> None:
     assert state_of(agent).up
     away = directory.path.with_name("away")

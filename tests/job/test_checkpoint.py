@@ -26,6 +26,23 @@ def test_a_job_stays_who_it_is(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.parametrize(("logs", "shards"), [(0, 4), (5_000, 4), (5_001, 16), (20_000, 16), (20_001, 64), (1_000_000, 64)])
+def test_shards_are_chosen_by_twice_the_logs_that_are_there(tmp_path: Path, logs: int, shards: int) -> None:
+    first = Checkpoint(tmp_path, CLUSTER, "auto", lambda: logs)
+    first.close()
+    again = Checkpoint(tmp_path, CLUSTER, "auto", lambda: 1_000_000 - logs)
+    again.close()
+    assert (first.identity.state_shards, again.identity) == (shards, first.identity)
+
+
+def test_a_number_that_the_checkpoint_does_not_have_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made(tmp_path, shards=64).close()
+    Checkpoint(tmp_path, CLUSTER, "auto").close()
+    assert not caplog.messages  # chosen for it or not: a checkpoint that is there keeps its shards
+    made(tmp_path, shards=16).close()
+    assert caplog.messages == ["state_shards is fixed by the checkpoint"]
+
+
 def test_two_checkpoints_are_two_jobs(tmp_path: Path) -> None:
     one, two = made(tmp_path / "one"), made(tmp_path / "two")
     assert one.identity.job_id != two.identity.job_id

@@ -49,6 +49,15 @@ def test_the_last_poll_of_an_agent_stands() -> None:
     assert [each.up for each in observer.agents] == [False]
 
 
+def test_logs_a_shard_are_those_of_all_agents() -> None:
+    observer = new_observer()
+    observer.know([agent(logs=30_000), agent("a2", up=False, brokers=(2,), logs=15_000)])
+    name = "segtail_query_logs_per_shard"
+    assert named(new_table(), name, observer) == {}  # a job that is still to open its checkpoint
+    observer.sharded(4)
+    assert list(named(new_table(), name, observer).values()) == [11_250]
+
+
 def test_an_agent_that_was_never_reached_is_seen_to_be_down() -> None:
     observer = new_observer()
     observer.know([AgentStatus(name="a9", up=False)])

@@ -78,6 +78,7 @@ def golden_observer() -> Observer:
             Threshold(name="journal_max_bytes", unit="bytes", value=2**30),
         ],
     )
+    observer.sharded(4)
     first = AgentStatus(
         name="a1",
         up=True,
@@ -85,6 +86,7 @@ def golden_observer() -> Observer:
         cluster_id="AAECAwQFBgcICQoLDA0ODw",
         metadata_brokers=frozenset({1}),
         doubts=(("time_index", 1),),
+        logs=11,
     )
     counts = PartitionCounts(
         [
