@@ -37,7 +37,7 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     Read from the log dirs alone, once; brokers may run meanwhile, or not. One replica speaks for each partition: the leader where it is
     known and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
 
-    Exit status: 0 done, 1 something could not be read, 2 not possible as asked.
+    Exit status: 0 done, 1 something could not be read, metadata logs included, 2 not possible as asked.
     """
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
@@ -49,15 +49,16 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     for broker, of_broker in configs.items():
         of_broker.refresh(found.metadata.images[broker])
+    missed = found.unreadable + found.metadata.unreadable + len(log_dirs.unavailable)
     ordered = sorted_rows(rows(found.logs, configs, now_ms), by)
     if form == "json":
         click.echo(_json(ordered))
     else:
         uses, unreadable = _uses(log_dirs.available, found, whole=topic is None)
+        missed += unreadable
         for line in report(ordered, uses, now_ms):
             click.echo(line)
-        return UNREADABLE if found.unreadable or unreadable or log_dirs.unavailable else 0
-    return UNREADABLE if found.unreadable or log_dirs.unavailable else 0
+    return UNREADABLE if missed else 0
 
 
 def _configs(settings: Settings, static: Mapping[int, Configs], brokers: Iterable[int]) -> dict[int, TopicConfigs]:

@@ -146,7 +146,7 @@ def test_without_a_metadata_log_topics_are_what_people_say(case: Path) -> None:
     shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
     environ = {"SEGTAIL_TOPIC_CONFIG": "{lag-time-.*: {retention.ms: 7200000}, 'lag.*': {retention.ms: 1000}}"}
     done = segtail_retention("--log-dirs", dirs(case), "--format", "json", environ=environ)
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "metadata log cannot be read" in done.stderr
     limits = {row["topic"]: (row["retention_limit_seconds"], row["limit_source"]) for row in json.loads(done.stdout)}
     assert (limits["lag-time-A"], limits["lag-none-A"]) == ((7200, "topic"), (1, "topic"))
@@ -164,11 +164,21 @@ def test_metadata_that_is_damaged_is_named_and_the_rest_goes_on(case: Path, dama
         data[1000:1010] = b"\xff" * 10
         segment.write_bytes(data)
     done = segtail_retention("--log-dirs", dirs(case), "--format", "json")
-    assert done.returncode == 0
+    assert done.returncode == segtail_retention("--log-dirs", dirs(case)).returncode == 1
     assert "metadata log cannot be read" in done.stderr
     sizes = {(row["topic"], row["partition"]): row["size_bytes"] for row in json.loads(done.stdout)}
     expected = {(told["topic"], int(told["partition"])): int(told["size"]) for told in lines(case / "expected.tsv")}
     assert expected.items() <= sizes.items()
+
+
+def test_a_broker_of_before_kraft_has_no_metadata_log_to_read(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    partition(directory, "t").append(batch(5))
+    asked = ("--log-dirs", directory.path, "--format", "json")
+    assert segtail_retention(*asked).returncode == 1
+    (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
+    done = segtail_retention(*asked)
+    assert (done.returncode, [row["topic"] for row in json.loads(done.stdout)]) == (0, ["t"])
 
 
 @pytest.mark.parametrize("case", ["deletions"], indirect=True)
