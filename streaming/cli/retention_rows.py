@@ -31,7 +31,7 @@ class Row:
     log_start_offset: int
     local_log_start_offset: int | None
     log_end_offset: int
-    high_watermark: int
+    high_watermark: int | None
     size_bytes: int
     segments: int
     active_segment_size_bytes: int
@@ -89,7 +89,7 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
                 log_start_offset=fact.log_start_offset,
                 local_log_start_offset=seen.own_start_offset if limit.remote_storage else None,
                 log_end_offset=seen.end_offset,
-                high_watermark=at.high_watermark,
+                high_watermark=_value(at.high_watermark),
                 size_bytes=seen.size,
                 segments=len(seen.segments),
                 active_segment_size_bytes=int(seen.segments["size"][-1]),
@@ -108,12 +108,12 @@ def rows(logs: Sequence[LogAtRest], configs: Mapping[int, TopicConfigs], now_ms:
                 next_deletion_timestamp_seconds=_seconds(int(retention.next_deletion[item])),
                 retention_blocked=BLOCKED[blocked] if blocked >= 0 else None,
                 max_timestamp_ahead_seconds=_seconds(int(retention.ahead[item])),
-                last_stable_offset=fact.last_stable_offset if compacts else None,
+                last_stable_offset=_value(fact.last_stable_offset) if compacts else None,
                 dirty_bytes=_value(int(compaction.dirty_bytes[item])),
                 dirty_ratio=None if compaction.dirty_ratio[item] < 0 else float(compaction.dirty_ratio[item]),
                 uncleanable_bytes=(
                     {reason: int(held[item]) for reason, held in zip(UNCLEANABLE, compaction.uncleanable, strict=True)}
-                    if compacts
+                    if compacts and compaction.dirty_bytes[item] >= 0
                     else None
                 ),
                 cleaner_checkpoint_offset=_value(seen.cleaner_checkpoint) if compacts else None,

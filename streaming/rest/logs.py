@@ -11,7 +11,7 @@ from streaming.disk.logdirs import LogDir, Partition, list_partitions
 from streaming.disk.segments import list_segments
 from streaming.errors import FormatError
 from streaming.kafka.metadata_partitions import PartitionState
-from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, DirState
+from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, METADATA_TOPIC, DirState
 from streaming.rest.metadata import Metadata, read_metadata
 from streaming.rest.replicas import (
     NOTHING_STATIC,
@@ -31,10 +31,12 @@ from streaming.watcher.bootstrap import past_at
 
 log = logging.getLogger(__name__)
 
+_NOT_KNOWN = -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogAtRest:
-    """One replica; ``high_watermark`` is an estimate."""
+    """One replica; ``high_watermark`` is an estimate, -1 where nobody knows it."""
 
     inventory: LogInventory
     replica: Replica
@@ -93,7 +95,8 @@ def look_at(log_dirs: Sequence[LogDir], topic: str | None, static: Static = NOTH
     replicas = with_roles([_replica(seen, metadata, marks, static) for seen in found])
     watermarks = high_watermarks_of(replicas, assume_replicated=False).tolist()
     logs = [
-        LogAtRest(inventory=seen, replica=replica, high_watermark=watermark)
+        # no file that is read here tells how far the quorum has committed
+        LogAtRest(inventory=seen, replica=replica, high_watermark=_NOT_KNOWN if seen.partition.topic == METADATA_TOPIC else watermark)
         for seen, replica, watermark in zip(found, replicas, watermarks, strict=True)
     ]
     return AtRest(
@@ -122,6 +125,8 @@ def _replica(seen: LogInventory, metadata: Metadata, marks: Checkpoints, static:
 def last_stable_offset(at_rest: LogAtRest) -> int:
     """The last stable offset of a log, found in its producer snapshots and what follows; the high watermark where that cannot be told."""
     high_watermark, path = at_rest.high_watermark, at_rest.partition.path
+    if high_watermark < 0:
+        return _NOT_KNOWN
     try:
         past = past_at(path, list_segments(path), high_watermark, producers_limit=None)
     except (OSError, FormatError) as error:

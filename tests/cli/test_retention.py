@@ -130,6 +130,22 @@ def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: P
 
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
+def test_offsets_that_nobody_knows_are_null(case: Path) -> None:
+    """No file that is read tells how far the quorum has committed, and a checkpoint that is damaged tells nothing."""
+    names = ("high_watermark", "last_stable_offset")
+    rows = found("--log-dirs", dirs(case))
+    assert [rows["__cluster_metadata", 0][name] for name in names] == [None, None]
+    for checkpoint in case.glob("n1/*/replication-offset-checkpoint"):
+        checkpoint.write_text("what?")
+    shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
+    environ = {"SEGTAIL_TOPIC_CONFIG": "{'.*': {cleanup.policy: compact}}"}
+    done = segtail_retention("--log-dirs", dirs(case), "--format", "json", environ=environ)
+    told = json.loads(done.stdout)
+    assert len(told) == len(rows) - 1
+    assert {row[name] for row in told for name in (*names, "dirty_bytes", "dirty_ratio", "uncleanable_bytes")} == {None}
+
+
+@pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_without_server_properties_defaults_are_assumed_and_marked(case: Path) -> None:
     assert found("--log-dirs", dirs(case))["lag-default-A", 0]["limit_source"] == "assumed"
     assert found("--log-dirs", dirs(case), "--server-properties", properties(case))["lag-default-A", 0]["limit_source"] == "static"
