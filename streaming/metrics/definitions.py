@@ -619,7 +619,8 @@ LOCAL_LOG_START_OFFSET = _retention(
 )
 PARTITION_INFO = _retention(
     "segtail_partition_info",
-    "1 for every partition: its topic id, cleanup policy, and where its retention limit comes from.",
+    "1 for every partition: its topic id, cleanup policy, and which level sets its retention limit (topic, dynamic, static, assumed), "
+    "of a time and a size that both limit the stronger.",
     labels=(*PARTITION, "topic_id", "cleanup_policy", "limit_source"),
 )
 MIN_IN_SYNC_REPLICAS = _offsets(

@@ -102,8 +102,9 @@ class Limits:
     """What limits a topic's logs on one broker; times in milliseconds, sizes in bytes.
 
     ``retention_ms`` and ``retention_bytes`` are what deletes from the broker's disk, `UNLIMITED` where nothing does: the ``local.`` ones
-    where segments are copied to remote storage (``remote_copy``). ``source`` is where the retention limits come from, the stronger of the
-    two, or `Source.ASSUMED` where the one in time is assumed; of a topic that does not delete, where its policy comes from.
+    where segments are copied to remote storage (``remote_copy``). ``source`` is where the retention limit comes from: of a time and a size
+    that both limit, the stronger level; where neither does, the one that lifts the limit in time; `Source.ASSUMED` where that in time is
+    assumed; of a topic that does not delete, where its policy comes from.
     ``check_interval_ms`` is how often the broker looks for what it may delete. ``min_insync_known``: no default stands in for
     ``min_insync_replicas`` because nobody knows it. ``cleanup_policy`` is as Kafka writes it, empty where the logs are neither compacted
     nor deleted; a broker without a cleaner does not delete what should be compacted too (`LogManager.cleanupLogs`).
@@ -341,11 +342,10 @@ class _Values:
     def limit(self, name: str) -> int:
         return max(self.number(name), UNLIMITED)
 
-    def source(self, *names: str) -> Source:
+    def source(self, name: str) -> Source:
         if not self._topic_known:  # the topic may set it
             return Source.ASSUMED
-        found = (self._set[name].source if name in self._set else self._default for name in names)
-        return min(found, key=_STRENGTH.__getitem__)
+        return self._set[name].source if name in self._set else self._default
 
     @cached_property
     def policy(self) -> frozenset[str]:
@@ -409,13 +409,22 @@ def _retention(values: _Values, name: str, local: bool) -> int:
 def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
     if not deletes:
         return values.source("cleanup.policy")
-    time, size = "retention.ms", "retention.bytes"
-    timed = values.source(f"local.{time}") if local else values.source(time)
-    if local and values.number(f"local.{time}") == _WHOLE:
-        timed = max(timed, values.source(time), key=_STRENGTH.__getitem__)
+    timed = _source(values, "retention.ms", local)
     if timed is Source.ASSUMED:  # a size that nobody sets deletes nothing, a time does
         return timed
-    return values.source(time, size, *((f"local.{time}", f"local.{size}") if local else ()))
+    limiting = [
+        _source(values, name, local) for name in ("retention.ms", "retention.bytes") if _retention(values, name, local) != UNLIMITED
+    ]
+    return min(limiting, key=_STRENGTH.__getitem__, default=timed)
+
+
+def _source(values: _Values, name: str, local: bool) -> Source:
+    """Where a limit as `_retention` has it comes from."""
+    whole = values.source(name)
+    if not local:
+        return whole
+    own = values.source(f"local.{name}")  # assumed: a level that nobody knows may set one
+    return whole if values.number(f"local.{name}") == _WHOLE and own is not Source.ASSUMED else own
 
 
 @lru_cache(maxsize=1 << 16)

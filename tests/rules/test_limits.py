@@ -148,6 +148,20 @@ def test_the_source_of_limits_is_the_stronger_of_time_and_size():
     assert effective_limits("t", dynamic(log_retention_bytes=1).over(static(log_retention_ms=1))).source is Source.DYNAMIC
 
 
+def test_a_level_that_lifts_a_limit_is_not_where_the_other_comes_from():
+    timed, sized = static(log_retention_ms=5), static(log_retention_bytes=5)
+    assert effective_limits("t", topic(retention_bytes=-1).over(timed)).source is Source.STATIC
+    assert effective_limits("t", topic(retention_ms=-1).over(sized)).source is Source.STATIC
+    assert effective_limits("t", topic(retention_ms=-1).over(dynamic(log_retention_bytes=5)).over(timed)).source is Source.DYNAMIC
+    tiered = topic(remote_storage_enable="true", retention_ms=9, retention_bytes=9, local_retention_bytes=-1)
+    assert effective_limits("t", tiered.over(static(log_local_retention_ms=5))).source is Source.STATIC
+
+
+def test_where_nothing_limits_it_is_named_what_lifts_the_limit_in_time():
+    assert effective_limits("t", topic(retention_ms=-1).over(static())).source is Source.TOPIC
+    assert effective_limits("t", topic(retention_bytes=-1).over(static(log_retention_ms=-1))).source is Source.STATIC
+
+
 def test_a_limit_in_time_that_is_assumed_makes_the_whole_of_it_an_assumption():
     assert effective_limits("t", topic(retention_bytes=1)).source is Source.ASSUMED
     assert effective_limits("t", topic(retention_ms=1)).source is Source.TOPIC  # a size that nobody sets deletes nothing
