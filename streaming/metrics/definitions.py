@@ -738,8 +738,9 @@ REPLICA_CLEANER_CHECKPOINT = _retention(
 )
 TOPIC_OVERDUE = _retention(
     "segtail_topic_retention_overdue_partitions",
-    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after; only topics that have any, "
-    "whatever series_limit says.",
+    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after, and for longer than two "
+    "checks of the broker (segtail_broker_retention_check_interval_seconds), where its limit is known and a check would delete something; "
+    "only topics that have any, whatever series_limit says.",
     labels=("broker", "topic"),
 )
 TOPIC_BLOCKED = _retention(
