@@ -96,3 +96,28 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
     said = capfd.readouterr().err
     assert said.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
     assert said.count("\n") == 1
+
+
+SOURCE_OF_A_JOB = """
+from streaming.agent.trouble import Reason
+from streaming.errors import AgentError
+from streaming.source import agents
+from streaming.source.options import parse_options
+from streaming.source.stream import EventStreamReader
+
+EventStreamReader(parse_options({"agents": "127.0.0.1:1", "looks": "looks"}))
+line = agents.line("127.0.0.1:1")
+line.ask(lambda client: client.status())
+
+def plan(client):
+    raise AgentError("agent at 127.0.0.1:1: no plan", Reason.FAILED)
+
+line.ask(plan)
+"""
+
+
+def test_what_the_job_says_of_an_agent_its_source_does_not_say_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """The job asks for each agent's status, and not for a plan."""
+    subprocess.run([sys.executable, "-c", SOURCE_OF_A_JOB], check=True)
+    said = capfd.readouterr().err
+    assert said == 'agent does not take part address=127.0.0.1:1 reason=failed error="agent at 127.0.0.1:1: no plan"\n'

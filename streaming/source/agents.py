@@ -35,12 +35,34 @@ REFUSED_SECONDS = 30.0
 CHECK_AGAIN_SECONDS = 60.0
 """After how long it is found out again whether an agent's rows can be read: its version may stay the same while it becomes another."""
 
+_JOB_SEES = frozenset(
+    {
+        Reason.REFUSED,
+        Reason.UNRESOLVED,
+        Reason.UNTRUSTED,
+        Reason.UNAUTHORIZED,
+        Reason.PROTOCOL,
+        Reason.OTHER_CLUSTER,
+        Reason.SAME_NAME,
+    }
+)
+"""What keeps an agent away whatever it is asked for."""
+
 _AT_ONCE = 32
 _ASIDE_AT_ONCE = 8
 _READS_AT_ONCE = 8
 _PAUSE_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
+
+
+_job_tells = False
+
+
+def leave_to_the_job() -> None:
+    """In this process say nothing of an agent that the job says too: in a process of its own it asks each for its status."""
+    global _job_tells
+    _job_tells = True
 
 
 class Line:
@@ -115,7 +137,7 @@ class Line:
 
     def _tell(self, error: AgentError, told: str) -> str:
         """Log why it does not take part, each reason once: ``told`` was the last one. Returns what is the last one now."""
-        if str(error) != told:
+        if str(error) != told and not (_job_tells and error.reason in _JOB_SEES):
             log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
         return str(error)
 

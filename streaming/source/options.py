@@ -23,8 +23,9 @@ class SourceOptions:
     ``agents``: where they are; ``files``: certificates and the token, by their paths; ``cluster_id``: agents of another one are left
     alone, "" takes any; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
     "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
-    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers; ``looks``: a file on this host that is
-    touched when the source has looked for work again, so that what it found before is through.
+    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers; ``looks``, of a job of segtail's, which
+    looks at the agents besides: a file on this host that is touched when the source has looked for work again, so that what it found before
+    is through.
     """
 
     agents: tuple[Target, ...]

@@ -54,6 +54,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        if options.looks is not None:
+            agents.leave_to_the_job()
         self._run = str(uuid.uuid4())  # of this query; the reader that plans names it to those that read
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
         self._rests = agents.Rests()
