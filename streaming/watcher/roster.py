@@ -610,7 +610,9 @@ class Roster:
             tail.close()
             tail.live = False
             at = place_at(tail.place.log, spot, tail.segments, 0 if fresh else tail.place.frontier)
-            tail.place = replace(at, log_epoch=epoch_before(tail, spot))
+            # what is cut off before it is told again others take for new entries behind a cut, which breaks their chain
+            reread = not fresh and tail.place.log.topic == TRANSACTION_TOPIC
+            tail.place = replace(at, log_epoch=epoch_before(tail, spot), reread=reread)
         if wanted.resumed:
             tail.live = False
             tail.place = replace(tail.place, frontier=EVERYTHING)

@@ -229,6 +229,8 @@ class Cluster:
         if follower.log_end_offset < leader.segments[0].base_offset:
             follower.truncate_fully(leader.segments[0].base_offset, self.now)  # what it would fetch is deleted
             return
+        # without an epoch that it began as the leader and appended nothing in (`UnifiedLog.truncateTo`)
+        follower._write_leader_epochs([item for item in follower.leader_epochs if item[1] < follower.log_end_offset])
         shared = divergence(leader, follower)
         if shared < follower.log_end_offset:
             if shared < follower.segments[0].base_offset:

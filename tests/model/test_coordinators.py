@@ -122,6 +122,30 @@ def test_a_second_job_takes_nothing_from_the_first(world: World) -> None:
     world.settle()
 
 
+def test_what_is_cut_off_before_it_is_told_again_for_a_second_job(world: World) -> None:
+    world.append(partition(world), 1, 1)  # by broker 2 alone
+    look(world)
+    world.settle()
+    world.begin_job("second", "earliest")
+    world.elect(partition(world), 3)
+    write(world, 1)
+    world.settle()
+    assert known(world, 2) == known(world, 3)
+    assert upto(world, 2) == 8
+
+
+def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world: World) -> None:
+    """As in Kafka (`UnifiedLog.truncateTo`); else what it copies of an earlier epoch would take all epochs with it."""
+    world.append(partition(world), 1, 3)  # by broker 2 alone
+    world.elect(partition(world), 3)
+    world.elect(partition(world), 2)
+    write(world, 1)
+    two, three = (partition(world).replicas[broker].log for broker in (2, 3))
+    assert three.leader_epochs == two.leader_epochs == [(0, 0), (2, 10)]
+    world.settle()
+    assert upto(world, 3) == 11
+
+
 def test_what_the_cleaner_took_before_it_was_read(world: World) -> None:
     write(world, 30)
     for place in range(3):
