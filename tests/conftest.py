@@ -16,7 +16,9 @@ if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
     from pyspark.sql import SparkSession
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
-settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "quick", max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

@@ -11,9 +11,10 @@ import pytest
 
 from streaming.agent.client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.agent.listening import Listening
-from streaming.agent.messages import Log, PlanRequest, Range
+from streaming.agent.messages import Log, Plan, PlanRequest, Range
 from streaming.agent.numbers import Numbers
 from streaming.agent.security import OPEN, ServerFiles, open_security
+from streaming.agent.service import Service
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError, UsageError
 from streaming.units import Address
@@ -230,8 +231,16 @@ def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:
         assert "grpc+tls://" in said
 
 
-def test_certificates_are_exchanged_without_a_restart(agent: Agent, authority: Authority, tmp_path: Path) -> None:
-    after = Authority(tmp_path / "after")
+def test_certificates_are_exchanged_without_a_restart(
+    agent: Agent, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after, has_come, plan = Authority(tmp_path / "after"), threading.Event(), Service.plan
+
+    def noted_plan(service: Service, request: PlanRequest) -> Plan:
+        has_come.set()
+        return plan(service, request)
+
+    monkeypatch.setattr(Service, "plan", noted_plan)
     served = authority.server()
     with listening(agent, served) as where:
         old = AgentClient(f"grpc+tls://{where.address}", authority.client())
@@ -239,6 +248,7 @@ def test_certificates_are_exchanged_without_a_restart(agent: Agent, authority: A
         answers = []
         thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
         thread.start()
+        assert has_come.wait(60)
         files = after.issue("agent")
         assert served.tls_cert is not None
         assert served.tls_key is not None
