@@ -86,6 +86,7 @@ def _closed(properties: dict[str, dict[str, object]]) -> dict[str, object]:
 _SCALARS: dict[str, object] = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
 _FORMS: dict[str, dict[str, object]] = {
     "true or false": {"type": "boolean"},
+    "auto or a duration": {"type": "string", "pattern": "^(auto|[0-9]{1,15} ?(ms|s|m|h|d))$"},
     "a duration": {"type": "string", "pattern": "^[0-9]{1,15} ?(ms|s|m|h|d)$"},
     "a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 1},
     "0 or a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 0},

@@ -114,12 +114,18 @@ def _config_value(value: object) -> object:
 
 
 AUTO: Literal["auto"] = "auto"
-"""Stands for a number that is chosen from what is found."""
+"""Stands for what is chosen from what is found."""
 
 _DURATION = Form(units.DURATION_FORM, units.format_duration)
 _ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
 
 Duration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(0)), _DURATION]
+DurationOrAuto = Annotated[
+    Annotated[timedelta, Field(ge=timedelta(0))] | None,
+    text(lambda written: None if written == AUTO else units.parse_duration(written)),
+    Form(f"{AUTO} or {units.DURATION_FORM}", lambda duration: AUTO if duration is None else units.format_duration(duration)),
+]
+"""None stands for auto."""
 PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(milliseconds=1)), _ABOVE_ZERO]
 Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
 SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or {units.SIZE_FORM}", units.format_size)]

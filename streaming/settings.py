@@ -18,6 +18,7 @@ from streaming.forms import (
     Directories,
     Directory,
     Duration,
+    DurationOrAuto,
     Factor,
     Files,
     Flag,
@@ -40,6 +41,7 @@ from streaming.forms import (
     several_of,
     text,
 )
+from streaming.pace.schedule import LONGEST_SECONDS
 from streaming.units import Address
 
 
@@ -109,8 +111,10 @@ class Settings(BaseModel):
     replicas: Annotated[Replicas, text(Replicas), one_of(Replicas)] = Field(
         default=Replicas.LEADERS, description="What is exported of a partition: leaders (one replica, the leader where it is known) or all."
     )
-    trigger: Duration = Field(
-        default=timedelta(seconds=1), description="Least time between two micro-batches; 0s starts one as soon as there is something to do."
+    trigger: DurationOrAuto = Field(
+        default=None,
+        description="auto runs a micro-batch right before each scrape, see docs/pace.md. A duration is the least time between two "
+        "micro-batches; 0s starts one as soon as there is something to do.",
     )
     beat: PositiveDuration = Field(
         default=timedelta(seconds=30),
@@ -289,6 +293,11 @@ class Settings(BaseModel):
         default=False,
         description="Agents hand on a hash of each transactional id, and of each consumer group that waits for one, instead of the name.",
     )
+
+    @property
+    def longest_pause(self) -> timedelta:
+        """The longest time between two micro-batches that is no sign of trouble."""
+        return timedelta(seconds=LONGEST_SECONDS) if self.trigger is None else self.trigger
 
 
 @dataclass(frozen=True, slots=True)

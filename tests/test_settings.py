@@ -37,6 +37,7 @@ def test_the_command_line_goes_before_the_environment_before_the_file(config: Pa
         ("listen", "[::]:80", "listen", Address("::", 80)),
         ("replicas", "all", "replicas", Replicas.ALL),
         ("trigger", "0s", "trigger", timedelta(0)),
+        ("trigger", "auto", "trigger", None),
         ("hanging_after", "15m", "hanging_after", timedelta(minutes=15)),
         ("max_bytes_per_batch", "64MiB", "max_bytes_per_batch", 64 << 20),
         ("max_bytes_per_batch", "1000", "max_bytes_per_batch", 1000),

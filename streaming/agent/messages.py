@@ -439,6 +439,7 @@ class Plan(Message):
     """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning.
 
     ``again``: nothing new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
+    ``more``: there is more than the budget allows; None where the agent does not say.
     """
 
     agent: str
@@ -447,6 +448,7 @@ class Plan(Message):
     total: int
     again: bool
     missed: bool = False
+    more: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,11 +195,12 @@ class Service:
             self._make_good(request.consumer)
         mark = self._reach(after, request)
         if mark.seq > planned:
-            return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False, missed=after < planned)
+            more = request.budget is not None and self.journal.end().seq > mark.seq
+            return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False, missed=after < planned, more=more)
         if not same:
             return self._not_begun()
         total = self.journal.at(planned).total if request.total < 0 else request.total
-        return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned)
+        return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned, more=False)
 
     def _make_good(self, consumer: str) -> None:
         """Have what is open published again behind what a consumer has missed: what ended there must not seem open for ever."""

@@ -58,7 +58,7 @@ def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
         signals.started()
         assert job.exporter is not None
         click.echo(f"segtail: metrics at {job.exporter.url}")
-        shown = Shown(table=job.table, observer=job.observer, url=job.exporter.url, log_dirs=settings.log_dirs)
+        shown = Shown(table=job.table, observer=job.observer, url=job.exporter.url, log_dirs=settings.log_dirs, watched=job.pacer.watched)
         with _beside(partial(show, shown, seconds), signals.stop):
             job.run(signals.stop)
 

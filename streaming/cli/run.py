@@ -102,6 +102,7 @@ def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> N
     """Write now and then, from the first full picture on."""
     while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
         if job.table.ready:
+            job.scraped("textfile")
             try:
                 write()
             except SegtailError as error:

@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +36,13 @@ _FEWEST_ROWS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The running job; ``url`` is that of its metrics."""
+    """The running job; ``url`` is that of its metrics, ``watched`` tells it that somebody looks."""
 
     table: Table
     observer: Observer
     url: str
     log_dirs: tuple[Path, ...]
+    watched: Callable[[], None]
 
 
 def show(shown: Shown, seconds: float | None, stop: threading.Event) -> None:
@@ -95,6 +96,7 @@ def _over(stop: threading.Event, every: float, until: float | None) -> bool:
 
 
 def _report(shown: Shown, pace: Pace, rows: int) -> Report:
+    shown.watched()
     logs = view(shown.table.snapshot(time.time())).logs
     return report(logs, pace.rates(look(logs, time.monotonic())), rows)
 

@@ -1,7 +1,7 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
 ``job.json`` says whose it is; ``spark/`` holds Spark's offsets and state; ``agent/`` the journal of the job's own agent and its address;
-``looks`` is touched by the source;
+in ``looks`` the source notes when it looked for work, in ``schedule`` it finds when it is to;
 ``scratch/`` what Spark needs while it runs; ``java/`` a wrapper where the Java comes from PyPI.
 
 Two locks: ``job.lock`` is this process's; ``spark.lock`` is held by Spark's JVM too, which may outlive a killed job by a moment, and
@@ -153,8 +153,13 @@ class Checkpoint:
 
     @property
     def looks(self) -> Path:
-        """The file that the source touches when it looks for work."""
+        """The file in which the source notes when it has looked for work."""
         return self.directory / "looks"
+
+    @property
+    def schedule(self) -> Path:
+        """The file that tells the source when to look."""
+        return self.directory / "schedule"
 
     @property
     def planned(self) -> int:

@@ -11,6 +11,8 @@ from streaming.metrics.export import Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import thresholds
+from streaming.pace.pacer import Pacer
+from streaming.pace.schedule import Pace, Reason
 from streaming.query.query import QUERY_NAME
 from streaming.settings import Granularity, Settings
 
@@ -31,7 +33,15 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
     )
 
 
-def observer_of(settings: Settings) -> Observer:
-    """The observer's own part."""
+def observer_of(settings: Settings, pacer: Pacer) -> Observer:
+    """The observer's own part; ``pacer`` says how often the query looks for work where no trigger is given."""
+    trigger = settings.trigger
+    fixed = None if trigger is None else Pace(trigger.total_seconds(), Reason.FIXED)
     versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
-    return Observer(query=QUERY_NAME, versions=versions, thresholds=thresholds(settings), started=time.time())
+    return Observer(
+        query=QUERY_NAME,
+        versions=versions,
+        thresholds=thresholds(settings),
+        started=time.time(),
+        pace=lambda: pacer.pace if fixed is None else fixed,
+    )

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,7 @@ from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness
 from streaming.metrics.server import Exporter
+from streaming.pace.pacer import Pacer
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
 from streaming.rows import Change
@@ -42,9 +44,10 @@ from streaming.source.options import parse_options
 log = logging.getLogger(__name__)
 
 HEALTHY_SECONDS = 120.0
-"""A query that has not looked for work for so long (or three triggers), idle or not, is not well: see `Wellness`."""
+"""A query that has not looked for work for so long (or three of its longest pauses), idle or not, is not well: see `Wellness`."""
 
 POLL_SECONDS = 1.0
+_AT_ONCE = timedelta(0)
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query does not spin
 _ONCE_POLL_SECONDS = 0.25
 _NAMED = 10
@@ -73,11 +76,12 @@ class Job:
         self.settings = settings
         self._clock = clock
         self.table = table_of(settings, once=not serve)
-        self.observer = observer_of(settings)
+        self.pacer = Pacer(time.monotonic)
+        self.observer = observer_of(settings, self.pacer)
         self.exporter: Exporter | None = None
         self._serve = serve
-        self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.trigger.total_seconds()), time.monotonic)
-        self._progress = Progress(self.observer, clock, self._wellness.looked)
+        self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
+        self._progress = Progress(self.observer, clock, self._wellness.looked, self.pacer.took)
         self._pictured: set[tuple[str, int]] = set()  # agents and shards that have folded a full picture of this process's time
         self._child: ChildAgent | None = None
         self._met: set[str] = set()  # agents that have answered
@@ -109,6 +113,8 @@ class Job:
                 observer=self.observer,
                 clock=self._clock,
                 healthy=lambda: self._wellness.well,
+                scraped=self.scraped,
+                watched=self.pacer.watched,
                 web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)
@@ -209,7 +215,7 @@ class Job:
     # --- the query
 
     def _query(self, *, once: bool) -> StreamingQuery:
-        settings, checkpoint, immediate = self.settings, self._checkpoint, not self.settings.trigger
+        settings, checkpoint, trigger = self.settings, self._checkpoint, self.settings.trigger
         options = {
             **self._where,
             "cluster_id": checkpoint.identity.cluster_id,
@@ -218,14 +224,18 @@ class Job:
             "resumed": str(self._planned >= 0).lower(),
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
-            "wait_ms": str(_LONG_POLL_MS if immediate and not once else 0),
+            "wait_ms": str(_LONG_POLL_MS if trigger == _AT_ONCE and not once else 0),
             "looks": str(checkpoint.looks),
         }
+        if trigger is None and not once:
+            self.pacer.begins(checkpoint.schedule)
+            options["schedule"] = str(checkpoint.schedule)
         writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
         writer = writer.option("checkpointLocation", settings.spark_checkpoint or str(checkpoint.spark))
         if once:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{int(settings.trigger.total_seconds() * 1000)} milliseconds").start()
+        pause = _AT_ONCE if trigger is None else trigger  # the source waits by itself
+        return writer.trigger(processingTime=f"{int(pause.total_seconds() * 1000)} milliseconds").start()
 
     @property
     def _planned(self) -> int:
@@ -240,6 +250,13 @@ class Job:
         if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
             rows = zip(*(states[name].to_pylist() for name in ("change", "agent", "partition")), strict=True)
             self._pictured.update(row[1:] for row in rows if row[0] == Change.PICTURE)
+
+    def scraped(self, who: str) -> None:
+        """Somebody takes the metrics, as a machine does that comes again. From any thread."""
+        self.pacer.scraped(who)
+        age = self._progress.age(time.monotonic())
+        if age is not None:
+            self.observer.scraped(age)
 
     @property
     def _restarts(self) -> int:

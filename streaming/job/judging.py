@@ -24,7 +24,7 @@ def judges_of(settings: Settings, *, once: bool = False) -> Judges:
         stuck_after_ms=_milliseconds(settings.stuck_after),
         late_after_ms=_milliseconds(settings.late_after),
         late_limit=settings.late_limit,
-        read_within_ms=max(READ_WITHIN_MS, 3 * _milliseconds(settings.trigger)),
+        read_within_ms=max(READ_WITHIN_MS, 3 * _milliseconds(settings.longest_pause)),
         once=once,
     )
     files = settings.server_properties

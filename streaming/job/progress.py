@@ -13,6 +13,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.metrics.observer import Observer
+from streaming.pace.files import last_look
+from streaming.pace.freshness import Freshness
 from streaming.rows import Change
 
 
@@ -21,13 +23,16 @@ class Progress:
 
     Args:
         looked: called when the query has looked for work.
+        took: called with the seconds that a micro-batch took.
     """
 
-    def __init__(self, observer: Observer, clock: Callable[[], float], looked: Callable[[], None]) -> None:
+    def __init__(self, observer: Observer, clock: Callable[[], float], looked: Callable[[], None], took: Callable[[float], None]) -> None:
         self._observer = observer
         self._clock = clock
         self._looked = looked
+        self._took = took
         self._arrived = self._counted = -1  # micro-batches
+        self._freshness: Freshness | None = None
 
     def arrived(self, states: pa.Table, batch: int) -> None:
         """A micro-batch is in the metrics: what its rows say of how far each agent's bytes have come.
@@ -35,6 +40,8 @@ class Progress:
         What was planned says nothing of that: a range may not have arrived, and then comes with a later one.
         """
         self._arrived = batch
+        if self._freshness is not None:
+            self._freshness.arrived()
         rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
         for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
             self._observer.processed(agent, journal, total)
@@ -43,10 +50,17 @@ class Progress:
         """The query is started: it may run its last micro-batch again, which counts as another one.
 
         Args:
-            looks: the file that its source touches (`streaming.source.options.SourceOptions`).
+            looks: the file in which its source notes its looks (`streaming.source.options.SourceOptions`).
         """
         self._arrived = self._counted = -1
-        self._looks, self._touched = looks, _touched(looks)
+        if self._freshness is None:
+            looks.unlink(missing_ok=True)  # of an earlier process, perhaps of before the host was started again
+            self._freshness = Freshness(looks)
+        self._looks, self._seen = looks, last_look(looks)
+
+    def age(self, now: float) -> float | None:
+        """How old the newest data in the metrics is at a time of `time.monotonic`, None as long as that is not known. From any thread."""
+        return None if self._freshness is None else self._freshness.age(now)
 
     def poll(self, query: StreamingQuery) -> None:
         """See what has happened since.
@@ -57,10 +71,12 @@ class Progress:
         if self._arrived > self._counted:
             for progress in self._through(query):
                 self._counted = progress["batchId"]
-                self._observer.batch_took(progress["batchDuration"] / 1000)
-        touched = _touched(self._looks)
-        if touched != self._touched:
-            self._touched = touched
+                seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # in which the source waits
+                self._observer.batch_took(seconds)
+                self._took(seconds)
+        look = last_look(self._looks)
+        if look is not None and look != self._seen and look.number > 1:  # one that fails each time comes as far as its first look
+            self._seen = look
             self.looked()
 
     def looked(self) -> None:
@@ -76,11 +92,3 @@ class Progress:
         if last["batchId"] == self._counted + 1:
             return (last,)
         return (each for each in query.recentProgress if each["batchId"] > self._counted)
-
-
-def _touched(path: Path) -> int:
-    """When, in nanoseconds of Unix time; 0 where there is no such file yet."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0

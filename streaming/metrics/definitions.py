@@ -922,7 +922,7 @@ CATCHING_UP = _observer(
     Type.GAUGE,
     ("broker",),
     "",
-    "1 while the metrics are more than a few seconds behind the broker's logs: rates are backlog then, not traffic.",
+    "1 while the metrics are further behind the broker's logs than the pace and a few seconds: rates are backlog then, not traffic.",
 )
 TAIL_LAG_BYTES = _observer(
     "segtail_tail_lag_bytes",
@@ -965,7 +965,23 @@ BATCH_DURATION = _observer(
     Type.HISTOGRAM,
     ("query",),
     "seconds",
-    "How long a micro-batch took.",
+    "How long a micro-batch took, without the look for work before it.",
+)
+PACE = _observer(
+    "segtail_query_pace_seconds",
+    Type.GAUGE,
+    ("query", "reason"),
+    "seconds",
+    "The longest pause between two looks of the query for work as things are, and why: fixed (trigger is a duration), first_minute (of the "
+    "query), live (a person looks at a page), scrape (it looks right before each scrape), fallback (not of everybody who scrapes is known "
+    "when). Only the reason that counts.",
+)
+SCRAPE_AGE = _observer(
+    "segtail_scrape_data_age_seconds",
+    Type.HISTOGRAM,
+    ("query",),
+    "seconds",
+    "How old the newest data was at each scrape: the time since the last look for work of which everything was in the metrics.",
 )
 RESTARTS = _observer(
     "segtail_query_restarts_total",
@@ -1143,6 +1159,8 @@ METRICS = (
     LOGS_PER_SHARD,
     LAST_LOOK,
     BATCH_DURATION,
+    PACE,
+    SCRAPE_AGE,
     RESTARTS,
     SERIES_DROPPED,
     THRESHOLD_SECONDS,

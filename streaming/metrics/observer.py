@@ -22,17 +22,19 @@ from streaming.metrics.health import families as health_families
 from streaming.metrics.partition_counts import families as partition_families
 from streaming.metrics.scrubs import families as scrub_families
 from streaming.metrics.taillag import TailLag
+from streaming.pace.schedule import Pace, Reason
 from streaming.rows import SKIP_REASONS
 
 log = logging.getLogger(__name__)
 
 CATCHING_UP_AFTER_S = 5.0
-"""A tail lag of more than this is no ordinary trigger: the rates of such a time are backlog."""
+"""A tail lag of more than this beyond the pace is no ordinary pause: the rates of such a time are backlog."""
 
 STALE_SECONDS = 30.0
 """Agents that have not been asked for so long may have said something else since: nothing is said of their brokers."""
 
 _BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,18 @@ class Observer:
 
     Args:
         started: when the process began, Unix seconds; None where nobody is to know.
+        pace: how often the query looks for work at this moment.
     """
 
-    def __init__(self, *, query: str, versions: Versions, thresholds: Iterable[Threshold], started: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        query: str,
+        versions: Versions,
+        thresholds: Iterable[Threshold],
+        started: float | None = None,
+        pace: Callable[[], Pace] = lambda: Pace(0.0, Reason.FIXED),
+    ) -> None:
         self._lock = Lock()  # protects the five below
         self._shards = 0
         self._leaves_out = False
@@ -111,12 +122,14 @@ class Observer:
         self._known_at: float | None = None
         self._lags: dict[str, TailLag] = {}
         self._query = query
+        self._pace = pace
         self._registry = CollectorRegistry()
         self._gauge(definitions.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
         if started is not None:
             self._gauge(definitions.STARTED).set(started)
         self._last_look = self._gauge(definitions.LAST_LOOK)
-        self._batches = self._histogram(definitions.BATCH_DURATION).labels(query)
+        self._batches = self._histogram(definitions.BATCH_DURATION, _BATCH_BOUNDS_S).labels(query)
+        self._ages = self._histogram(definitions.SCRAPE_AGE, _AGE_BOUNDS_S).labels(query)
         self._restarts = self._counter(definitions.RESTARTS).labels(query)
         dropped = self._counter(definitions.SERIES_DROPPED)
         self._partition_series_dropped = dropped.labels("partition_series")
@@ -163,6 +176,10 @@ class Observer:
     def batch_took(self, seconds: float) -> None:
         """A micro-batch is through."""
         self._batches.observe(seconds)
+
+    def scraped(self, age: float) -> None:
+        """A page is taken whose newest data is ``age`` seconds old."""
+        self._ages.observe(age)
 
     def restarted(self) -> None:
         """The query had failed and was started again."""
@@ -226,7 +243,7 @@ class Observer:
         return Families([family for family in families if family.samples])
 
     def _agent_families(self, now: float) -> Iterable[Samples]:
-        agents = self.agents
+        agents, pace = self.agents, self._pace()
         with self._lock:
             lags = {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
             shards = self._shards
@@ -242,7 +259,7 @@ class Observer:
         )
         behind = [((broker,), *lags[each.name]) for each in agents if each.name in lags for broker in each.brokers]
         catching_up = (
-            ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S)
+            ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S + pace.seconds)
             for each in agents
             for broker in each.brokers
         )
@@ -259,6 +276,7 @@ class Observer:
         yield _gauges(definitions.CATCHING_UP, catching_up)
         yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
+        yield _gauges(definitions.PACE, [((self._query, pace.reason), pace.seconds)])
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
         metric = definitions.SKIPPED_BYTES
@@ -284,8 +302,8 @@ class Observer:
     def _counter(self, metric: Metric) -> Counter:
         return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
 
-    def _histogram(self, metric: Metric) -> Histogram:
-        return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=_BATCH_BOUNDS_S)
+    def _histogram(self, metric: Metric, bounds: Sequence[float]) -> Histogram:
+        return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=bounds)
 
 
 def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> GaugeMetricFamily:

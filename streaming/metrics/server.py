@@ -33,6 +33,8 @@ class Exporter:
         port: 0 for any that is free.
         clock: now in Unix seconds, for everything that depends on it.
         healthy: has the query looked for work lately, and does it not fail each time instead?
+        scraped: called with who it is when somebody takes the metrics, before the page is made.
+        watched: called when somebody looks at the page for people.
         monotonic: seconds that only go forward, for connections that last too long.
         web_config: TLS and passwords, see `streaming.web.config`; None for neither.
 
@@ -49,6 +51,8 @@ class Exporter:
         observer: Observer,
         clock: Callable[[], float],
         healthy: Callable[[], bool],
+        scraped: Callable[[str], None] = lambda _: None,
+        watched: Callable[[], None] = lambda: None,
         monotonic: Callable[[], float] = system_monotonic,
         web_config: Path | None = None,
     ) -> None:
@@ -57,6 +61,8 @@ class Exporter:
         self._observer = observer
         self._clock = clock
         self._healthy = healthy
+        self._scraped = scraped
+        self._watched = watched
         self._rendering = Lock()  # one page of 100 MB is made at a time
         self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
         self._thread: Thread | None = None
@@ -93,6 +99,7 @@ class Exporter:
 
     def _answer(self, request: Request) -> Answer:
         if request.path == "/metrics":
+            self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)
             body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
             return Answer(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
@@ -101,6 +108,7 @@ class Exporter:
         if request.path == "/-/ready":
             return _state(self._table.ready, "ready", "the first full picture is still on its way")
         if request.path == "/":
+            self._watched()
             with self._rendering:
                 shown = view(self._table.snapshot(self._clock()))
             body = write_page(shown, self._observer.agents, self._table.ready)

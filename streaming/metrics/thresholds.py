@@ -16,7 +16,6 @@ SECONDS = (
     "starting_after",
     "scrub_overdue_after",
     "stale_after",
-    "trigger",
     "beat",
 )
 RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
@@ -27,6 +26,7 @@ def thresholds(settings: Settings) -> Iterator[Threshold]:
     """Every option that a rule or a dashboard may ask for, in base units, by the option's own name."""
     for name in SECONDS:
         yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
+    yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
     for name in RATIOS:
         yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
     for name in BYTES:

@@ -11,7 +11,8 @@ from streaming.targets import FORM, Target
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
-    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id", "looks"),
+    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
+    *("looks", "schedule"),
     *FILES,
 )
 
@@ -24,8 +25,8 @@ class SourceOptions:
     alone, "" takes any; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
     "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
     one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers; ``looks``, of a job of segtail's, which
-    looks at the agents besides: a file on this host that is touched when the source has looked for work again, so that what it found before
-    is through.
+    looks at the agents besides: a file on this host in which the source notes when it has looked for work; ``schedule``: one that says when
+    it is to (`streaming.pace.schedule`), without which it looks as often as it is asked.
     """
 
     agents: tuple[Target, ...]
@@ -40,6 +41,7 @@ class SourceOptions:
     wait_ms: int
     relation: str
     looks: Path | None = None
+    schedule: Path | None = None
 
     def addresses(self) -> tuple[str, ...]:
         """The addresses as of now; those of a file that is not there yet are missing."""
@@ -76,6 +78,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         wait_ms=_number(given, "wait_ms", 0, least=0),
         relation=_one_of(given, "relation", "events", ("events", "batches")),
         looks=Path(given["looks"]) if "looks" in given else None,
+        schedule=Path(given["schedule"]) if "schedule" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:
         raise UsageError(f"the data source segtail needs the option agents: {FORM}, separated by commas")

@@ -4,6 +4,7 @@ Spark runs this object in three kinds of process; it keeps nothing but its optio
 Nothing here raises because an agent is away, except where the user asked for everything there is.
 """
 
+import logging
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
@@ -17,16 +18,20 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range, Status
+from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range, Status
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
+from streaming.pace.files import Look, note_look
+from streaming.pace.waiting import Hurry, Turns
 from streaming.rows import PACKED, Kind
 from streaming.source import agents, offsets
 from streaming.source.options import SourceOptions
 from streaming.source.sharding import by_shard
 from streaming.watcher.events import Event
 from streaming.workers import freeze_imports
+
+log = logging.getLogger(__name__)
 
 SCHEMA = from_arrow_schema(PACKED)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
@@ -60,7 +65,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
         self._rests = agents.Rests()
         self._targets: dict[str, offsets.AgentOffset] | None = None
-        self._looked = False  # a run's first look says nothing yet: a query that fails each time comes so far
+        self._turns = Turns(options.schedule)
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
         """Before everything; no agent is asked, they may be away."""
@@ -101,18 +106,24 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(_POLL_SECONDS)
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
-        """How far the next micro-batch goes; ``start`` itself when nothing is new."""
-        end = self._latest(start, limit)
-        if self._options.looks is not None and self._looked:
-            self._options.looks.touch()
-        self._looked = True
+        """How far the next micro-batch goes; ``start`` itself when nothing is new. Waits until it is time to look."""
+        if self._targets is None and not self._turns.wait():
+            return start
+        end, hurry = self._latest(start, limit)
+        look = Look(self._turns.looked(hurry), self._turns.number, idle=end is start)
+        if self._options.looks is not None:
+            try:
+                note_look(self._options.looks, look)
+            except OSError as error:  # the job is not well then, and says so
+                log.error("the look for work cannot be noted", extra={"path": str(self._options.looks), "error": str(error)})
         return end
 
-    def _latest(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:
+    def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
         if self._targets is not None and offsets.reached(start, self._targets):
-            return start
-        known = offsets.parse(start)
+            return start, Hurry.NOT
+        known, greeted = offsets.parse(start), self._greeted.keys()
         self._greet(self._options.addresses(), known)
+        met = self._greeted.keys() - greeted
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._greeted))
         awake = self._rests.awake(self._greeted)
         plans = agents.ask_all(
@@ -128,7 +139,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._greeted.items()
             if address not in awake or (address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN)
         }
-        return offsets.advance(start, plans.values(), brokers)
+        hurry = _hurry(plans.values(), known, budget, met=bool(met))
+        return offsets.advance(start, plans.values(), brokers), hurry
 
     def _look_again(self, addresses: Collection[str]) -> None:
         """What was planned for these did not arrive: one may have been replaced by one whose version does not fit, after it was greeted."""
@@ -206,12 +218,34 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
-        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None, "_looked": False}
+        return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None} | {
+            "_turns": Turns(self._options.schedule)
+        }
 
 
 def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
     """Says that all of a range is here. An agent sends with it what did not arrive before it, so nothing before its end is missing."""
     return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
+
+
+def _hurry(plans: Collection[Plan], known: Mapping[str, offsets.AgentOffset], budget: int | None, *, met: bool) -> Hurry:
+    """What these plans ask of the next look.
+
+    Args:
+        met: an agent was greeted just now: where its logs begin for this consumer it will say in a moment.
+    """
+    if any(_is_cut(plan, known.get(plan.agent), budget) for plan in plans):
+        return Hurry.NOW
+    return Hurry.SOON if met or any(plan.missed or plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
+
+
+def _is_cut(plan: Plan, before: offsets.AgentOffset | None, budget: int | None) -> bool:
+    """Whether there is more than the plan holds; where an agent of an earlier version does not say, by how much of the budget it took."""
+    if budget is None or plan.seq == NOT_BEGUN:
+        return False
+    if plan.more is not None:
+        return plan.more
+    return 2 * (plan.total - (before.total if before is not None and before.journal == plan.journal else 0)) >= budget
 
 
 def _attempt() -> int:

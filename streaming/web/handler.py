@@ -19,9 +19,11 @@ _MAX_BODY_BYTES = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a client asks for; ``gzip`` if it takes an answer packed."""
+    """What a client asks for; ``client`` is its host, ``gzip`` if it takes an answer packed."""
 
     path: str
+    client: str
+    user_agent: str
     accept: str
     gzip: bool
 
@@ -75,6 +77,8 @@ class Handler(BaseHTTPRequestHandler):
     def _request(self) -> Request:
         return Request(
             path=urlsplit(self.path).path,
+            client=str(self.client_address[0]),
+            user_agent=self.headers.get("User-Agent", ""),
             accept=self.headers.get("Accept", ""),
             gzip=accepts_gzip(self.headers.get("Accept-Encoding", "")),
         )

@@ -25,8 +25,8 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 
-KEPT_OPTIONS = frozenset({"trigger", "ahead_limit"})
-"""A micro-batch takes the time that it takes; how far a clock is ahead is no time to wait for."""
+KEPT_OPTIONS = frozenset({"ahead_limit"})
+"""How far a clock is ahead is no time to wait for."""
 
 
 def shorten_duration(text: str, factor: int) -> str:

@@ -328,9 +328,17 @@ def _observer(page: _Page) -> None:
         np.floor((times - END + 1e6) * 0.8),
         query="segtail",
     )
+    page.add("segtail_query_pace_seconds", 15, query="segtail", reason="scrape")
+    _histogram(
+        page,
+        "segtail_scrape_data_age_seconds",
+        (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0),
+        np.floor((times - END + 1e6) / 15),
+        query="segtail",
+    )
     for reason in ("partition_series", "topic_series"):
         page.add("segtail_series_dropped_total", 0, reason=reason)
-    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 1), ("beat", 30)):
+    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 30), ("beat", 30)):
         page.add("segtail_config_threshold_seconds", value, name=name)
     page.add("scrape_samples_scraped", 3200 + 40 * np.sin(times / 900))
     page.add("scrape_duration_seconds", 0.012 + 0.002 * np.sin(times / 700))

@@ -32,7 +32,7 @@ class Job:
         self._agent = agent
         self._observer = new_observer()
         self._observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
-        self._progress = Progress(self._observer, lambda: 0.0, lambda: None)
+        self._progress = Progress(self._observer, lambda: 0.0, lambda: None, lambda _: None)
         self._shard = Shard()
         self._now = 0.0
 

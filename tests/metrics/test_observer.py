@@ -3,6 +3,7 @@
 import pytest
 
 from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
+from streaming.pace.schedule import Pace, Reason
 from tests.metrics.reading import named, page, samples
 from tests.metrics.rows import log, new_observer, new_table
 
@@ -39,6 +40,29 @@ def test_restarts_and_batches_are_counted() -> None:
     assert values(observer, "segtail_query_batch_duration_seconds_sum", "query") == {"segtail": 400.2}
     buckets = values(observer, "segtail_query_batch_duration_seconds_bucket", "le")
     assert (buckets["0.1"], buckets["0.25"], buckets["300.0"], buckets["+Inf"]) == (0, 1, 1, 2)
+
+
+def test_the_pace_is_told_with_its_reason_and_what_scrapes_saw() -> None:
+    paces = [Pace(1.0, Reason.FIRST_MINUTE), Pace(15.0, Reason.SCRAPE)]
+    observer = Observer(query="q", versions=Versions(segtail="1", spark="4", python="3"), thresholds=(), pace=paces.pop)
+    assert values(observer, "segtail_query_pace_seconds", "reason") == {"scrape": 15.0}
+    assert values(observer, "segtail_query_pace_seconds", "reason") == {"first_minute": 1.0}
+    observer = new_observer()
+    for age in (0.4, 1.2, 1.9):
+        observer.scraped(age)
+    buckets = values(observer, "segtail_scrape_data_age_seconds_bucket", "le")
+    assert (buckets["0.5"], buckets["1.0"], buckets["1.5"], buckets["2.0"]) == (1, 1, 2, 3)
+
+
+@pytest.mark.parametrize(("pace", "behind"), [(1.0, 6.5), (15.0, 20.5), (30.0, 35.5)])
+def test_what_waits_for_its_turn_is_no_backlog(pace: float, behind: float) -> None:
+    versions = Versions(segtail="1", spark="4", python="3")
+    observer = Observer(query="q", versions=versions, thresholds=(), pace=lambda: Pace(pace, Reason.SCRAPE))
+    observer.know([agent()])
+    observer.begins("a1")
+    observer.published("a1", "j", 9, at=0.0)
+    assert values(observer, "segtail_broker_catching_up", "broker", now=behind - 1) == {"1": 0}
+    assert values(observer, "segtail_broker_catching_up", "broker", now=behind) == {"1": 1}
 
 
 def test_the_last_poll_of_an_agent_stands() -> None:

@@ -27,6 +27,7 @@ from streaming.agent.messages import (
 from streaming.metrics.definitions import METRICS, Section, Type
 from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
 from streaming.metrics.table import Table
+from streaming.pace.schedule import Pace, Reason
 from tests.metrics.reading import page, samples, series
 from tests.metrics.rows import departed, log, new_table, residue, states
 from tests.tools import require_tool
@@ -77,6 +78,7 @@ def golden_observer() -> Observer:
             Threshold(name="stale_after", unit="seconds", value=300),
             Threshold(name="journal_max_bytes", unit="bytes", value=2**30),
         ],
+        pace=lambda: Pace(15.0, Reason.SCRAPE),
     )
     observer.sharded(4)
     first = AgentStatus(
@@ -133,6 +135,7 @@ def golden_observer() -> Observer:
     observer.looked(1_700_000_099.5)
     observer.batch_took(0.3)
     observer.batch_took(7.0)
+    observer.scraped(0.75)
     return observer
 
 

@@ -5,7 +5,7 @@ import http.client
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 
 import pytest
@@ -31,8 +31,13 @@ class Job:
     observer: Observer
     exporter: Exporter
     healthy_is: Callable[[], bool] = lambda: True
+    scraped: list[str] = field(default_factory=list)
+    watched: int = 0
     now: float = 1_700_000_000.0
     monotonic: float = 0.0
+
+    def look(self) -> None:
+        self.watched += 1
 
 
 @pytest.fixture
@@ -45,12 +50,25 @@ def job() -> Iterator[Job]:
         observer=observer,
         clock=lambda: job.now,
         healthy=lambda: job.healthy_is(),
+        scraped=lambda who: job.scraped.append(who),
+        watched=lambda: job.look(),
         monotonic=lambda: job.monotonic,
     )
     job = Job(table, observer, exporter)
     exporter.start()
     yield job
     exporter.close()
+
+
+def test_who_takes_the_metrics_is_told_and_that_a_person_looks(job: Job) -> None:
+    ask(job, "/metrics", User_Agent="Prometheus/3.5")
+    ask(job, "/-/healthy")
+    assert (job.scraped, job.watched) == (["127.0.0.1 Prometheus/3.5"], 0)
+    ask(job, "/")
+    assert (len(job.scraped), job.watched) == (1, 1)
+    open_connection(job, b"GET /metr").close()  # gone before it has asked
+    ask(job, "/metrics")
+    assert job.scraped[1:] == ["127.0.0.1 "]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from streaming.agent.messages import Log
+from streaming.agent.messages import NOT_BEGUN, Log, Plan
 from streaming.errors import AgentError, UsageError
+from streaming.pace.files import last_look
+from streaming.pace.waiting import Hurry, Turns
 from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agents as agents_module
 from streaming.source import stream
 from streaming.source.batch import TASK_BYTES, BatchReader, pack
 from streaming.source.datasource import SegtailDataSource
+from streaming.source.offsets import AgentOffset
 from streaming.source.options import parse_options
 from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
@@ -87,17 +90,125 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 # --- plans
 
 
-def test_a_look_counts_when_another_one_follows_in_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that fails whenever it is started looks once each time, and that is no sign of health."""
     monkeypatch.setattr("streaming.source.agents._job_tells", False)  # put back, for what others log
     looks = tmp_path / "looks"
     for _ in range(3):
         reader_of("127.0.0.1:1", looks=looks).latestOffset({}, ALL)
-        assert not looks.exists()
+        first = last_look(looks)
+        assert first is not None
+        assert (first.number, first.idle) == (1, True)
     reader = reader_of("127.0.0.1:1", looks=looks)
     reader.latestOffset({}, ALL)
     reader.latestOffset({}, ALL)
-    assert looks.exists()
+    second = last_look(looks)
+    assert second is not None
+    assert second.number == 2
+    assert second.at >= first.at
+
+
+def test_a_look_that_cannot_be_noted_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streaming.source.agents._job_tells", False)
+    assert reader_of("127.0.0.1:1", looks=tmp_path / "gone" / "looks").latestOffset({}, ALL) == {}
+    assert "the look for work cannot be noted" in caplog.messages
+
+
+class Waits:
+    """In the place of the pauses of a paced reader: what each look asked of the next one."""
+
+    def __init__(self, reader: EventStreamReader, schedule: Path) -> None:
+        self.asked: list[Hurry] = []
+        turns = reader._turns = Turns(schedule, lambda: 0.0, lambda _: None)
+        turns._due = lambda: 0.0  # type: ignore[method-assign]
+        looked = turns.looked
+
+        def note(hurry: Hurry) -> float:
+            self.asked.append(hurry)
+            return looked(hurry)
+
+        turns.looked = note  # type: ignore[method-assign]
+
+
+def test_a_consumer_that_enrols_is_asked_for_again_soon_and_one_that_has_all_is_not(
+    agent: Agent, log: PartitionLog, tmp_path: Path
+) -> None:
+    with agent.served() as address:
+        reader = reader_of(address, schedule=tmp_path / "schedule")
+        waits = Waits(reader, tmp_path / "schedule")
+        end = next_batch(reader, {})
+        assert set(waits.asked) == {Hurry.SOON}
+        read(reader, {}, end)
+        reader.commit(end)
+        waits.asked.clear()
+        log.append(batch(2))
+        following = next_batch(reader, end)
+        assert waits.asked[-1] is Hurry.NOT
+        assert reader.latestOffset(end, ALL) == following  # nothing has arrived since
+        read(reader, end, following)
+
+
+def test_a_plan_that_was_cut_is_followed_by_the_next_one_at_once(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address, schedule=tmp_path / "schedule"))
+        reader._targets = None
+        waits = Waits(reader, tmp_path / "schedule")
+        for _ in range(3):
+            agent.journal.reach(0, None)  # told: the next append is an event of its own
+            log.append(batch(1, value_bytes=2000))
+            agent_has_seen(agent, log)
+        end: dict[str, Any] = {}
+        while end.get("a1", {}).get("total") != log.active.size:
+            following = next_batch(reader, end, ReadMaxBytes(log.active.entries[-1].size))
+            read(reader, end, following)
+            reader.commit(following)
+            end = following
+        assert waits.asked[0] is Hurry.NOW
+        while waits.asked[-1] is Hurry.NOW:  # what is behind the last byte
+            following = reader.latestOffset(end, ReadMaxBytes(1 << 20))
+            read(reader, end, following)
+            reader.commit(following)
+            end = following
+        assert reader.latestOffset(end, ReadMaxBytes(1 << 20)) is end
+        assert waits.asked[-1] is Hurry.NOT
+
+
+@pytest.mark.parametrize(
+    ("plan", "budget", "hurry"),
+    [
+        (Plan("a1", "j", 9, 500, again=False, more=True), 1000, Hurry.NOW),
+        (Plan("a1", "j", 9, 900, again=False, more=False), 1000, Hurry.NOT),
+        (Plan("a1", "j", 9, 600, again=False), 1000, Hurry.NOW),  # of an earlier version: it took half of the budget
+        (Plan("a1", "j", 9, 599, again=False), 1000, Hurry.NOT),
+        (Plan("a1", "k", 9, 500, again=False), 1000, Hurry.NOW),  # another journal
+        (Plan("a1", "j", 9, 5000, again=False, more=True), None, Hurry.NOT),
+        (Plan("a1", "j", 9, 100, again=True, missed=True, more=False), 1000, Hurry.SOON),
+        (Plan("a1", "j", NOT_BEGUN, 0, again=False), 1000, Hurry.SOON),
+    ],
+)
+def test_what_a_plan_asks_of_the_next_look(plan: Plan, budget: int | None, hurry: Hurry) -> None:
+    known = {"a1": AgentOffset("j", 3, 100, 0)}
+    assert stream._hurry([plan], known, budget, met=False) is hurry
+    assert stream._hurry([plan], known, budget, met=True) is (Hurry.NOW if hurry is Hurry.NOW else Hurry.SOON)
+
+
+def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address, schedule=tmp_path / "schedule"))
+        reader._turns.wait = pytest.fail  # type: ignore[assignment]
+        end = next_batch(reader, {})
+        assert reader.latestOffset(end, ALL) is end
+
+
+def test_one_that_spark_has_left_looks_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streaming.source.agents._job_tells", False)
+    reader, looks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", looks=tmp_path / "looks"), tmp_path / "looks"
+    reader._turns.wait = lambda: False  # type: ignore[method-assign]
+    start: dict[str, Any] = {}
+    assert reader.latestOffset(start, ALL) is start
+    assert not looks.exists()
 
 
 def test_it_begins_before_everything_without_asking_anyone() -> None:

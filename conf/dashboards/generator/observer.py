@@ -237,7 +237,7 @@ def _query(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Duration of a micro-batch",
                 *(Query(f"histogram_quantile({quantile}, {seconds})", f"{quantile:.0%} are shorter") for quantile in (0.5, 0.99)),
                 unit="s",
-                told="More than the trigger interval: micro-batches follow one another without a pause.",
+                told="More than the pace: micro-batches follow one another without a pause.",
                 width=8,
             )
         )
@@ -264,8 +264,27 @@ def _query(made: dashboard.Dashboard) -> dashboard.Dashboard:
 
 
 def _scrape(made: dashboard.Dashboard) -> dashboard.Dashboard:
+    ages = f"sum by (le) (rate(segtail_scrape_data_age_seconds_bucket[{RATE}]))"
     return (
         made.with_row(dashboard.Row("The scrape"))
+        .with_panel(
+            chart(
+                "Age of the newest data at a scrape",
+                *(Query(f"histogram_quantile({quantile}, {ages})", f"{quantile:.0%} are younger") for quantile in (0.5, 0.99)),
+                unit="s",
+                told="How long before a scrape the query had last looked for work: what a micro-batch takes and half a second, where the "
+                "scraper's period is known.",
+            )
+        )
+        .with_panel(
+            chart(
+                "Pace of the query",
+                Query("max by (reason) (segtail_query_pace_seconds)", "{{reason}}"),
+                unit="s",
+                told="The longest pause between two looks for work, and why. Scrape: it looks right before each scrape. Fallback: not of "
+                "everybody who scrapes is known when.",
+            )
+        )
         .with_panel(
             chart(
                 "Series a scrape",

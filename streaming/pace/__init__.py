@@ -1,0 +1,1 @@
+"""When the query looks for work: shortly before somebody looks at what it found."""

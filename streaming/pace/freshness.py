@@ -1,0 +1,23 @@
+"""How old the newest data in the metrics is: the time since the last look of which everything is there."""
+
+from pathlib import Path
+
+from streaming.pace.files import Look, last_look
+
+
+class Freshness:
+    """Of one query, over its runs. Spark's thread calls `arrived`, scrapes ask for the `age`."""
+
+    def __init__(self, looks: Path) -> None:
+        self._looks = looks
+        self._look: Look | None = None
+
+    def arrived(self) -> None:
+        """A micro-batch is in the metrics: there was no look since the one that planned it."""
+        self._look = last_look(self._looks)
+
+    def age(self, now: float) -> float | None:
+        """In seconds, at a time of `time.monotonic`; None as long as nothing is known."""
+        last = last_look(self._looks)
+        known = last if last is not None and last.idle else self._look
+        return None if known is None else max(0.0, now - known.at)

@@ -1,0 +1,97 @@
+"""The exporter's side of the pace: told who takes pages and who looks, it keeps the schedule that the source goes by."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+from streaming.pace.files import write_schedule
+from streaming.pace.schedule import Pace, Schedule
+from streaming.pace.scrapers import Scrapers
+
+log = logging.getLogger(__name__)
+
+YOUNG_SECONDS = 60.0
+"""For so long a JVM is young: it makes up its mind by micro-batches, and the sooner they come the cheaper they get."""
+
+LIVE_SECONDS = 60.0
+"""Somebody who has fetched a page for people may fetch it again for so long."""
+
+_MARGIN_SECONDS = 0.5
+_UNKNOWN_SECONDS = 1.0  # what a micro-batch takes as long as none has been through
+_BATCHES = 8
+
+
+class Pacer:
+    """Safe from any thread.
+
+    Args:
+        clock: seconds of `time.monotonic`.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = Lock()  # protects everything below
+        self._path: Path | None = None
+        self._scrapers = Scrapers()
+        self._took: deque[float] = deque(maxlen=_BATCHES)
+        self._young_until = self._live_until = 0.0
+        self._schedule = self._made()
+
+    def begins(self, path: Path) -> None:
+        """The query is started, and finds the schedule there."""
+        with self._lock:
+            self._path = path
+            self._young_until = self._clock() + YOUNG_SECONDS
+            self._write()
+
+    def scraped(self, who: str) -> None:
+        """Somebody takes a page, as a machine does."""
+        with self._lock:
+            self._scrapers.came(who, self._clock())
+            self._write()
+
+    def watched(self) -> None:
+        """A person looks at a page."""
+        with self._lock:
+            now = self._clock()
+            if self._live_until - now < LIVE_SECONDS / 2:
+                self._live_until = now + LIVE_SECONDS
+                self._write()
+
+    def took(self, seconds: float) -> None:
+        """So long a micro-batch took."""
+        with self._lock:
+            self._took.append(seconds)
+
+    @property
+    def pace(self) -> Pace:
+        """The pace of the moment."""
+        with self._lock:
+            return self._schedule.pace(self._clock())
+
+    def _made(self) -> Schedule:
+        now = self._clock()
+        return Schedule(
+            written=now,
+            lead=self._lead + _MARGIN_SECONDS,
+            young_until=self._young_until,
+            live_until=self._live_until,
+            restless_until=self._scrapers.restless_until,
+            expected=self._scrapers.expected(now),
+        )
+
+    @property
+    def _lead(self) -> float:
+        """What a micro-batch takes: the longest of late but one, which may have been held up."""
+        longest = sorted(self._took)[-2:]
+        return longest[0] if longest else _UNKNOWN_SECONDS
+
+    def _write(self) -> None:
+        self._schedule = self._made()
+        if self._path is not None:
+            try:
+                write_schedule(self._path, self._schedule)
+            except OSError as error:  # the source goes by the last one, and soon by none: a scrape does not fail for that
+                log.error("the schedule of scrapes cannot be written", extra={"path": str(self._path), "error": str(error)})

@@ -1,0 +1,75 @@
+"""The source's side of the pace: it waits until the next look is due, unless there is a reason to hurry."""
+
+import os
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from pathlib import Path
+
+from streaming.pace.files import read_schedule
+from streaming.pace.schedule import QUICK_SECONDS, due_without
+
+_TICK_SECONDS = 0.5
+"""How often the schedule is read again: a person who looks is not kept waiting."""
+
+
+class Hurry(Enum):
+    """What the last look asks of the next one."""
+
+    NOT = auto()
+    SOON = auto()  # something was not there yet that is to come: it is asked for again, without spinning
+    NOW = auto()  # there is more than one micro-batch takes
+
+
+class Turns:
+    """The looks of one run of a query. For one thread.
+
+    Args:
+        schedule: the file that the exporter leaves, None for no pace at all.
+        clock: seconds of `time.monotonic`.
+        sleep: lets so many seconds pass.
+        parent: the process that this one works for.
+    """
+
+    def __init__(
+        self,
+        schedule: Path | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        parent: Callable[[], int] = os.getppid,
+    ) -> None:
+        self._schedule = schedule
+        self._clock = clock
+        self._sleep = sleep
+        self._parent = parent
+        self._since: float | None = None
+        self._hurry = Hurry.NOW
+        self.number = 0
+        """How many looks there were."""
+
+    def __reduce__(self) -> tuple[type["Turns"], tuple[Path | None]]:
+        """In another process they begin anew."""
+        return Turns, (self._schedule,)
+
+    def wait(self) -> bool:
+        """Wait until the next look is due. False if nobody wants it any more: Spark, which would notice, is gone."""
+        parent = self._parent()
+        while (left := self._due() - self._clock()) > 0:
+            self._sleep(min(left, _TICK_SECONDS))
+            if self._parent() != parent:
+                return False
+        return True
+
+    def looked(self, hurry: Hurry) -> float:
+        """A look is over; returns when."""
+        self._since, self._hurry, self.number = self._clock(), hurry, self.number + 1
+        return self._since
+
+    def _due(self) -> float:
+        if self._schedule is None or self._since is None or self._hurry is Hurry.NOW:
+            return 0.0
+        if self._hurry is Hurry.SOON:
+            return self._since + QUICK_SECONDS
+        now = self._clock()
+        schedule = read_schedule(self._schedule, now)
+        return due_without(self._since) if schedule is None else schedule.due(self._since, now)

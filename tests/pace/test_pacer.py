@@ -1,0 +1,97 @@
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streaming.pace.files import Look, note_look
+from streaming.pace.freshness import Freshness
+from streaming.pace.pacer import LIVE_SECONDS, Pacer
+from streaming.pace.schedule import Reason
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def written(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_before_the_query_it_learns_and_writes_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    pacer = Pacer(clock)
+    for _ in range(4):
+        clock.now += 15
+        pacer.scraped("prometheus")
+    assert pacer.pace.reason is Reason.SCRAPE
+    pacer.begins(tmp_path / "schedule")
+    assert [each["at"] for each in written(tmp_path / "schedule")["expected"]] == [175.0]
+    assert pacer.pace.reason is Reason.FIRST_MINUTE
+    clock.now += 16
+    assert pacer.pace.seconds == 1.0
+
+
+def test_the_lead_is_the_longest_micro_batch_of_late_but_one_and_half_a_second(tmp_path: Path) -> None:
+    pacer = Pacer(Clock())
+    pacer.begins(tmp_path / "schedule")
+    leads = []
+    for took in (0.4, 0.7, 60.0, *[0.2] * 6, *[0.1] * 8):
+        pacer.took(took)
+        pacer.scraped("prometheus")
+        leads.append(written(tmp_path / "schedule")["lead"])
+    assert leads[:3] == pytest.approx([0.9, 0.9, 1.2])
+    assert leads[8:10] == pytest.approx([1.2, 0.7])
+    assert leads[-1] == pytest.approx(0.6)
+
+
+def test_somebody_who_looks_again_and_again_does_not_have_it_written_each_time(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "schedule"
+    pacer = Pacer(clock)
+    pacer.begins(path)
+    pacer.watched()
+    path.unlink()
+    clock.now += LIVE_SECONDS / 4
+    pacer.watched()
+    assert not path.exists()
+    clock.now += LIVE_SECONDS / 2
+    pacer.watched()
+    assert written(path)["live_until"] == clock.now + LIVE_SECONDS
+
+
+def test_a_schedule_that_cannot_be_written_is_told_and_fails_no_scrape(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pacer = Pacer(Clock())
+    with caplog.at_level(logging.ERROR):
+        pacer.begins(tmp_path / "gone" / "schedule")
+        pacer.scraped("prometheus")
+    assert caplog.messages == ["the schedule of scrapes cannot be written"] * 2
+
+
+def test_of_very_many_scrapers_the_last_ones_are_known() -> None:
+    clock = Clock()
+    pacer = Pacer(clock)
+    for number in range(1000):
+        clock.now += 0.01
+        pacer.scraped(f"visitor {number}")
+    assert len(pacer._scrapers._known) == 64
+
+
+def test_data_is_as_old_as_the_look_of_which_everything_is_there(tmp_path: Path) -> None:
+    looks = tmp_path / "looks"
+    fresh = Freshness(looks)
+    assert fresh.age(10.0) is None
+    note_look(looks, Look(10.0, 1, idle=False))
+    assert fresh.age(11.0) is None  # a micro-batch is under way
+    fresh.arrived()
+    assert fresh.age(12.0) == 2.0
+    note_look(looks, Look(20.0, 2, idle=True))
+    assert fresh.age(21.0) == 1.0
+    note_look(looks, Look(30.0, 3, idle=False))
+    assert fresh.age(30.5) == 20.5
+    fresh.arrived()
+    assert fresh.age(30.5) == 0.5

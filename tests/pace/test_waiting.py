@@ -1,0 +1,102 @@
+"""When the source waits, and when it does not."""
+
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from streaming.pace.files import write_schedule
+from streaming.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
+from streaming.pace.waiting import Hurry, Turns
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+    slept: list[float] = field(default_factory=list)
+    parent: int = 1
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def turns(clock: Clock, schedule: Path | None) -> Turns:
+    return Turns(schedule, clock, clock.sleep, lambda: clock.parent)
+
+
+def test_the_first_look_of_a_run_and_one_without_a_pace_are_not_waited_for(clock: Clock, tmp_path: Path) -> None:
+    assert turns(clock, tmp_path / "none").wait()
+    fixed = turns(clock, None)
+    for _ in range(3):
+        assert fixed.wait()
+        fixed.looked(Hurry.NOT)
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(("hurry", "seconds"), [(Hurry.NOW, 0.0), (Hurry.SOON, QUICK_SECONDS), (Hurry.NOT, 14.2)])
+def test_it_waits_as_long_as_the_last_look_allows(clock: Clock, tmp_path: Path, hurry: Hurry, seconds: float) -> None:
+    write_schedule(tmp_path / "schedule", Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0),)))
+    source = turns(clock, tmp_path / "schedule")
+    source.looked(hurry)
+    assert source.wait()
+    assert clock.now - 100.0 == pytest.approx(seconds)
+    assert source.number == 1
+
+
+def test_in_another_process_they_begin_anew(clock: Clock, tmp_path: Path) -> None:
+    source = turns(clock, tmp_path / "schedule")
+    source.looked(Hurry.NOT)
+    again = pickle.loads(pickle.dumps(source))
+    assert (again.number, again._schedule, again._due()) == (0, tmp_path / "schedule", 0.0)
+
+
+def test_without_a_schedule_it_is_the_fallback(clock: Clock, tmp_path: Path) -> None:
+    source = turns(clock, tmp_path / "none")
+    source.looked(Hurry.NOT)
+    assert source.wait()
+    assert clock.now - 100.0 == pytest.approx(FALLBACK_SECONDS)
+
+
+def test_what_a_micro_batch_took_is_part_of_the_pause(clock: Clock, tmp_path: Path) -> None:
+    source = turns(clock, tmp_path / "none")
+    source.looked(Hurry.NOT)
+    clock.now += 7.0
+    assert source.wait()
+    assert clock.now - 100.0 == pytest.approx(FALLBACK_SECONDS)
+
+
+def test_a_person_who_comes_meanwhile_is_not_kept_waiting(clock: Clock, tmp_path: Path) -> None:
+    source = turns(clock, tmp_path / "schedule")
+    source.looked(Hurry.NOT)
+
+    def come(seconds: float) -> None:
+        clock.now += seconds
+        if clock.now >= 103.0:
+            write_schedule(tmp_path / "schedule", Schedule(written=clock.now, lead=0.8, live_until=200.0))
+
+    source._sleep = come
+    assert source.wait()
+    assert clock.now == pytest.approx(103.0)
+
+
+def test_it_ends_when_spark_is_gone(clock: Clock, tmp_path: Path) -> None:
+    source = turns(clock, tmp_path / "none")
+    source.looked(Hurry.NOT)
+
+    def orphaned(seconds: float) -> None:
+        clock.now += seconds
+        clock.parent = 0
+
+    source._sleep = orphaned
+    assert not source.wait()
+    assert clock.now < 101.0
