@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from threading import Lock
 
 from streaming.pace.files import write_schedule
@@ -21,6 +22,7 @@ LIVE_SECONDS = 60.0
 _MARGIN_SECONDS = 0.5
 _UNKNOWN_SECONDS = 1.0  # what a micro-batch takes as long as none has been through
 _BATCHES = 8
+_HELD_UP = 3
 
 
 class Pacer:
@@ -84,9 +86,8 @@ class Pacer:
 
     @property
     def _lead(self) -> float:
-        """What a micro-batch takes: the longest of late but one, which may have been held up."""
-        longest = sorted(self._took)[-2:]
-        return longest[0] if longest else _UNKNOWN_SECONDS
+        """The longest that a micro-batch took of late, unless it was held up by far: one that comes too late costs a whole pause."""
+        return min(max(self._took), _HELD_UP * median(self._took)) if self._took else _UNKNOWN_SECONDS
 
     def _write(self) -> None:
         self._schedule = self._made()

@@ -6,7 +6,7 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, inventory, latency, remote, render, scan, scrape, scrub, sizes, transactions, trigger
+from tests.bench import agent, dump, inventory, latency, pace, remote, render, scan, scrape, scrub, sizes, transactions, trigger
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
@@ -17,6 +17,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "sizes": (lambda _: sizes.run(), "series and bytes of a scrape by partitions and export options"),
     "trigger": (trigger.run, "the running job idle and with many active partitions"),
     "latency": (latency.run, "from an append to /metrics"),
+    "pace": (lambda _: pace.run(), "the running job where a scraper comes every 15 s: cost, and how old what it sees is"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),

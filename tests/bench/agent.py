@@ -18,7 +18,7 @@ def run(bounds: Bounds) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), bounds.mostly_idle, 1024) as logs,
-        RunningJob(logs.path, Path(scratch, "checkpoint")) as job,
+        RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "1s") as job,
     ):
         nothing(time.monotonic() + bounds.seconds)
         quiet = job.cost(bounds.seconds, nothing)

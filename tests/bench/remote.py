@@ -146,7 +146,9 @@ def _job(directory: Path, bounds: Bounds) -> None:
     for agents in sorted({bounds.agents // 10 or 1, bounds.agents}):
         with (
             fleet(directory / str(agents), agents, bounds.partitions, APPENDS_A_SECOND) as addresses,
-            RunningJob(["--agents", addresses], directory / f"{agents}-checkpoint", "--spark", "spark.driver.memory=3g") as job,
+            RunningJob(
+                ["--agents", addresses], directory / f"{agents}-checkpoint", "--spark", "spark.driver.memory=3g", "--trigger", "1s"
+            ) as job,
         ):
             nothing(time.monotonic() + bounds.seconds)
             cost = job.cost(bounds.seconds, nothing)

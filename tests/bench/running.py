@@ -69,20 +69,20 @@ class RunningJob:
 
     def cost(self, seconds: float, meanwhile: Callable[[float], None]) -> Cost:
         """Measure for so long. ``meanwhile`` is given the moment, of `time.monotonic`, at which to return."""
-        began, batches, spent = time.monotonic(), self._batches(), usage(self._process.pid)
+        began, batches, spent = time.monotonic(), batches_of(self.scrape()), self.usage()
         meanwhile(began + seconds)
-        ended, batches_then, spent_then = time.monotonic(), self._batches(), usage(self._process.pid)
+        ended, batches_then, spent_then = time.monotonic(), batches_of(self.scrape()), self.usage()
         return Cost(
             seconds=ended - began,
-            cpu_seconds=_between(spent, spent_then),
+            cpu_seconds={part: spent_then.cpu_seconds[part] - spent.cpu_seconds[part] for part in PARTS},
             batches=int(batches_then[0] - batches[0]),
             batch_seconds=batches_then[1] - batches[1],
             resident_bytes=spent_then.resident_bytes,
         )
 
-    def _batches(self) -> tuple[float, float]:
-        found = {name: float(value) for name, value in _BATCHES.findall(self.scrape())}
-        return found.get(b"count", 0.0), found.get(b"sum", 0.0)
+    def usage(self) -> Usage:
+        """Of all its processes so far."""
+        return usage(self._process.pid)
 
     def _says_url(self) -> bool:
         said = self._messages.read_text(errors="replace")
@@ -108,6 +108,12 @@ class RunningJob:
             self._process.wait()
 
 
+def batches_of(page: bytes) -> tuple[float, float]:
+    """How many micro-batches there were, and how many seconds they took together."""
+    found = {name: float(value) for name, value in _BATCHES.findall(page)}
+    return found.get(b"count", 0.0), found.get(b"sum", 0.0)
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = START_SECONDS) -> None:
     """Wait until something holds. TimeoutError if it does not."""
     deadline = time.monotonic() + seconds
@@ -120,7 +126,3 @@ def wait_for(condition: Callable[[], bool], seconds: float = START_SECONDS) -> N
 def nothing(until: float) -> None:
     """Let time pass."""
     time.sleep(max(0.0, until - time.monotonic()))
-
-
-def _between(before: Usage, after: Usage) -> dict[str, float]:
-    return {part: after.cpu_seconds[part] - before.cpu_seconds[part] for part in PARTS}

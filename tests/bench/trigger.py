@@ -19,7 +19,7 @@ def run(bounds: Bounds) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), bounds.active, BATCH_BYTES) as logs,
-        RunningJob(logs.path, Path(scratch, "checkpoint")) as job,
+        RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "1s") as job,
     ):
         nothing(time.monotonic() + bounds.seconds)
         idle = job.cost(bounds.seconds, nothing)

@@ -1,0 +1,88 @@
+"""What the running job costs where a scraper comes every 15 s, and how old what it sees is: at the scraper's pace, and at a trigger of 1 s.
+
+How old: the time since the first append that a page does not show, over all partitions.
+"""
+
+import re
+import statistics
+import tempfile
+import time
+from collections import deque
+from pathlib import Path
+
+from tests.bench.partitions import Partitions
+from tests.bench.running import RunningJob, batches_of
+from tests.bench.table import show
+
+TRIGGERS = ("auto", "1s")
+PERIOD_SECONDS = 15
+UNTIL_LEARNED = 6
+SCRAPES = 10
+PARTITIONS = 12
+BATCH_BYTES = 16_384
+APPENDS_A_SECOND = 320
+_PAUSE_SECONDS = 0.02
+_END_OFFSET = re.compile(rb'^segtail_partition_log_end_offset\{broker="1",topic="bench\.0",partition="(\d+)"\} (\d+)$', re.MULTILINE)
+
+
+def run() -> None:
+    """Print one table."""
+    rows = [_measure(trigger) for trigger in TRIGGERS]
+    megabytes = APPENDS_A_SECOND * (BATCH_BYTES + 8) / 1e6
+    title = f"a scraper every {PERIOD_SECONDS} s, {PARTITIONS} partitions, {megabytes:.0f} MB/s, {SCRAPES} scrapes once it is known"
+    show(title, ("", "micro-batches", "% of a core", "of that the agent", "p50 s", "oldest s"), rows)
+
+
+def _measure(trigger: str) -> tuple[str, ...]:
+    with (
+        tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
+        Partitions(Path(scratch, "log"), PARTITIONS, BATCH_BYTES) as logs,
+        RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", trigger) as job,
+    ):
+        scraper = _Scraper(job, logs)
+        scraper.go_on(UNTIL_LEARNED)
+        began, spent, batches = time.monotonic(), job.usage().cpu_seconds, scraper.batches
+        scraper.ages.clear()
+        scraper.go_on(SCRAPES)
+        seconds, spent_then = time.monotonic() - began, job.usage().cpu_seconds
+    shares = (
+        f"{100 * each / seconds:.1f}" for each in (sum(spent_then.values()) - sum(spent.values()), spent_then["agent"] - spent["agent"])
+    )
+    ages = (f"{age:.2f}" for age in (statistics.median(scraper.ages), max(scraper.ages)))
+    return f"trigger {trigger}", f"{scraper.batches - batches:.0f}", *shares, *ages
+
+
+class _Scraper:
+    """Appends to all partitions in turn, and takes a page every ``PERIOD_SECONDS``."""
+
+    def __init__(self, job: RunningJob, logs: Partitions) -> None:
+        self._job = job
+        self._logs = logs
+        self._unseen: list[deque[tuple[int, float]]] = [deque() for _ in range(len(logs))]
+        self._due = time.monotonic()
+        self.ages: list[float] = []
+        self.batches = 0.0
+
+    def go_on(self, scrapes: int) -> None:
+        """For so many of them."""
+        began, done = time.monotonic(), 0
+        until = self._due + scrapes * PERIOD_SECONDS
+        while (now := time.monotonic()) < until:
+            due = int((now - began) * APPENDS_A_SECOND)
+            for number in range(done, due):
+                item = number % len(self._logs)
+                self._unseen[item].append((self._logs.append(item), time.monotonic()))
+            done = due
+            if now >= self._due:
+                self._scrape()
+                self._due += PERIOD_SECONDS
+            time.sleep(_PAUSE_SECONDS)
+
+    def _scrape(self) -> None:
+        asked, page = time.monotonic(), self._job.scrape()  # nobody else may: an unexpected scrape changes the pace
+        self.batches, _ = batches_of(page)
+        for partition, offset in _END_OFFSET.findall(page):
+            unseen = self._unseen[int(partition)]
+            while unseen and unseen[0][0] <= int(offset):
+                unseen.popleft()
+        self.ages.append(max((asked - unseen[0][1] for unseen in self._unseen if unseen), default=0.0))
