@@ -62,7 +62,10 @@ NOT_HERE = {
 }
 """Metrics that a single healthy broker has no series of, and what they need."""
 
-MAY_BE_EMPTY = {"retention: Full in": "a file system on which less is free than an hour ago"}
+MAY_BE_EMPTY = {
+    "retention: Damaged replicas, the worst first": _CORRUPT,
+    "retention: Full in": "a file system on which less is free than an hour ago",
+}
 """Panels that say by their words that there is nothing to show, and what they need."""
 
 _ANSWER_SECONDS = 90  # a rate takes two scrapes, and for a minute after a job's start nobody knows what hangs

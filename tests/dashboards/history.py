@@ -80,6 +80,7 @@ def write(cluster: Cluster, path: Path) -> None:
         for broker in range(1, cluster.brokers + 1):
             _topic(page, random, topic, broker)
     _counts(page, cluster)
+    _replicas(page)
     _late(page, cluster)
     _brokers(page, random, cluster)
     _observer(page)
@@ -230,6 +231,14 @@ def _counts(page: _Page, cluster: Cluster) -> None:
         page.add("segtail_topic_under_replicated_partitions", np.where(away, (partitions + 1) // 2, np.nan), topic=topic)
     left = np.where((times > END - 3000) & (times < END - 600), np.maximum(END - 600 - times, 0) * 2e6, np.nan)
     page.add("segtail_partition_reassignment_remaining_bytes", left, topic="clicks", partition=1, broker=2)
+
+
+def _replicas(page: _Page) -> None:
+    late = page.times > END - 3000
+    orders = {"topic": "orders", "partition": 1, "broker": 3, "role": "follower"}
+    page.add("segtail_replica_corrupt_batches", np.where(late, 2, np.nan), **orders, found_by="scrub")
+    page.add("segtail_replica_retention_overdue_seconds", np.where(late, page.times - END + 4000, np.nan), **orders)
+    page.add("segtail_replica_dirty_ratio", np.where(late, 0.8, np.nan), **(orders | {"topic": "inventory"}))
 
 
 def _late(page: _Page, cluster: Cluster) -> None:

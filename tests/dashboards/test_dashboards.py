@@ -61,6 +61,12 @@ def test_every_metric_that_a_panel_names_is_defined(panel: Panel) -> None:
         assert named(target.expr) <= known()
 
 
+def test_whatever_may_be_wrong_with_a_replica_is_on_a_panel() -> None:
+    shown = {name for panel in all_panels() for target in panel.targets for name in named(target.expr)}
+    no_fault = {"segtail_replica_truncations_total", "segtail_replica_cleaner_checkpoint_offset"}
+    assert {metric.name for metric in METRICS if metric.name.startswith("segtail_replica")} - no_fault <= shown
+
+
 @each_panel
 def test_a_selector_names_labels_that_the_metric_has(panel: Panel) -> None:
     labels = {name: {*metric.labels, "job", "instance", "le"} for metric in METRICS for name in samples(metric)}

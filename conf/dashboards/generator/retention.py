@@ -26,7 +26,7 @@ def retention() -> dashboard.Dashboard:
         "Disks and who fills them, data that outlives its limit and why, compaction.",
         variables=("broker", "topic", "partition"),
     )
-    return _logs(_compaction(_overdue(_disks(_at_a_glance(made)))))
+    return _replicas(_logs(_compaction(_overdue(_disks(_at_a_glance(made))))))
 
 
 def _at_a_glance(made: dashboard.Dashboard) -> dashboard.Dashboard:
@@ -364,6 +364,49 @@ def _logs(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 told="Bytes of closed segments that the scrub checks in a second; it rests between passes.",
                 runbook="ScrubOverdue",
                 width=8,
+            )
+        )
+    )
+
+
+def _replicas(made: dashboard.Dashboard) -> dashboard.Dashboard:
+    def count(name: str) -> str:
+        return f"count(segtail_replica_{name}{{{PARTITION}}}) or (0 * count(segtail_log_dir_up{{{BROKER}}}))"
+
+    return (
+        made.with_row(dashboard.Row("Replicas, leaders or not"))
+        .with_panel(
+            chart(
+                "Replicas with something wrong",
+                Query(count("corrupt_batches"), "damaged"),
+                Query(count("truncated_committed_offsets_total"), "cut off below the high watermark"),
+                Query(count("retention_overdue_seconds"), "overdue"),
+                Query(count("dirty_ratio"), "not compacted"),
+                Query(f"sum(segtail_replicas_omitted) or (0 * count(segtail_log_dir_up{{{BROKER}}}))", "not named, beyond 1,000"),
+                unit="short",
+                told="Each broker deletes and compacts its own replicas, and a damaged one may come to lead. Told of followers too, "
+                "whatever replicas and series_limit leave out.",
+                steps=((1, "red"),),
+                runbook="ReplicaCorrupt",
+                width=8,
+            )
+        )
+        .with_panel(
+            listing(
+                "Damaged replicas, the worst first",
+                f"topk({ROWS}, max by (broker, topic, partition, role, found_by) (segtail_replica_corrupt_batches{{{PARTITION}}}))",
+                (
+                    Column(of="Value", head="damaged places", width=130),
+                    Column(of="topic", head="topic", link=ROW_TO_PARTITION),
+                    Column(of="partition", head="partition", link=ROW_TO_PARTITION, width=100),
+                    Column(of="broker", head="broker", width=90),
+                    Column(of="role", head="role", width=100),
+                    Column(of="found_by", head="found by", width=100),
+                ),
+                unit="short",
+                told="Places that are no batch: met by the tail, ever since, or found by the scrub in closed segments, as they are now.",
+                runbook="ReplicaCorrupt",
+                width=16,
             )
         )
     )
