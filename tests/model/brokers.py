@@ -302,11 +302,15 @@ class Cluster:
 
 
 def divergence(leader: PartitionLog, follower: PartitionLog) -> int:
-    """The first offset of the follower's log that the leader's log does not have alike."""
+    """The first offset of the follower's log that the leader's log does not have alike.
+
+    A log that moved begins its first epoch at its first batch, and what lay before that was cleaned away: that is no difference.
+    """
     low = max(leader.segments[0].base_offset, follower.segments[0].base_offset)
     high = min(leader.log_end_offset, follower.log_end_offset)
     for offset in sorted({low, *(start for _, start in (*leader.leader_epochs, *follower.leader_epochs) if low <= start < high)}):
-        if offset < high and leader.leader_epoch_at(offset) != follower.leader_epoch_at(offset):
+        epochs = {leader.leader_epoch_at(offset), follower.leader_epoch_at(offset)} - {-1}
+        if offset < high and len(epochs) > 1:
             return offset
     return high
 

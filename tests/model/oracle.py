@@ -122,6 +122,7 @@ class Oracle:
         self.accounts: dict[str, dict[LogId, Account]] = {}
         self.departed: dict[str, dict[LogId, Account]] = {}
         self.leaders: dict[tuple[str, int, str, int], int] = {}
+        self._begun: set[tuple[str, int]] = set()  # jobs and brokers whose agents know them
         self._cut: set[LogId] = set()  # logs that were cut off since their agent looked at everything
 
     def least(self, log: LogId, account: Account) -> Sums:
@@ -151,6 +152,8 @@ class Oracle:
 
     def created(self, log: LogId) -> None:
         for job, accounts in self.accounts.items():
+            if (job, log.broker) not in self._begun:  # where it begins in this log is seen when it begins
+                continue
             back = self.departed[job].pop(log, None)
             accounts[log] = Account(0, 0)
             if back is not None:  # what it counts for its topic goes on, the rest begins anew
@@ -184,13 +187,17 @@ class Oracle:
 
     # --- what agents and jobs do
 
-    def began(self, job: str, logs: dict[LogId, tuple[int, list[Written]]], away: set[LogId]) -> None:
+    def met(self, job: str) -> None:
+        """There is a new job, which no agent knows yet."""
+        self.accounts[job], self.departed[job] = {}, {}
+
+    def began(self, job: str, broker: int, logs: dict[LogId, tuple[int, list[Written]]], away: set[LogId]) -> None:
         """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
 
         Logs that are ``away`` begin when they can be read, at the earliest that any job wants of them.
         """
-        accounts = self.accounts.setdefault(job, {})
-        self.departed.setdefault(job, {})
+        self._begun.add((job, broker))
+        accounts = self.accounts[job]
         for log, (offset, written) in logs.items():
             if log not in accounts:
                 # what others wait for may be read from a file that is not one of the log's any more

@@ -146,6 +146,19 @@ def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world
     assert upto(world, 3) == 11
 
 
+def test_what_was_cleaned_and_then_moved_is_not_cut_off(world: World) -> None:
+    write(world, 3)
+    follower = partition(world).replicas[1]
+    world.clean(follower, 0, 0)
+    world.move(partition(world), 1)
+    moved = partition(world).replicas[1].log
+    assert moved.leader_epochs[0][1] > 0  # its first batch is gone
+    content = [entry.base_offset for segment in moved.segments for entry in segment.entries]
+    world.replicate(partition(world), 9)
+    assert [entry.base_offset for segment in moved.segments for entry in segment.entries] == content
+    world.settle()
+
+
 def test_what_the_cleaner_took_before_it_was_read(world: World) -> None:
     write(world, 30)
     for place in range(3):

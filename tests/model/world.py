@@ -291,7 +291,7 @@ class World:
                 places[log] = min(starts["earliest" if log.topic == coordinators.TOPIC else start_from], unread)
                 logs[log] = (places[log], replica.written())
             away = logs.keys() - self.cluster.logs(agent.number).keys()
-            self.oracle.began(name, logs, away)
+            self.oracle.began(name, agent.number, logs, away)
 
     # --- what happens to jobs
 
@@ -299,7 +299,7 @@ class World:
         """A job is started; it begins at each agent when that agent has heard of it and looks."""
         if name in self.jobs:
             return
-        self.oracle.began(name, {}, set())
+        self.oracle.met(name)
         self.jobs[name] = Job(name, start_from, {agent.name: Wire(agent) for agent in self.agents.values()})
         self._drain()
 

@@ -1,0 +1,43 @@
+"""Where a job begins that agents have heard of late: in a log that others have read since, behind what is there."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.model.world import World
+
+
+@pytest.fixture(autouse=True)
+def _without_logs() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    for broker in made.agents:
+        made.look(broker, hinted=True)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_an_agent_that_is_killed_before_it_looks_again_has_not_heard_of_it(world: World) -> None:
+    world.begin_job("second", "latest")
+    world.delete(world.cluster.partitions["bills", 0])
+    world.create("bills", 0, [2, 1])
+    bills = world.cluster.partitions["bills", 0]
+    world.append(bills, 1, 4)
+    world.replicate(bills, 12)
+    world.stop(1, killed=True)
+    world.start(1)
+    world.look(1, hinted=False)
+    world.settle()
+    counted = {key.broker: state.appended_bytes for key, state in world.jobs["second"].logs().items() if key.topic == "bills"}
+    assert counted[1] == 0
+    assert counted[2] > 0
