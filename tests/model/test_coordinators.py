@@ -146,6 +146,22 @@ def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world
     assert upto(world, 3) == 11
 
 
+def test_what_a_new_journal_forgot_before_it_was_asked_is_told_by_the_mean_size_of_an_offset(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for broker in world.agents:
+        world.look(broker, hinted=True)
+    world.lose_journal(1)
+    write(world, 8)  # one of the first seven is shorter than the eighth
+    world.begin_job("second", "latest")
+    world.turn(1, 1_805)
+    world.trim(1, 0, 0)
+    world.settle()
+    told = state(world, 1)
+    assert sum(told.skipped_bytes) > 0
+    assert upto(world, 1) == 8
+    world.close()
+
+
 def test_what_was_cleaned_and_then_moved_is_not_cut_off(world: World) -> None:
     write(world, 3)
     follower = partition(world).replicas[1]

@@ -41,3 +41,21 @@ def test_an_agent_that_is_killed_before_it_looks_again_has_not_heard_of_it(world
     counted = {key.broker: state.appended_bytes for key, state in world.jobs["second"].logs().items() if key.topic == "bills"}
     assert counted[1] == 0
     assert counted[2] > 0
+
+
+def test_what_was_led_and_left_before_it_began_is_none_of_its_share(world: World) -> None:
+    world.begin_job("second", "latest")
+    world.stop(3, killed=True)
+    bills = world.cluster.partitions["bills", 0]
+    world.reassign(bills, 1)  # to broker 3
+    world.elect(bills, 3)
+    world.append(bills, 1, 4)
+    world.stop(3, killed=True)
+    world.start(3)
+    world.look(3, hinted=False)
+    world.step("second", {}, None, "")
+    world.look(3, hinted=False)
+    world.replicate(bills, 9)
+    world.elect(bills, 2)
+    world.reassign(bills, 3)
+    world.settle()

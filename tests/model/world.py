@@ -62,6 +62,7 @@ class World:
         self._entries = 0  # that coordinators have written
         self._open: dict[str, set[int]] = {}
         self._residues: dict[tuple[str, int], int] = {}
+        self._anew: set[int] = set()  # brokers whose journal was lost since the last settlement
         self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
         for (topic, number), on in TOPICS.items():
             self.create(topic, number, on)
@@ -236,6 +237,7 @@ class World:
         self._drain()
 
     def _journal_lost(self, broker: int) -> None:
+        self._anew.add(broker)
         for job in self.jobs:
             for account in self.oracle.of(job, broker).values():
                 account.journal_lost()
@@ -257,6 +259,9 @@ class World:
         agent.trim(Bounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
         for job in self.jobs:
             self._lossy.add((job, broker))
+            if broker in self._anew:  # what another journal had read and forgot is told by the mean size of an offset
+                for account in self.oracle.of(job, broker).values():
+                    account.lost = True
 
     def _everything(self, broker: int) -> set[Path]:
         roots = [disk.directory.path for disk in self.cluster.brokers[broker].disks if disk.away != "gone"]
@@ -362,6 +367,7 @@ class World:
         self._drain()
         for job in self.jobs.values():
             self._check(job)
+        self._anew.clear()
         self._lossy = {(job, broker) for job, broker in self._lossy if not self.cluster.brokers[broker].whole}
 
     def _check(self, job: Job) -> None:
