@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streaming.disk.logdirs import open_log_dirs
@@ -30,10 +30,15 @@ def three(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def told(kafka: Kafka, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> int:
-    """The high watermark, or the last stable offset, as the leader tells it."""
+    """The high watermark, or the last stable offset, as the leader tells it; -1 where it is too new a leader to know."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     asked = TopicPartition(topic, 0)
-    return admin.list_offsets({asked: OffsetSpec.latest()}, isolation_level=isolation)[asked].result(SECONDS).offset  # type: ignore[no-untyped-call,no-any-return]
+    try:
+        return admin.list_offsets({asked: OffsetSpec.latest()}, isolation_level=isolation)[asked].result(SECONDS).offset  # type: ignore[no-untyped-call,no-any-return]
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.OFFSET_NOT_AVAILABLE:
+            return -1
+        raise
 
 
 def leader_and_isr(kafka: Kafka, topic: str) -> tuple[int, set[int]]:

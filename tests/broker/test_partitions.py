@@ -109,7 +109,9 @@ class Hosts:
 
     def replicas(self, topic: str) -> tuple[int, list[int], list[int]]:
         """Leader, replicas and in-sync replicas of its partition 0, as brokers tell."""
-        told = AdminClient({"bootstrap.servers": self.kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[0]
+        client = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
+        # a broker that has not read of the topic yet tells of it without partitions
+        told = until(f"a broker tells of {topic}", lambda: client.list_topics(topic, timeout=SECONDS).topics[topic].partitions.get(0))
         return told.leader, list(told.replicas), sorted(told.isrs)
 
 

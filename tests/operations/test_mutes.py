@@ -8,6 +8,7 @@ import yaml
 from tests.alerts.rendering import CONF
 from tests.operations.table import DOCUMENT, MUTES, body, of_document
 
+_NAME = re.compile(r"`(\w+)[`{]")
 _MATCHER = re.compile(r'(\w+) (=~?) "(.*)"')
 
 
@@ -33,6 +34,27 @@ def test_the_page_has_every_inhibition_and_no_other() -> None:
 def test_no_inhibition_goes_beyond_its_cluster() -> None:
     rules = yaml.safe_load((CONF / "alertmanager.yml").read_text())["inhibit_rules"]
     assert all("job" in rule["equal"] for rule in rules)
+
+
+SAME_MOMENT = {
+    ("UncleanElection", "LogTruncated"),
+    ("TransactionHanging", "LastStableOffsetStalled"),
+    ("TransactionStuck", "LastStableOffsetStalled"),
+}
+"""What ends the one ends the other: an event that grows old, a marker."""
+
+
+def _keeps(alert: str) -> int:
+    """Minutes that it fires on when its expression is over."""
+    (rule,) = yaml.safe_load((CONF / "alerts" / f"{alert}.yaml").read_text())["groups"][0]["rules"]
+    return int(rule["keep_firing_for"].removesuffix("m"))
+
+
+def test_what_is_muted_is_over_first_so_that_nobody_is_told_of_it_when_it_is_over() -> None:
+    rows = body(DOCUMENT.read_text(encoding="utf-8"), MUTES)
+    pairs = [(by, muted) for first, second, _ in rows for by in _NAME.findall(first) for muted in _NAME.findall(second)]
+    assert pairs
+    assert [pair for pair in pairs if pair not in SAME_MOMENT and _keeps(pair[0]) <= _keeps(pair[1])] == []
 
 
 def test_a_row_may_name_only_what_is_muted_there() -> None:
