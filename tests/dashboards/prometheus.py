@@ -87,14 +87,15 @@ def serving(programs: tuple[Path, Path], cluster: Cluster, folder: Path) -> Iter
 
 
 def _address(log: Any, said: list[str]) -> str:
-    """The address out of the log, when it is ready; "" if the log ends before."""
-    address = ""
+    """The address out of the log, when it is ready, which may be said first; "" if the log ends before."""
+    address, ready = "", False
     for line in log:
         said.append(line)
         message = json.loads(line)
         if message.get("msg") == "Listening on":
             address = message["address"]
-        if "ready to receive web requests" in message.get("msg", ""):
+        ready = ready or "ready to receive web requests" in message.get("msg", "")
+        if address and ready:
             return address
     return ""
 
