@@ -52,7 +52,8 @@ class ShardFold:
         shard: the shard's number.
         marks: how far the rows of each agent had been folded before.
         find: the state of a log as the last micro-batch left it, or None.
-        known: the keys of all logs in the shard with their agents, asked for only when a full picture ends.
+        known: the keys of all logs in the shard with their agents, asked for only where replicas or a full picture have to be compared.
+        pictured: those of them that a full picture may lack, where others have been looked at already; None for all.
         cut: the part of an append from an offset on; None if the row does not tell its batches one by one.
         overwritten_from: the first offset of an append that was written in a later leader epoch than the one given; None as above.
     """
@@ -66,6 +67,7 @@ class ShardFold:
         known: Callable[[], Iterable[tuple[LogKey, str]]],
         cut: Callable[[EventRow, int], EventRow | None],
         overwritten_from: Callable[[EventRow, int], int | None],
+        pictured: Iterable[tuple[LogKey, str]] | None = None,
     ) -> None:
         self.touched: dict[LogKey, LogState | None] = {}
         self.marks = dict(marks)
@@ -73,6 +75,7 @@ class ShardFold:
         self._shard = shard
         self._find = find
         self._known = known
+        self._may_lack = pictured
         self._cut = cut
         self._overwritten_from = overwritten_from
         self._pictures: list[Changed] = []
@@ -195,7 +198,7 @@ class ShardFold:
         Not so in the log dirs that the row names: nobody could look into them.
         """
         unseen = frozenset(row.reason.split("\n") if row.reason else ())
-        everything = dict(self._known())
+        everything = dict(self._known() if self._may_lack is None else self._may_lack)
         everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
         for key, agent in everything.items():
             if agent == row.agent and key.topic and key not in self._in_picture:

@@ -6,7 +6,7 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, inventory, latency, pace, remote, render, scan, scrape, scrub, sizes, transactions, trigger
+from tests.bench import agent, dump, fold, inventory, latency, pace, remote, render, scan, scrape, scrub, sizes, transactions, trigger
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
@@ -21,6 +21,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),
+    "fold": (fold.run, "the fold alone, by columns and row by row"),
     "scrub": (lambda _: scrub.run(), "the scrub's CPU for what it checks"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }

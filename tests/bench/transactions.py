@@ -1,4 +1,4 @@
-"""What transactions cost: batch by batch in the scan and in the fold, while very many are open, and where there are none."""
+"""What transactions cost: batch by batch in the scan and in the fold, and while very many are open."""
 
 import struct
 import time
@@ -19,8 +19,6 @@ from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
 from streaming.rows import EVENTS, ROWS, SHARD, STATES, TRANSACTION_STEPS, EventRow, Kind, StartSource, Step, pack_rows, unpack_rows
-from streaming.rules import log_transactions
-from streaming.rules.log_state import LogState
 from streaming.settings import Settings
 from streaming.simulator.batches import Batch, Marker, Record, encode
 from tests.bench.bounds import Bounds
@@ -37,15 +35,14 @@ SPREAD = 5_000
 SHARDS = 64
 ENDED = 1_000  # of those held, in a micro-batch; as many begin
 ROUNDS = 5
-LOGS, RANGES = 4_000, 1_000
+RANGES = 1_000  # in a micro-batch
 NOW_MS = 1_795_000_000_000
 
 
 def run(_: Bounds) -> None:
-    """Print three tables."""
+    """Print two tables."""
     _a_million()
     _held()
-    _nothing()
 
 
 # --- batch by batch
@@ -220,35 +217,6 @@ def _table() -> Table:
 
 
 # --- none at all
-
-
-def _nothing() -> None:
-    fold, ends = _Fold(SHARDS), [0] * LOGS
-    fold.take(_appeared(log) for log in range(LOGS))
-    spent, called = [], []
-    for turn in range(ROUNDS):
-        rows = []
-        for log in range(turn * RANGES, (turn + 1) * RANGES):
-            rows.append(
-                appended(2 + turn, ends[log % LOGS], ends[log % LOGS] + 100, 10_000, part=log, partition=log % LOGS, seen_at=NOW_MS)
-            )
-            ends[log % LOGS] += 100
-        parts = fold.packed(rows)
-        spent.append(_timed(lambda parts=parts: [fold.take_packed(shard, part) for shard, part in parts])[0])  # type: ignore[misc]
-        state = LogState(agent="a1", broker=1, topic="orders", partition=0, topic_id="")
-
-        def call(rows: list[EventRow] = rows, state: LogState = state) -> None:
-            for each in rows:
-                log_transactions.settled(log_transactions.counted(state, each, 0))
-
-        called.append(_timed(call)[0])
-    title = f"a micro-batch of {RANGES:,} ranges of {LOGS:,} logs in which nothing is transactional; CPU milliseconds"
-    cost = [min(spent) * 1e3, min(called) * 1e3]
-    show(
-        title,
-        ("", "ms", "%"),
-        [("the whole fold", f"{cost[0]:.1f}", ""), ("the rule in it", f"{cost[1]:.2f}", f"{100 * cost[1] / cost[0]:.1f}")],
-    )
 
 
 class _Fold:

@@ -13,9 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from streaming.agent.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment, TopicCounts
 from streaming.metrics.broker_status import newest
-from streaming.query.processor import _state_rows
-from streaming.rows import STATES, unpack_rows
 from streaming.rules.log_state import LogState
+from streaming.rules.row_values import state_rows
 from tests.agents import Agent, Reader
 from tests.broker.clients import SECONDS, create_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID, Kafka
@@ -65,7 +64,7 @@ class Hosts:
             if plan.seq >= 0:
                 changes = self.fold.fold(*self._readers[broker].take(plan))
                 if changes:
-                    self.table.apply(pa.Table.from_batches([unpack_rows(_state_rows(changes), STATES)]))
+                    self.table.apply(pa.Table.from_batches([state_rows(changes)]))
                 self._readers[broker].commit()
 
     def remaining(self, topic: str, broker: int) -> dict[str, float]:

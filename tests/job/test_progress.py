@@ -10,8 +10,8 @@ import pytest
 
 from streaming.job.progress import Progress
 from streaming.metrics.observer import AgentStatus
-from streaming.query.processor import _state_rows
 from streaming.rows import EVENTS, ROWS, STATES, unpack_rows
+from streaming.rules.row_values import state_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agents
 from streaming.source.stream import EventStreamReader
@@ -47,7 +47,7 @@ class Job:
         packed = [row for task in tasks for found in reads.read(task) for row in found[ROWS].to_pylist()]
         rows = [row for each in packed for row in event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS)]))]
         changes = self._shard.fold(*rows)
-        states = [unpack_rows(_state_rows(changes), STATES)] if changes else []
+        states = [state_rows(changes)] if changes else []
         self._progress.arrived(pa.Table.from_batches(states, STATES), 0)
         reader.commit(end)
         return end

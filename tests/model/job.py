@@ -15,9 +15,9 @@ from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest
 from streaming.errors import AgentError
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
-from streaming.query.state import ShardState
 from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
 from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.shard_state import ShardState
 from streaming.source import offsets
 from streaming.source.sharding import by_shard
 from tests.metrics.rows import new_judges

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import CheckpointError
-from streaming.query.state import ShardState
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.shard_state import ShardState
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 small = st.integers(-(2**31), 2**31 - 1)

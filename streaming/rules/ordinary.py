@@ -1,0 +1,129 @@
+"""Which rows of a micro-batch are ordinary: those that `streaming.rules.columns` can fold. The logs of all others are folded row by row.
+
+A log is ordinary as long as all of its rows are: it is known and there, and its own agent tells of appends that begin where it ends, or of
+a full picture that names the inventory which is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not
+concern each other but in three cases, which are rare too: replicas of a partition in which it is not known who led, those of an unclean
+election, and logs that a full picture lacks.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.rows import Kind
+from streaming.rules.arrivals import Arrivals, ints, taken
+from streaming.rules.shard_state import ShardState
+
+Flags = NDArray[np.bool_]
+_LISTS = {
+    "codec_bytes": "share_codec_bytes",
+    "batch_bytes_buckets": "share_batch_bytes_buckets",
+    "batch_records_buckets": "share_batch_records_buckets",
+}
+_NEEDED = (
+    *("agent", "log_dir", "departed", "transactions", "facts", "coordinator_upto", "shared_upto"),
+    *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS.values()),
+)
+
+
+def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> Flags:
+    """Which logs of the state's table have to be folded row by row; one item more, the last, stands for logs that are not known.
+
+    Args:
+        places: of the rows' logs in the table, -1 for one that is not known.
+    """
+    unusual = np.zeros(len(state.table) + 1, np.bool_)
+    unusual[-1] = True  # what is not known; -1 is its place
+    _mark_what_pictures_lack(unusual, state, found, places)
+    _mark_what_is_no_sum(unusual, state, found, places)
+    _mark_what_breaks(unusual, state, found, places)
+    _mark_replicas(unusual, state, found, places)
+    return unusual
+
+
+def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+    """Logs of which a row is not ordinary by itself."""
+    known = np.flatnonzero(places >= 0)
+    if len(known):
+        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])))
+        unusual[places[known[~plain]]] = True
+
+
+def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table) -> Flags:
+    """Of rows of known logs: whether each is ordinary by itself."""
+    rows = taken(found.rows, items)
+    told = found.of_kind(Kind.BEAT, Kind.FACTS)[items]
+    appended = found.of_kind(Kind.APPENDED)[items]
+    there = ~ints(known["departed"]) & _is_null(known["transactions"])
+    there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
+    quiet = _is_null(rows["facts"]) | _same(rows["facts"], known["facts"])
+    return there & ((told & quiet) | (appended & _counts(rows, known)))
+
+
+def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
+    """Whether all that an append brings is numbers to add up."""
+    base = ints(rows["base_offset"])
+    counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(known["shared_upto"]) <= base)
+    counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(known["coordinator_upto"]) < 0)
+    counts &= (ints(known["cut_end"]) < 0) | (ints(known["cut_next_epoch"]) >= 0)
+    for name, kept in _LISTS.items():
+        counts &= _same(pc.list_value_length(rows[name]), pc.list_value_length(known[kept]))
+    return counts
+
+
+def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+    """Logs of which an append does not begin where the one before it ends, or lies in an earlier segment."""
+    items = np.flatnonzero(found.of_kind(Kind.APPENDED) & ~unusual[places])
+    if not len(items):
+        return
+    items = items[np.argsort(places[items], kind="stable")]
+    logs = places[items]
+    first = np.append(True, logs[1:] != logs[:-1])
+    following, segments = ints(found.rows["next_offset"])[items], ints(found.rows["segment"])[items]
+    expected = np.where(first, ints(state.table["log_end_offset"])[logs], np.roll(following, 1))
+    back = ~first & (segments < np.roll(segments, 1))
+    unusual[logs[(ints(found.rows["base_offset"])[items] != expected) | back]] = True
+
+
+def _mark_what_pictures_lack(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+    """Logs that leave because a full picture ends without them."""
+    ends = np.flatnonzero(found.of_kind(Kind.BEAT_END))
+    if not len(ends):
+        return
+    beats = np.flatnonzero(found.of_kind(Kind.BEAT) & (places >= 0))
+    agents, log_dirs, here = state.table["agent"], state.table["log_dir"], ~ints(state.table["departed"])
+    for before, end in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        reason = found.rows["reason"][end].as_py()
+        unseen = pa.array(reason.split("\n") if reason else [], pa.string())
+        lacking = here & ints(pc.equal(agents, found.rows["agent"][end])) & ~ints(pc.is_in(log_dirs, value_set=unseen))
+        lacking[places[beats[(beats > before) & (beats < end)]]] = False
+        unusual[:-1] |= lacking
+
+
+def _mark_replicas(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+    """All replicas of partitions of which one looks at the others."""
+    looks = found.of_kind(Kind.UNCLEAN) | (found.of_kind(Kind.APPENDED) & (ints(found.rows["leads"]) < 0))
+    superseded = np.append(ints(state.table["superseded_epoch"]) >= 0, False)
+    looks |= superseded[places]
+    if looks.any():
+        of = _partitions(found.rows)
+        concerned = np.isin(of, of[looks])
+        unusual[places[concerned]] = True
+
+
+def _partitions(rows: pa.RecordBatch) -> NDArray[np.int64]:
+    """A number for the partition of each row."""
+    names = zip(*(rows[name].to_pylist() for name in ("topic", "partition", "topic_id")), strict=True)
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+
+def _is_null(column: Any) -> Flags:
+    return ints(pc.is_null(column))
+
+
+def _same(left: Any, right: Any) -> Flags:
+    return ints(pc.fill_null(pc.equal(left, right), False))

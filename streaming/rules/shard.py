@@ -1,0 +1,88 @@
+"""One micro-batch of one shard: ordinary logs are folded by columns, all others row by row. What it leads to is the same either way."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.rows import EVENTS, EventRow, pack_rows, unpack_rows
+from streaming.rules.arrivals import arrivals, taken
+from streaming.rules.columns import fold_columns
+from streaming.rules.fold import ShardFold
+from streaming.rules.log_state import LogKey
+from streaming.rules.ordinary import unusual_logs
+from streaming.rules.row_values import event_rows, state_rows
+from streaming.rules.shard_state import ShardState
+
+FEW = 8
+"""Fewer rows than this cost less as objects than as columns."""
+
+Cut = Callable[[EventRow, int], EventRow | None]
+From = Callable[[EventRow, int], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a micro-batch leads to.
+
+    Args:
+        value: of the state, None where it stays as it was.
+        told: packed rows of `STATES`, None for none.
+    """
+
+    value: bytes | None
+    told: bytes | None
+
+
+def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> Folded:
+    """Fold packed rows of `EVENTS`; arguments as those of `ShardFold`."""
+    batches = [unpack_rows(packed, EVENTS) for packed in packs]
+    fold = fold_by_rows if sum(map(len, batches)) < FEW else fold_by_columns
+    return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
+
+
+def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
+    """Every row as a value, and every log that is touched."""
+    rows = [each for batch in batches for each in event_rows(batch)]
+    before.load(map(_key, rows))
+    fold = ShardFold(shard, before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
+    fold.fold(rows)
+    changes = list(fold.changes())
+    stays = not fold.touched and fold.marks == before.marks
+    return Folded(None if stays else before.updated(fold.touched, fold.marks), pack_rows(state_rows(changes)) if changes else None)
+
+
+def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
+    """Only the rows of unusual logs as values, and those logs."""
+    found = arrivals(batches, before.marks)
+    places = before.places(found.rows)
+    unusual = unusual_logs(before, found, places)
+    ordinary = ~unusual[places]
+    told, fresh = [], None
+    if ordinary.any():
+        items = np.flatnonzero(ordinary)
+        fresh, rows = fold_columns(before.table, taken(found.rows, items), found.kinds[items], places[items])
+        told.append(rows)
+    rest = (taken(found.rows, np.flatnonzero(~ordinary)), found.arrived)
+    others = [each for rows in rest if len(rows) for each in event_rows(rows)]
+    pictured = before.logs(np.flatnonzero(unusual[:-1]))  # no full picture lacks any of the others
+    before.load([*(key for key, _ in pictured), *map(_key, others)])
+    fold = ShardFold(shard, {}, find=before.find, known=before.known, pictured=pictured, cut=cut, overwritten_from=overwritten_from)
+    fold.fold(others)
+    changes = list(fold.changes())
+    if changes:
+        told.append(state_rows(changes))
+    stays = fresh is None and not fold.touched and found.marks == before.marks
+    return Folded(None if stays else before.updated(fold.touched, found.marks, fresh), _packed(told))
+
+
+def _key(row: EventRow) -> LogKey:
+    return LogKey(row.broker, row.topic, row.partition, row.topic_id)
+
+
+def _packed(told: Sequence[pa.RecordBatch]) -> bytes | None:
+    if not told:
+        return None
+    (batch,) = pa.Table.from_batches(told).combine_chunks().to_batches()
+    return pack_rows(batch)

@@ -1,0 +1,202 @@
+"""The state of one shard: one versioned Arrow value, a table of logs of which only the rows that are asked for become Python objects.
+
+Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
+``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (more columns: what
+transactions, producers and inventories lead to).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.errors import CheckpointError
+from streaming.rows import STATES
+from streaming.rules.fold import Mark
+from streaming.rules.log_state import LogKey, LogState
+
+NOT_SHOWN = (
+    "journal",
+    "departed",
+    "stopped_at",
+    "stopped_end",
+    "newest_segment",
+    "deleted_below",
+    "shared_upto",
+    "shared_epoch",
+    "unclean_epoch",
+    "unclean_start",
+    "unclean_last_upper",
+    "unclean_last_acknowledged",
+    "superseded_epoch",
+    "cut_end",
+    "cut_epoch",
+    "cut_high_watermark",
+    "cut_next_epoch",
+)
+"""What the fold keeps of a log and does not hand out."""
+
+_VERSION = 2
+_NOT_KEPT = ("change",)
+_TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {"journal": pa.string(), "departed": pa.bool_()}
+SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
+"""The columns of the table: those of a `LogState`."""
+
+_MARKS = b"marks"
+_KEY = ("broker", "topic", "partition", "topic_id")
+_LISTS = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
+_NAMES: list[str] = SCHEMA.names
+_VALUES = attrgetter(*_NAMES)  # a plain tuple: dataclasses.asdict copies deeply and costs more than the fold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fresh:
+    """Logs of a state as a micro-batch leaves them.
+
+    Args:
+        logs: rows of `SCHEMA`.
+        places: where they stand in the state's table.
+    """
+
+    logs: pa.Table
+    places: NDArray[np.int64]
+
+
+class ShardState:
+    """The logs of one shard, as the last micro-batch left them. ``marks``: how far each agent's rows have been folded."""
+
+    def __init__(self, value: bytes | None) -> None:
+        """Open what `updated` made, None for a shard without logs.
+
+        Raises:
+            CheckpointError: it was written by a later version.
+        """
+        self.table = SCHEMA.empty_table() if value is None else _open(value)
+        marks = (self.table.schema.metadata or {}).get(_MARKS, b"{}")
+        self.marks = {agent: Mark(journal, seq) for agent, (journal, seq) in json.loads(marks).items()}
+        self._spelled = _spelled(self.table)
+        self._loaded: dict[LogKey, LogState | None] = {}
+        self._every: dict[LogKey, int] | None = None
+
+    def places(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64]:
+        """Where in the table the logs of some rows stand, -1 for one that is not known."""
+        found = pc.index_in(_spelled(rows), value_set=self._spelled)
+        places: NDArray[np.int64] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return places
+
+    def logs(self, places: NDArray[np.int64]) -> list[tuple[LogKey, str]]:
+        """The logs at some places, and the agents that watch them."""
+        if not len(places):
+            return []
+        rows = self.table.select([*_KEY, "agent"]).take(pa.array(places))
+        return [(LogKey(*key), agent) for *key, agent in _tuples(rows, rows.column_names)]
+
+    def load(self, keys: Iterable[LogKey]) -> None:
+        """Make the states of these logs Python objects, all at once: one by one it costs several times as much."""
+        wanted = [key for key in dict.fromkeys(keys) if key not in self._loaded]
+        if not wanted:
+            return
+        places = self._places_of(wanted)
+        self._loaded |= dict.fromkeys(wanted)
+        for each in _tuples(self.table.take(pa.array(places[places >= 0])), _NAMES):
+            values: dict[str, Any] = dict(zip(_NAMES, each, strict=True))
+            state = LogState(**values)
+            self._loaded[state.key] = state
+
+    def find(self, key: LogKey) -> LogState | None:
+        """The state of a log, None for one that is not known."""
+        if key not in self._loaded:
+            if key in self._rows:
+                self.load([key])
+            else:
+                self._loaded[key] = None
+        return self._loaded[key]
+
+    def known(self) -> Iterator[tuple[LogKey, str]]:
+        """All logs and the agents that watch them."""
+        return zip(self._rows, self.table["agent"].to_pylist(), strict=True)
+
+    def updated(self, touched: Mapping[LogKey, LogState | None], marks: Mapping[str, Mark], fresh: Fresh | None = None) -> bytes:
+        """The value with some logs replaced (or, where None, removed), and with other marks.
+
+        Args:
+            fresh: more logs that are replaced; none of them in ``touched``.
+        """
+        rest = np.ones(len(self.table), np.bool_)
+        parts = [] if fresh is None else [fresh.logs]
+        if fresh is not None:
+            rest[fresh.places] = False
+        if touched:
+            places = self._places_of(touched)
+            rest[places[places >= 0]] = False
+            parts.append(_table([_VALUES(state) for state in touched.values() if state is not None]))
+        if rest.any():
+            parts.append(self.table if rest.all() else self.table.filter(pa.array(rest)))
+        return _encoded(pa.concat_tables([each.replace_schema_metadata() for each in parts] or [SCHEMA.empty_table()]), marks)
+
+    def _places_of(self, keys: Iterable[LogKey]) -> NDArray[np.int64]:
+        if self._every is not None:
+            return np.array([self._every.get(key, -1) for key in keys], np.int64)
+        columns = list(zip(*((key.broker, key.topic, key.partition, key.topic_id) for key in keys), strict=True)) or [()] * len(_KEY)
+        arrays = [pa.array(column, SCHEMA.field(name).type) for column, name in zip(columns, _KEY, strict=True)]
+        return self.places(pa.RecordBatch.from_arrays(arrays, names=list(_KEY)))
+
+    @property
+    def _rows(self) -> dict[LogKey, int]:
+        """Every log and its place. Only what is rare asks for it: it costs more than all that is ordinary."""
+        if self._every is None:
+            self._every = {LogKey(*key): row for row, key in enumerate(_tuples(self.table, _KEY))}
+        return self._every
+
+
+def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The key of each row as one text; the length of the topic parts it from the topic's id."""
+    numbers = [pc.cast(column, pa.string()) for column in (rows["broker"], rows["partition"], pc.binary_length(rows["topic"]))]
+    spelled = pc.binary_join_element_wise(*numbers, pc.binary_join_element_wise(rows["topic"], rows["topic_id"], ""), "/")
+    return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
+
+
+def _open(value: bytes) -> pa.Table:
+    if not 1 <= value[0] <= _VERSION:
+        raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
+    table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
+    return table if table.schema.equals(SCHEMA) else _with_defaults(table)
+
+
+def _with_defaults(table: pa.Table) -> pa.Table:
+    """A table of an earlier version: what it knows nothing of stands as for a log that was just seen."""
+    defaults = {field.name: field.default for field in fields(LogState)}
+    columns = [
+        table[each.name] if each.name in table.schema.names else pa.array([defaults[each.name]] * len(table), each.type) for each in SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA.with_metadata(table.schema.metadata))
+
+
+def _encoded(table: pa.Table, marks: Mapping[str, Mark]) -> bytes:
+    metadata = {_MARKS: json.dumps({agent: [mark.journal, mark.seq] for agent, mark in marks.items()})}
+    table = table.combine_chunks().replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    sink.write(bytes([_VERSION]))
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(memoryview(sink.getvalue()))
+
+
+def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def _tuples(table: pa.Table, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(_column(table, name) for name in names), strict=True)
+
+
+def _column(table: pa.Table, name: str) -> list[Any]:
+    values: list[Any] = table[name].to_pylist()
+    return [tuple(value) for value in values] if name in _LISTS else values

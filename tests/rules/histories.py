@@ -1,0 +1,190 @@
+"""Random histories of a shard, most of them ordinary: what two agents tell of the replicas of a few partitions."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from streaming.facts import Facts
+from streaming.rows import COORDINATOR, EVENTS, SEGMENTS, TRANSACTION_STEPS, EventRow, Kind, Step, pack_rows
+from tests.events import Item, appended, range_of, row
+
+
+def packed(rows: Sequence[EventRow]) -> bytes:
+    """Rows as they pass through Spark."""
+    columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(EVENTS)
+    arrays = [
+        pa.array([list(value) if isinstance(value, tuple) else value for value in column], each.type)
+        for column, each in zip(columns, EVENTS, strict=True)
+    ]
+    return pack_rows(pa.RecordBatch.from_arrays(arrays, schema=EVENTS))
+
+
+def steps(*of: tuple[Step, int, int, int]) -> bytes:
+    """Steps of transactions: what, whose, from where, to where."""
+    made = np.zeros(len(of), TRANSACTION_STEPS)
+    for item, (step, producer, first, following) in zip(made, of, strict=True):
+        item["step"], item["producer_id"], item["first_offset"], item["next_offset"] = step, producer, first, following
+    return made.tobytes()
+
+
+def entries(offset: int) -> bytes:
+    """One of a coordinator."""
+    values: dict[str, Any] = {name: [0] for name in COORDINATOR.names}
+    values |= {"transactional_id": ["t"], "state": ["Ongoing"], "partitions": [[]], "offset": [offset]}
+    return pack_rows(pa.RecordBatch.from_pydict(values, schema=COORDINATOR))
+
+
+def facts(*bases: int) -> bytes:
+    """An inventory of so many segments."""
+    segments = np.zeros(len(bases), SEGMENTS)
+    segments["base_offset"] = bases
+    return Facts(segments=segments).encode()
+
+
+APPENDS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
+    "append": lambda *_: {},
+    "hole": lambda *_: {},
+    "overlap": lambda *_: {},
+    "unled": lambda *_: {"leads": -1},
+    "later epoch": lambda *_: {"log_epoch": 9},
+    "another segment": lambda _, size, __: {"segment": size},
+    "transactional": lambda at, size, random: {"transactions": steps((random.choice(list(Step)), size % 2, at, at + size))},
+    "entries": lambda at, *_: {"coordinator": entries(at), "follows": at},
+}
+"""What is special about an append at an offset, of so many records."""
+
+OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
+    "appear": lambda end, *_: {"kind": Kind.APPEARED, "next_offset": end, "segment": end // 20},
+    "coordinator appears": lambda end, *_: {"kind": Kind.APPEARED, "next_offset": end, "coordinator": entries(end)},
+    "skip": lambda end, size, _: {
+        "kind": Kind.SKIPPED,
+        "base_offset": end - size,
+        "next_offset": end,
+        "bytes": 9,
+        "reason": "deleted",
+    },
+    "truncate": lambda end, *_: {"kind": Kind.TRUNCATED, "next_offset": end, "bytes": 3, "segment": end // 20},
+    "corrupt": lambda end, *_: {"kind": Kind.CORRUPT, "next_offset": end, "start_position": 5, "reason": "bad"},
+    "deleted": lambda *_: {"kind": Kind.GONE, "reason": "deleted"},
+    "moved": lambda *_: {"kind": Kind.GONE, "reason": "moved"},
+    "unclean": lambda end, size, random: {
+        "kind": Kind.UNCLEAN,
+        "leader_epoch": size,
+        "next_offset": end,
+        "reason": random.choice(["", "1", "1,2"]),
+    },
+    "missed": lambda *_: {"kind": Kind.MISSED},
+    "nobody's": lambda *_: {"kind": Kind.SKIPPED, "topic": "", "bytes": 7, "reason": "journal_trimmed"},
+    "unknown kind": lambda *_: {"kind": "hummed"},
+}
+"""What else is told of a log that ends there now."""
+
+ORDINARY = ("append",) * 6 + ("picture", "picture", "facts", "arrived")
+RARE = (*sorted({*APPENDS, *OTHERS} - {"append"}), "other facts", "picture without it", "new journal", "taken over")
+
+
+@dataclass
+class Teller:
+    """An agent, its journal, and what it knows of its logs."""
+
+    name: str
+    broker: int
+    number: int = 1
+    seq: int = 0
+    ends: dict[int, int] = field(default_factory=dict)
+    facts: dict[int, bytes | None] = field(default_factory=dict)
+
+    def where(self, log: int, part: int = 0) -> dict[str, Any]:
+        journal = f"{self.name}'s {9 - self.number}"  # names do not rise with time
+        return {"agent": self.name, "journal": journal, "broker": self.broker, "partition": log, "seq": self.seq, "part": part}
+
+    def tell(self, what: str, log: int, size: int, random: Random) -> Iterator[EventRow]:
+        """The rows of one event."""
+        self.seq += 1
+        if what in APPENDS:
+            yield self._append(what, log, size, random)
+        elif what in OTHERS:
+            end = self.ends.get(log, 0) + {"skip": size, "truncate": -min(size, self.ends.get(log, 0))}.get(what, 0)
+            yield row(**{**self.where(log), **OTHERS[what](end, size, random)})
+            self.ends[log] = end
+            if what in ("deleted", "moved"):
+                del self.ends[log]
+        elif what in ("facts", "other facts"):
+            if what == "other facts":
+                self.facts[log] = facts(0, size)
+            yield row(Kind.FACTS, **self.where(log), **self._picture(log))
+        elif what == "arrived":
+            yield row(Kind.ARRIVED, **{**self.where(-1), "topic": "", "bytes": self.seq * 10})
+        elif what == "new journal":
+            self.number, self.seq = self.number + 1, 0
+            for part, (each, end) in enumerate(self.ends.items()):
+                yield row(Kind.APPEARED, **self.where(each, part), next_offset=end)
+        else:
+            yield from self._pictures([each for each in sorted(self.ends) if each != log or what == "picture"], random)
+
+    def _append(self, what: str, log: int, size: int, random: Random) -> EventRow:
+        end = self.ends.get(log, 0)
+        base = {"hole": end + 2, "overlap": max(0, end - 2)}.get(what, end)
+        self.ends[log] = base + size
+        values: dict[str, Any] = {
+            **self.where(log),
+            "leads": random.choice([0, 1, 1, 1]),
+            "segment": end // 20,
+            "end_position": random.randrange(900),
+            "high_watermark": random.choice([-1, end]),
+            "active_producers": random.randrange(9),
+            "seen_at": random.randrange(99),
+            "settled": random.random() < 0.3,
+            "sequence_gaps": random.randrange(3),
+        }
+        if what == "overlap" and size % 2:
+            return range_of(detailed=True, items=[Item(offset, offset + 1, 62, 1, 4) for offset in range(base, base + size)], **values)
+        values |= {
+            "log_epoch": random.choice([-1, 3, 3, 4]),
+            "max_timestamp": random.randrange(-1, 99),
+            "old_format_batches": random.randrange(3),
+            "batch_bytes_buckets": tuple(random.randrange(3) for _ in range(9)),
+        }
+        return appended(base_offset=base, next_offset=base + size, **values | APPENDS[what](base, size, random))
+
+    def _picture(self, log: int) -> dict[str, Any]:
+        end = self.ends.get(log, 0)
+        told = {"log_start_offset": end - 3, "high_watermark": end - 1, "leader": 1, "leader_epoch": 3, "active_producers": 4}
+        return told | {"facts": self.facts.get(log)}
+
+    def _pictures(self, logs: Sequence[int], random: Random) -> Iterator[EventRow]:
+        for part, log in enumerate(logs):
+            yield row(Kind.BEAT, **self.where(log, part), **self._picture(log))
+        reason = random.choice(["", "", "/data", "/other\n/data"])
+        yield row(Kind.BEAT_END, **self.where(-1, len(logs)) | {"topic": "", "settled": True, "reason": reason})
+
+
+histories = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 1]),
+        st.one_of(st.sampled_from(ORDINARY), st.sampled_from(ORDINARY + RARE)),
+        st.integers(0, 3),
+        st.integers(1, 9),
+    ),
+    min_size=5,
+    max_size=60,
+)
+"""Which of two agents tells what, of which log, and a size."""
+
+
+def tellings(history: Sequence[tuple[int, str, int, int]], random: Random) -> list[list[list[EventRow]]]:
+    """What each agent tells, event by event; the second watches the replicas of the same partitions."""
+    tellers = [Teller("a1", 1), Teller("a2", 2)]
+    events = [[list(teller.tell("appear", log, 1, random)) for log in range(3)] for teller in tellers]
+    for number, what, log, size in history:
+        if what == "taken over":  # what the other one watched, or what it watched before
+            tellers[number].broker = 3 - tellers[number].broker
+            tellers[number].ends = dict(tellers[1 - number].ends)
+        else:
+            events[number].append(list(tellers[number].tell(what, log, size, random)))
+    return events

@@ -1,0 +1,219 @@
+"""A micro-batch of a shard: by columns where it is ordinary, row by row where it is not, and the same either way."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from streaming.query.cutting import cut, overwritten_from
+from streaming.rows import EVENTS, STATES, Change, EventRow, Kind, Step, unpack_entries, unpack_rows
+from streaming.rules import shard as rule
+from streaming.rules.fold import Changed
+from streaming.rules.log_state import LogState
+from streaming.rules.shard import fold_shard
+from streaming.rules.shard_state import ShardState
+from tests.events import Shard, appended, row
+from tests.rules.histories import entries, histories, packed, steps, tellings
+
+SHOWN = [name for name in STATES.names if name != "change"]
+
+
+class Columnar:
+    """A shard as it is kept between micro-batches."""
+
+    def __init__(self) -> None:
+        self.value: bytes | None = None
+
+    def fold(self, *packs: Sequence[EventRow]) -> list[dict[str, Any]]:
+        folded = fold_shard(7, ShardState(self.value), list(map(packed, packs)), cut=cut, overwritten_from=overwritten_from)
+        self.value = self.value if folded.value is None else folded.value
+        return [] if folded.told is None else unpack_rows(folded.told, STATES).to_pylist()
+
+    @property
+    def state(self) -> ShardState:
+        return ShardState(self.value)
+
+
+def told(changes: Sequence[Changed]) -> list[dict[str, Any]]:
+    return [{"change": str(each.change)} | {name: getattr(each.state, name) for name in SHOWN} for each in changes]
+
+
+def plain(values: dict[str, Any]) -> str:
+    """What compares by content: packed entries may differ in their padding."""
+    coordinator = values["coordinator"]
+    entries = None if coordinator is None else unpack_entries(coordinator).to_pylist()
+    return str({name: list(value) if isinstance(value, tuple) else value for name, value in values.items()} | {"coordinator": entries})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_are_enough() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rule, "FEW", 0)
+        yield
+
+
+# --- columns and rows
+
+
+class Both:
+    """A shard that is folded either way."""
+
+    def __init__(self) -> None:
+        self.by_rows, self.columns = Shard(), Columnar()
+
+    def fold(self, *packs: Sequence[EventRow]) -> None:
+        """Fold a micro-batch; what comes out must be the same."""
+        batch = [each for pack in packs for each in pack]
+        expected, found = told(list(self.by_rows.look(batch).changes())), self.columns.fold(*packs)
+        self.by_rows.fold(*batch)
+        assert sorted(map(plain, found)) == sorted(map(plain, expected))
+        after = self.columns.state
+        states = {key: plain(asdict(state)) for key, _ in after.known() if (state := after.find(key)) is not None}
+        assert states == {key: plain(asdict(state)) for key, state in self.by_rows.states.items()}
+        assert after.marks == self.by_rows.marks
+
+
+plans = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), min_size=1, max_size=8)
+
+
+@given(histories, plans, st.integers(0, 2**32))
+@example([(0, "append", 0, 5), (0, "append", 0, 5), (0, "picture", 0, 1)], [(0, 3), (0, 99)], 1)
+def test_columns_lead_to_what_rows_lead_to(history: list[Any], plan: list[Any], seed: int) -> None:
+    """With holes, overlaps, epochs, transactions, truncations, pictures, other journals and agents; in any order, some of it twice."""
+    random = Random(seed)
+    both = Both()
+    events, reached = tellings(history, random), [0, 0]
+    for back, more in [*plan, (0, 999)]:
+        batch = []
+        for agent, told_by_it in enumerate(events):
+            begin, reached[agent] = max(0, reached[agent] - back), min(len(told_by_it), reached[agent] + more)
+            batch += [each for rows in told_by_it[begin : reached[agent]] for each in rows]
+        batch += batch[: len(batch) // 4] if back else []
+        random.shuffle(batch)
+        half = random.randrange(len(batch) + 1)
+        both.fold(batch[:half], batch[half:])
+
+
+THERE = [row(Kind.APPEARED, 1, next_offset=0), appended(2, 0, 10, leads=1, log_epoch=3, segment=20, max_timestamp=50)]
+BACK = [*THERE, row(Kind.GONE, 3, reason="moved"), row(Kind.APPEARED, 4, next_offset=0)]
+OTHER = {"agent": "a2", "journal": "j2", "broker": 2, "leads": 1}
+UNCLEAN = [row(Kind.APPEARED, 1, **OTHER, next_offset=0), row(Kind.UNCLEAN, 2, **OTHER, leader_epoch=5, next_offset=4, reason="1")]
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([BACK, [appended(5, 0, 10, leads=1, log_epoch=3)]], id="a log that is back: what counted before counts no more"),
+        pytest.param([BACK, [appended(5, 0, 5, leads=1, log_epoch=3), appended(6, 5, 15, leads=1, log_epoch=4)]], id="some of it"),
+        pytest.param([THERE, UNCLEAN, [appended(3, 10, 15, leads=0, log_epoch=4)]], id="a follower behind an unclean election"),
+        pytest.param(
+            [THERE, UNCLEAN, [appended(3, 10, 15, leads=0, log_epoch=4), appended(3, 0, 9, **OTHER, log_epoch=5)]], id="its leader too"
+        ),
+        pytest.param([THERE, [appended(3, 10, 15, leads=1, segment=20, max_timestamp=7)]], id="the segment goes on"),
+        pytest.param([THERE, [appended(3, 10, 15, leads=1, segment=30, max_timestamp=7)]], id="another segment"),
+        pytest.param(
+            [THERE, [appended(3, 10, 15, leads=1, segment=0), appended(4, 15, 20, leads=1, segment=20, max_timestamp=7)]],
+            id="an earlier segment, and back",
+        ),
+        pytest.param(
+            [
+                THERE,
+                [
+                    appended(3 + item, 10 + item, 11 + item, leads=1, segment=20 + 10 * (item % 2), max_timestamp=90 - item)
+                    for item in range(3)
+                ],
+            ],
+            id="back from a later segment",
+        ),
+    ],
+)
+def test_what_random_histories_seldom_hold_is_the_same_too(batches: list[list[EventRow]]) -> None:
+    both = Both()
+    for batch in batches:
+        both.fold(batch)
+
+
+# --- what is ordinary
+
+
+class Watched:
+    """What the row fold was given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: list[EventRow] = []
+        fold = rule.ShardFold
+
+        class Fold(fold):  # type: ignore[misc,valid-type]
+            def fold(_, rows: Any) -> None:  # noqa: N805
+                self.rows += rows
+                super().fold(rows)
+
+        monkeypatch.setattr(rule, "ShardFold", Fold)
+
+
+LOGS = 6
+
+
+@pytest.fixture
+def columns() -> Columnar:
+    made = Columnar()
+    made.fold([row(Kind.APPEARED, 1, part=log, partition=log, next_offset=0) for log in range(LOGS)])
+    return made
+
+
+def appends(seq: int, **values: Any) -> list[EventRow]:
+    return [appended(seq, 10 * seq - 20, 10 * seq - 10, part=log, partition=log, leads=1, **values) for log in range(LOGS)]
+
+
+UNUSUAL = {
+    "transactions": steps((Step.DATA, 1, 0, 10)),
+    "coordinator": entries(0),
+    "base_offset": 4,
+    "log_dir": "/moved",
+    "leads": -1,
+    "kind": Kind.SKIPPED,
+    "codec_bytes": (0,) * 5,
+}
+
+
+@pytest.mark.parametrize("name", ["transactions", "coordinator", "base_offset", "log_dir", "leads", "kind"])
+def test_an_unusual_row_takes_its_own_log_the_slow_way_and_no_other(columns: Columnar, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Watched(monkeypatch)
+    rows = appends(2)
+    rows[3] = EventRow(**{column: getattr(rows[3], column) for column in EVENTS.names} | {name: UNUSUAL[name]})
+    columns.fold([*rows, *appends(3)])
+    assert [(each.partition, each.seq) for each in slow.rows] == [(3, 2), (3, 3)]
+    assert {columns.state.find(key).appended_records for key, _ in columns.state.known() if key.partition != 3} == {20}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("few", "slow"), [(LOGS, 0), (LOGS + 1, LOGS)])
+def test_few_rows_are_folded_as_rows(columns: Columnar, few: int, slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule, "FEW", few)
+    watched = Watched(monkeypatch)
+    assert len(columns.fold(appends(2))) == LOGS
+    assert len(watched.rows) == slow
+
+
+def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns.fold(appends(2))
+    slow = Watched(monkeypatch)
+    beats = [row(Kind.BEAT, 3, part=log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
+    found = columns.fold([*beats, row(Kind.BEAT_END, 3, part=LOGS, topic="", partition=-1, settled=True)])
+    assert [each.kind for each in slow.rows] == [Kind.BEAT_END]
+    assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS + [str(Change.PICTURE)]
+    state = columns.state.find(next(columns.state.known())[0])
+    assert isinstance(state, LogState)
+    assert (state.log_start_offset, state.high_watermark, state.leader) == (4, 9, 1)
+
+
+def test_a_log_that_a_picture_lacks_leaves_and_the_others_are_not_looked_at(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns.fold(appends(2))
+    slow = Watched(monkeypatch)
+    beats = [row(Kind.BEAT, 3, part=log, partition=log) for log in range(LOGS) if log != 4]
+    found = columns.fold([*beats, row(Kind.BEAT_END, 3, part=LOGS, topic="", partition=-1)])
+    assert [each.kind for each in slow.rows] == [Kind.BEAT_END]
+    assert [each["partition"] for each in found if each["change"] == str(Change.DEPARTED)] == [4]
