@@ -129,7 +129,7 @@ def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str, ...]:
         show_time(one.start_ms),
         show_span(now_ms - one.start_ms),
         show_span(now_ms - one.last_ms),
-        "-" if one.behind < 0 else str(one.behind),
+        str(one.behind),
         f"{one.producer_id}, epoch {one.producer_epoch}",
         "-" if one.transactional_id is None else _printable(one.transactional_id),
         one.coordinator_state or "-",

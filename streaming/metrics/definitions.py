@@ -206,8 +206,7 @@ HIGH_WATERMARK = _offsets(
     "segtail_partition_high_watermark",
     "First offset that is not known to be replicated: the smallest log end offset of the in-sync replicas where all of them are observed, "
     "else, and from Kafka 3.7 on below min.insync.replicas, the leader's checkpoint. Never later than the broker's own; absent where that "
-    "checkpoint cannot be read, and where no replica is observed that leads or is in sync and this one has nothing of the present leader "
-    "epoch: it may have parted from the partition's log.",
+    "checkpoint cannot be read.",
     column="high_watermark",
 )
 HIGH_WATERMARK_CHECKPOINT = _offsets(

@@ -78,7 +78,6 @@ def stand(
         stands=_standing(logs, carried, names, roles, told, limits_of)[logs["replicas_of"]],
         fenced=np.isin(logs["broker"], list(fenced)),
         silent=silent,
-        deposed=logs["log_epoch"] < roles.leader_epoch,
     )
     owners, transactions = of_all([each.transactions for each in carried])
     undecided = Undecided(

@@ -43,8 +43,7 @@ _INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark, -1
-    where that is not known.
+    """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark.
 
     ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``stuck`` as
     `streaming.rules.verdicts` defines it; there is an ``abort_command`` for what is hanging, and for nothing else. ``groups``: of one that
@@ -236,7 +235,7 @@ def _judged(
             first_offset=first_offset,
             start_ms=int(judged.start_ms[item]),
             last_ms=int(judged.last_ms[item]),
-            behind=-1 if mark < 0 else max(0, mark - max(first_offset, replica.log_start)),
+            behind=max(0, mark - max(first_offset, replica.log_start)),
             transactional_id=names[item] or None,
             coordinator_state=None if state == NO_STATE else STATES[state],
             verdict=own,

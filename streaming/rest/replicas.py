@@ -173,7 +173,6 @@ def copies_of(replicas: Sequence[Replica]) -> Copies:
         stands=np.array([one.stands for one in replicas], np.bool_),
         fenced=np.array([one.fenced for one in replicas], np.bool_),
         silent=np.zeros(len(replicas), np.bool_),
-        deposed=np.array([one.state is not None and one.log_epoch < one.state.leader_epoch for one in replicas], np.bool_),
     )
 
 

@@ -29,8 +29,7 @@ class Copies:
     ``in_sync`` follow the newest metadata of its partition, in which ``isr`` is how many replicas are in sync, -1 where no metadata is
     readable. ``stands``: too few of them are for the leader to move its high watermark on, or may be (`streaming.rules.min_isr`).
     ``fenced``: the controller has fenced the replica's broker, so that it cannot come into sync. ``silent`` says that the replica's agent
-    has not answered for ``stale_after``. ``deposed``: its last batch is of an earlier leader epoch than its partition's, or of none that
-    is known, so that it may have parted from the leader's log.
+    has not answered for ``stale_after``.
     """
 
     partition: Longs
@@ -44,7 +43,6 @@ class Copies:
     stands: Flags
     fenced: Flags
     silent: Flags
-    deposed: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,8 +86,7 @@ def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs
 
     With metadata: where all in-sync replicas are observed, the larger of the leader's checkpoint and their smallest end offset (a leader
     alone in sync: its end); else, and where the leader stands, the leader's checkpoint. Where the leader itself is not observed, the
-    replica's own checkpoint stands for it, but not that of a deposed one of which no replica in sync is observed either: after an unclean
-    election it may be later than the partition's. No entry: the log start. Without metadata: the replica's own checkpoint, or with
+    replica's own checkpoint stands for it. No entry: the log start. Without metadata: the replica's own checkpoint, or with
     ``assume_replicated`` its end.
     """
     count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
@@ -99,18 +96,11 @@ def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs
     of_leader_here = of_leader[copies.partition]
     written = np.where(of_leader_here == _NOT_OBSERVED, own, of_leader_here)
     held = np.where(copies.stands, _NOT_KNOWN, _held_by_all(copies, of_leader, count)[copies.partition])
-    with_metadata = np.where(copies.deposed & ~_current_observed(copies, count), _NOT_KNOWN, np.maximum(written, held))
+    with_metadata = np.maximum(written, held)
     without = copies.end_offset if assume_replicated else own
     found = np.where(copies.isr >= 0, with_metadata, without)
     high_watermark: Longs = np.where(found < 0, _NOT_KNOWN, np.minimum(np.maximum(found, copies.log_start), copies.end_offset))
     return high_watermark
-
-
-def _current_observed(copies: Copies, count: int) -> Flags:
-    """Whether a replica of the partition is observed that leads or is in sync."""
-    observed = np.zeros(count, np.bool_)
-    observed[copies.partition[copies.leads | copies.in_sync]] = True
-    return observed[copies.partition]
 
 
 def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:

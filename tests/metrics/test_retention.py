@@ -200,15 +200,6 @@ def test_a_limit_that_was_lowered_makes_nothing_overdue_at_once() -> None:
     assert only(table, "retention_reclaimable_bytes", after=60) == 500
 
 
-def test_a_deposed_replica_that_is_alone_tells_no_high_watermark_before_it_follows_the_leader() -> None:
-    told = facts((0, 500, 10), configs=HOUR, isr=(2, 3), replicas=(1, 2, 3))
-    names = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "retention_reclaimable_bytes")
-    for log_epoch, expected in ((4, [None] * 4), (5, [60, 60, 0, 0])):
-        table = new_table(orders(told, high_watermark=60, leader=2, leader_epoch=5, log_epoch=log_epoch))
-        assert [only(table, name) for name in names] == expected
-        assert only(table, "high_watermark_checkpoint") == 60
-
-
 def test_where_the_high_watermark_is_not_known_nothing_is_said_of_what_depends_on_it() -> None:
     told = facts((0, 500, 9000), (50, 300, 9000), configs=HOUR, replicas=(1, 2), isr=(1, 2))
     table = new_table(orders(told, high_watermark=UNREADABLE))

@@ -64,14 +64,6 @@ def test_hanging_is_what_find_hanging_said(cluster: Frozen) -> None:
     assert all((one.abort_command is not None) == (one.verdict is Verdict.HANGING) for one in answer.transactions)
 
 
-def test_where_no_high_watermark_is_known_nobody_knows_what_is_held_back(cluster: Frozen) -> None:
-    for log_dir in cluster.log_dirs:
-        (log_dir / "replication-offset-checkpoint").write_text("what?")
-        shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
-    answer = find(cluster.log_dirs, cluster.frozen_ms)
-    assert [one.behind for one in answer.transactions] == [-1] * len(cluster.of("open"))
-
-
 def test_the_oldest_one_holds_readers_back_as_far_as_the_broker_said(cluster: Frozen) -> None:
     answer = find(cluster.log_dirs, cluster.frozen_ms)
     lags = {(topic, int(partition)): int(high_watermark) - int(lso) for topic, partition, high_watermark, lso in cluster.of("offsets")}

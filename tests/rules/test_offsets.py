@@ -24,7 +24,6 @@ class Copy(NamedTuple):
     partition: int = 0
     stands: bool = False
     fenced: bool = False
-    deposed: bool = False
 
 
 class Transaction(NamedTuple):
@@ -35,7 +34,7 @@ class Transaction(NamedTuple):
 
 
 def columns(copies: Sequence[Copy]) -> Copies:
-    flags = ("leads", "in_sync", "stands", "fenced", "silent", "deposed")
+    flags = ("leads", "in_sync", "stands", "fenced", "silent")
     return Copies(
         **{name: np.array([getattr(one, name) for one in copies], np.bool_ if name in flags else np.int64) for name in Copy._fields}
     )
@@ -93,16 +92,6 @@ LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
         pytest.param(30, [LEADER._replace(checkpoint=-1, log_start=30)], id="no entry: the log start, wherever that is"),
         pytest.param(100, [LEADER._replace(checkpoint=130)], id="never ahead of what was read"),
         pytest.param(60, [Copy(2, 90, 60, in_sync=True, isr=2)], id="the leader is not observed: its own checkpoint"),
-        pytest.param(60, [Copy(3, 90, 60, isr=2)], id="no current one is observed: its own checkpoint while it follows the leader"),
-        pytest.param(-1, [Copy(3, 90, 60, isr=2, deposed=True)], id="it may have parted, and no current one is observed: not known"),
-        pytest.param(
-            60, [Copy(2, 90, 60, in_sync=True, isr=2, deposed=True)], id="in sync, though nothing was appended since the election"
-        ),
-        pytest.param(
-            80,
-            [Copy(3, 90, 85, isr=2, deposed=True), LEADER._replace(isr=2)],
-            id="it may have parted: the checkpoint of the leader that is observed",
-        ),
         pytest.param(60, [Copy(2, 90, 60)], id="no metadata: its own checkpoint"),
         pytest.param(0, [Copy(2, 90)], id="no metadata, no entry: the log start"),
     ],
