@@ -12,25 +12,44 @@ from streaming.disk.calls import Calling
 from streaming.kafka.index import ENTRY_BYTES, read_offset_entries
 from streaming.kafka.walk import Positions
 
-_CHUNK_ENTRIES = 8192
+_MOST_ENTRIES_AT_ONCE = 8192
+
+_USUAL_INTERVAL_BYTES = 4096
+"""``index.interval.bytes``, as nearly everybody leaves it: two entries lie further apart than that."""
+
+_BACK = 8
+"""A window ends inside a batch, and the next one begins with it: so many entries before the end of the one are looked at for the other."""
+
 _ENTRY = Struct(">ii")
+_NONE = np.empty(0, np.int64)
 
 
-def positions_between(path: Path, start: int, end: int) -> Positions:
-    """Positions in ``[start, end)`` of the ``.log`` where an entry begins; none where there is no index."""
-    found, last = [np.empty(0, np.int64)], 0
+def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
+    """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none where there is no index; and which entry follows them.
+
+    Args:
+        near: that entry of a look that ended about where this one begins: from there on nothing has to be searched.
+    """
+    found, last = [_NONE], 0
+    at_once = min((end - start) // _USUAL_INTERVAL_BYTES + 2 * _BACK, _MOST_ENTRIES_AT_ONCE)
     with Calling(path), _opened(path) as fd:
-        entry = 0 if fd is None else _count_before(fd, lambda _, position: position < start)
-        while fd is not None:
-            data = os.pread(fd, _CHUNK_ENTRIES * ENTRY_BYTES, entry * ENTRY_BYTES)
+        if fd is None:
+            return _NONE, 0
+        entry = max(0, near - _BACK)
+        if entry == 0 or not 0 < _entry(fd, entry)[1] < start:
+            entry = _count_before(fd, lambda _, position: position < start)
+        while True:
+            data = os.pread(fd, at_once * ENTRY_BYTES, entry * ENTRY_BYTES)
             positions = read_offset_entries(data, last).positions
             found.append(positions)
-            entry += len(positions)
-            if len(positions) < _CHUNK_ENTRIES or positions[-1] >= end:
+            if len(positions) < at_once or positions[-1] >= end:
                 break
+            entry += len(positions)
             last = int(positions[-1])
+    entry += int(np.searchsorted(positions, end))
     all_found = np.concatenate(found)
-    return all_found[(all_found >= start) & (all_found < end)]
+    begin, stop = np.searchsorted(all_found, [start, end])
+    return all_found[begin:stop], entry
 
 
 def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:

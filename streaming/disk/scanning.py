@@ -1,5 +1,7 @@
 """Scan a segment window by window, whatever the size of its batches."""
 
+from mmap import PAGESIZE
+
 import numpy as np
 
 from streaming.disk.segments import OpenSegment
@@ -15,8 +17,14 @@ SEEDED_BYTES = 1 << 20
 
 
 def window() -> Bytes:
-    """A buffer to scan through."""
-    return np.empty(WINDOW_BYTES, np.uint8)
+    """A buffer to scan through.
+
+    It begins with a page, as a file does: memory that begins 16 bytes into one, as allocated memory does, takes the bytes of whole pages at
+    half the speed, for the processor holds each load back for the store 4 KiB before it.
+    """
+    memory = np.empty(WINDOW_BYTES + PAGESIZE, np.uint8)
+    skipped = -memory.ctypes.data % PAGESIZE
+    return memory[skipped : skipped + WINDOW_BYTES]
 
 
 def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *, spare_cache: bool = False) -> Scanned:

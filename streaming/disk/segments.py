@@ -182,6 +182,7 @@ class OpenSegment:
             stat = os.fstat(self._fd)
         self.identity = Identity(stat.st_dev, stat.st_ino)
         self._reads_ahead = True
+        self._entry = 0  # of the index: which one follows those that were asked for last
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -244,7 +245,8 @@ class OpenSegment:
 
     def seeds(self, start: int, end: int) -> Positions:
         """Positions in ``[start, end)`` where the segment's ``.index`` says that an entry begins: plausible, never proven."""
-        return positions_between(self._index(), start, end)
+        found, self._entry = positions_between(self._index(), start, end, self._entry)
+        return found
 
     def indexed(self, offset: int | None) -> tuple[int, int] | None:
         """The last (offset, position) in the ``.index`` that lies below ``offset`` (None: the last of all); plausible, never proven.

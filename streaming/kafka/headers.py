@@ -1,7 +1,8 @@
 """The headers of many batches as columns."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +160,7 @@ def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Lon
         (batches.base_offset < following, "base offset"),
         (batches.last_offset < batches.base_offset, "last offset"),
     )
-    flawed = np.flatnonzero(np.logical_or.reduce([bad for bad, _ in checks]))
+    flawed = np.flatnonzero(reduce(or_, [bad for bad, _ in checks]))
     heads = np.unique(np.searchsorted(firsts, flawed, side="right"), return_index=True)[1]
     return [
         Flaw(item, _describe(batches, item, next(name for bad, name in checks if bad[item]), int(following[item])))

@@ -56,36 +56,51 @@ def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
 
     Nothing is judged but lengths: whether a start was a boundary at all is for the caller to know or to prove.
     """
-    reached, stops = starts.copy(), np.zeros(len(starts), np.int8)
-    found: list[Positions] = []
+    reached, stops, counts = starts.copy(), np.zeros(len(starts), np.int8), np.zeros(len(starts), np.int64)
+    steps: list[tuple[NDArray[np.intp], Positions]] = []
     lane, position, end = np.arange(len(starts)), starts, ends
     if len(buffer) >= PREFIX_BYTES and len(starts) > FEW_LANES:
-        lengths = np.ndarray((len(buffer) - 3,), "V4", buffer=buffer, strides=(1,))
+        lengths = np.ndarray((len(buffer) - 3,), "V4", buffer=buffer, strides=(1,))[LENGTH_AT:]
         while len(lane) > FEW_LANES:
-            has_length = position + PREFIX_BYTES <= end
-            if not has_length.all():
-                done = ~has_length
-                stops[lane[done]] = np.where(position[done] == end[done], Stop.END, Stop.SHORT)
-                reached[lane[done]] = position[done]
-                lane, position, end = lane[has_length], position[has_length], end[has_length]
-                continue
-            length = lengths[position + LENGTH_AT].view(">i4").astype(np.int64)
+            # at the end of a lane this is the length of what follows it, or of anything: that entry is not whole before the end either way
+            length = lengths[np.minimum(position, len(lengths) - 1)].view(">i4").astype(np.int64)
             following = position + PREFIX_BYTES + length
-            whole = (length >= MIN_LENGTH) & (following <= end)
+            whole = (following <= end) & (length >= MIN_LENGTH)
             if not whole.all():
-                done = ~whole
-                bad = length[done]
-                stops[lane[done]] = np.where(bad == 0, Stop.ZEROS, np.where(bad < MIN_LENGTH, Stop.BAD_LENGTH, Stop.SHORT))
-                reached[lane[done]] = position[done]
-                lane, position, end, following = lane[whole], position[whole], end[whole], following[whole]
-            found.append(position)
+                done, going = np.flatnonzero(~whole), np.flatnonzero(whole)
+                own, at, bound = lane[done], position[done], end[done]
+                reached[own], counts[own] = at, len(steps)
+                if (at != bound).any():
+                    stops[own] = _stops(at, bound, length[done])
+                lane, position, end, following = lane[going], position[going], end[going], following[going]
+            steps.append((lane, position))
             position = following
+    singles = []
     for one, at, limit in zip(lane.tolist(), position.tolist(), end.tolist(), strict=True):
         single, reached[one], stops[one] = _walk_one(buffer, at, limit)
-        found.append(single)
-    positions = np.concatenate(found) if found else np.empty(0, np.int64)
-    positions.sort()
-    return Lanes(positions, reached, stops)
+        singles.append(single)
+        counts[one] = len(steps) + len(single)
+    return Lanes(_in_order(counts, steps, lane, singles), reached, stops)
+
+
+def _stops(position: Positions, end: Positions, length: Positions) -> NDArray[np.int64]:
+    """Why lanes ended at these positions."""
+    bad = np.where(length == 0, Stop.ZEROS, np.where(length < MIN_LENGTH, Stop.BAD_LENGTH, Stop.SHORT))
+    stops: NDArray[np.int64] = np.where(position == end, Stop.END, np.where(position + PREFIX_BYTES > end, Stop.SHORT, bad))
+    return stops
+
+
+def _in_order(
+    counts: Positions, steps: list[tuple[NDArray[np.intp], Positions]], lane: NDArray[np.intp], singles: list[Positions]
+) -> Positions:
+    """What the steps found, and lane by lane what was walked plainly behind them: ascending, for so are the lanes. No sort is as cheap."""
+    positions = np.empty(int(counts.sum()), np.int64)
+    begins = np.cumsum(counts) - counts
+    for number, (own, position) in enumerate(steps):
+        positions[begins[own] + number] = position
+    for begin, single in zip((begins[lane] + len(steps)).tolist(), singles, strict=True):
+        positions[begin : begin + len(single)] = single
+    return positions
 
 
 def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:

@@ -30,7 +30,18 @@ def test_positions_in_a_range(log: PartitionLog, draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, log.active.size + 10))
     end = draw.draw(st.integers(start, log.active.size + 10))
     expected = [position for position in log.active.positions[1:] if start <= position < end]
-    assert positions_between(index_of(log), start, end).tolist() == expected
+    assert positions_between(index_of(log), start, end)[0].tolist() == expected
+
+
+@given(st.data())
+def test_one_range_after_the_other_wherever_the_look_before_ended(log: PartitionLog, draw: st.DataObject) -> None:
+    near = draw.draw(st.integers(0, 60))
+    for _ in range(3):
+        start = draw.draw(st.integers(0, log.active.size + 10))
+        end = draw.draw(st.integers(start, log.active.size + 10))
+        expected, _ = positions_between(index_of(log), start, end)
+        found, near = positions_between(index_of(log), start, end, near)
+        assert found.tolist() == expected.tolist()
 
 
 @given(st.integers(-5, 70))
@@ -51,15 +62,15 @@ def test_more_entries_than_are_read_at_once(tmp_path: Path) -> None:
     path, count = tmp_path / "00000000000000000000.index", 20_000
     entries = np.arange(1, count + 1)
     path.write_bytes(np.stack([entries, entries * 100], 1).astype(">i4").tobytes() + bytes(80))
-    assert positions_between(path, 0, 10**9).tolist() == (entries * 100).tolist()
-    assert positions_between(path, 819_250, 1_700_000).tolist() == [
+    assert positions_between(path, 0, 10**9)[0].tolist() == (entries * 100).tolist()
+    assert positions_between(path, 819_250, 1_700_000)[0].tolist() == [
         position for position in (entries * 100).tolist() if 819_250 <= position < 1_700_000
     ]
 
 
 def test_a_segment_without_an_index_has_no_seeds(tmp_path: Path) -> None:
     missing = tmp_path / "00000000000000000000.index"
-    assert positions_between(missing, 0, 100).tolist() == []
+    assert positions_between(missing, 0, 100)[0].tolist() == []
     assert last_entry_below(missing, None) is None
 
 
@@ -69,4 +80,4 @@ def test_an_empty_and_a_cut_index(tmp_path: Path) -> None:
     assert last_entry_below(path, None) is None
     path.write_bytes(bytes.fromhex("0000000100000064 0000"))
     assert last_entry_below(path, None) == (1, 100)
-    assert positions_between(path, 0, 1000).tolist() == [100]
+    assert positions_between(path, 0, 1000)[0].tolist() == [100]
