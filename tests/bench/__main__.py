@@ -6,7 +6,23 @@ Each prints a table. On a machine that does other work too the figures are rough
 import argparse
 from collections.abc import Callable
 
-from tests.bench import agent, dump, fold, inventory, latency, pace, remote, render, scan, scrape, scrub, sizes, transactions, trigger
+from tests.bench import (
+    agent,
+    dump,
+    fold,
+    inventory,
+    latency,
+    pace,
+    remote,
+    render,
+    scan,
+    scrape,
+    scrub,
+    sizes,
+    transactions,
+    trigger,
+    turns,
+)
 from tests.bench.bounds import Bounds
 
 BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
@@ -23,6 +39,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),
     "fold": (fold.run, "the fold alone, by columns and row by row"),
     "scrub": (lambda _: scrub.run(), "the scrub's CPU for what it checks"),
+    "turns": (turns.run, "the watcher alone, with many active partitions"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 
@@ -36,7 +53,7 @@ def main() -> None:
     default = Bounds()
     parser.add_argument("name", nargs="*", help="which to run; all unless given")
     parser.add_argument("--seconds", type=float, default=default.seconds, help="length of each measurement of a running job (%(default)s)")
-    parser.add_argument("--active", type=int, default=default.active, help="partitions of the bench 'trigger' (%(default)s)")
+    parser.add_argument("--active", type=int, default=default.active, help="partitions of the benches 'trigger' and 'turns' (%(default)s)")
     parser.add_argument("--agents", type=int, default=default.agents, help="agents of the bench 'remote' (%(default)s)")
     parser.add_argument("--partitions", type=int, default=default.partitions, help="partitions of each of them (%(default)s)")
     parser.add_argument(

@@ -174,8 +174,8 @@ class Fold:
 class Station:
     """One agent's inside. ``looks`` are whole: turned until there is nothing more to do, and everything published is folded."""
 
-    def __init__(self, *log_dirs: Path, journal: Path) -> None:
-        self.clock = Clock()
+    def __init__(self, *log_dirs: Path, journal: Path, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
         self.cluster = Leaders()
         self.paths = log_dirs
         self.directory = journal
