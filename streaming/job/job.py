@@ -147,6 +147,8 @@ class Job:
                 f"spark_checkpoint {settings.spark_checkpoint} was made with another checkpoint than {checkpoint.directory}: "
                 "they belong together"
             )
+        if self._replayed >= 0:
+            self.table.hold_topics(checkpoint.identity.state_shards)
 
     def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
         """The agent for the log dirs of this host."""

@@ -105,6 +105,7 @@ class Table:
         self._pictures: dict[str, set[int]] = {}
         self._expected: frozenset[str] = frozenset()
         self._shards = 0
+        self._held_shards = 0
 
     def apply(self, states: pa.Table) -> None:
         """Set what rows of `streaming.rows.STATES` say of logs and full pictures.
@@ -130,14 +131,23 @@ class Table:
                 self._drop(key)
             self._set(list(kept), rows["agent"].to_pylist(), rows["log_dir"].to_pylist(), values)
             self._carry(list(kept), zip(*carried, strict=True))
-            self._count_topics()
             for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
                 self._pictures.setdefault(agent, set()).add(shard)
+            self._count_topics()
 
     def expect(self, agents: Iterable[str], shards: int) -> None:
         """Say whose full pictures, in how many shards (``state_shards``) each, make the table whole."""
         with self._lock:
             self._expected, self._shards = frozenset(agents), shards
+
+    def hold_topics(self, shards: int) -> None:
+        """Tell a topic's counters only when the full pictures of its agents have come from all ``shards``.
+
+        For a run that goes on with the state of an earlier one: that counts already, and what is appended to one of a topic's logs brings
+        that log's share alone. The sum of some of the shares would be a counter that falls.
+        """
+        with self._lock:
+            self._held_shards = shards
 
     def mark_agent(self, agent: str, seen: float) -> None:
         """Say that an agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
@@ -289,13 +299,18 @@ class Table:
         """
         columns, topics = self._columns, len(self._topics)
         live = columns["kind"] == LOG
+        held = np.isin(columns["agent"], self._without_picture())
         logs = np.bincount(columns["topic"][live], minlength=topics)
-        settled = np.bincount(columns["topic"][live & (columns["settled"] == 1)], minlength=topics)
+        settled = np.bincount(columns["topic"][live & (columns["settled"] == 1) & ~held], minlength=topics)
         slots = self._unreadable_slots()
         excused = np.bincount(columns["topic"][slots][(live & (columns["settled"] != 1))[slots]].astype(np.intp), minlength=topics)
         complete = (settled + excused == logs) & ((settled > 0) | (excused == 0))
         before = np.pad(self._topic_counted, (0, topics - len(self._topic_counted)))
         self._topic_counted = (before | complete) & (logs > 0)
+
+    def _without_picture(self) -> list[int]:
+        """Agents whose logs' topics are held."""
+        return [number for name, number in self._agents.items() if len(self._pictures.get(name, ())) < self._held_shards]
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]

@@ -182,6 +182,19 @@ def test_a_log_whose_backlog_cannot_be_read_hides_nobody_else_s_counters() -> No
     assert codec_bytes(table) == {("1", "orders"): 105}
 
 
+def test_a_run_that_goes_on_tells_no_topic_s_counters_before_all_its_logs_have_come_again() -> None:
+    table = new_table()
+    table.hold_topics(2)
+    table.apply(states(log(agent="a1", share_codec_bytes=[10, 0, 0, 0, 0])))
+    assert codec_bytes(table) == {}  # its other log, which was counted before, has not come yet
+    table.apply(states(picture("a1", 0)))
+    assert codec_bytes(table) == {}
+    table.apply(states(log(partition=1, agent="a1", share_codec_bytes=[100, 0, 0, 0, 0]), picture("a1", 1)))
+    assert codec_bytes(table) == {("1", "orders"): 110}
+    table.apply(states(log(broker=2, agent="a2", share_codec_bytes=[5, 0, 0, 0, 0])))
+    assert codec_bytes(table) == {("1", "orders"): 110}  # another agent that is late holds up its own alone
+
+
 def test_a_topic_of_which_no_backlog_can_be_read_has_no_counters() -> None:
     row = log(settled=False)
     table = new_table(row)
