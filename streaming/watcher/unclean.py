@@ -57,13 +57,15 @@ class UncleanElections:
             if waited < LOG_MS:
                 self._pending.append(pending)
             else:
-                log.warning("an unclean election of a log that is not watched is not counted", extra=_named(election))
+                log.warning(
+                    "a leader was elected that is asked to recover, and its log is not watched: it is not counted", extra=_named(election)
+                )
             return None
         start = _start_of(election, tail)
         if start is None and waited < EPOCH_MS:
             self._pending.append(pending)
             return None
-        log.warning("unclean leader election", extra={**_named(election), "offset": -1 if start is None else start})
+        log.warning("a leader was elected that is asked to recover", extra={**_named(election), "offset": -1 if start is None else start})
         return tail.event(
             Kind.UNCLEAN,
             leader=election.leader,

@@ -107,4 +107,4 @@ def test_a_log_that_is_not_there_is_waited_for_and_let_go_of(election: Election,
     election.look(NEW, passing_ms=60_000)
     election.look(NEW, passing_ms=LOG_MS)
     election.look(NEW, passing_ms=60_000)
-    assert "an unclean election of a log that is not watched is not counted" in caplog.messages
+    assert "a leader was elected that is asked to recover, and its log is not watched: it is not counted" in caplog.messages

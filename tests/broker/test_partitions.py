@@ -195,6 +195,24 @@ def test_an_eligible_leader_replica_is_elected_without_loss(hosts: Hosts) -> Non
     assert hosts.counts().recovering == []
 
 
+def test_a_crash_of_the_only_replica_is_no_unclean_election(hosts: Hosts) -> None:
+    kafka = hosts.kafka
+    create_topic(kafka.bootstrap, "alone", replicas=1)
+    leader, _, _ = hosts.replicas("alone")
+    hosts.up(*hosts.brokers)
+    send(producer(kafka.bootstrap), "alone", 0, 3, 10)
+    hosts.wait("it is read", lambda: hosts.log("alone", leader).log_end_offset == 30)
+    kafka.kill(leader)
+    hosts.wait("it is offline", lambda: [each.problem for each in hosts.affected("alone")] == ["offline"])
+    epoch = hosts.log("alone", leader).leader_epoch
+    kafka.start(leader)
+    hosts.wait("it leads again", lambda: hosts.log("alone", leader).leader_epoch > epoch and hosts.affected("alone") == [])
+    send(producer(kafka.bootstrap), "alone", 0, 1, 5)
+    hosts.wait("it is read on", lambda: hosts.log("alone", leader).log_end_offset == 35)
+    state = hosts.log("alone", leader)
+    assert (state.unclean_elections, state.truncations) == (0, 0)
+
+
 def test_a_throttled_reassignment_tells_what_is_left_to_copy_and_nothing_is_missing_meanwhile(hosts: Hosts, tmp_path: Path) -> None:
     kafka = hosts.kafka
     create_topic(kafka.bootstrap, "moving", replicas=1)
