@@ -11,6 +11,7 @@ from streaming.agent.cluster import ClusterView
 from streaming.agent.looking import Looking
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
 from streaming.agent.overview import Overview
+from streaming.agent.polls import Polls
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
@@ -43,7 +44,7 @@ class Agent:
         self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
         self.consumers = Consumers(self.journal, self.journal.now_ms)
         self.cluster = ClusterView(self._log_dirs)
-        self.wake = threading.Event()
+        self.polls = Polls()
         self.watcher = Watcher(
             self._log_dirs,
             self.journal,
@@ -55,7 +56,7 @@ class Agent:
         )
         self.overview = Overview(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
         looking = Looking(self.watcher, self.cluster, self.overview)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, self.wake)
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, self.polls)
 
     def close(self) -> None:
         self.watcher.close()
@@ -95,18 +96,18 @@ class Agent:
             yield f"127.0.0.1:{server.port}"
         finally:
             ends.set()
-            self.wake.set()
+            self.polls.want()
             thread.join()
             server.shutdown()
 
     def _turn_until(self, ends: threading.Event) -> None:
         while not ends.is_set():
             self.now += _TURN_MS
-            more = self.watcher.turn(set())
+            with self.polls.looking():
+                more = self.watcher.turn(set())
             self.overview.refresh()
             if not more:
-                self.wake.wait(_WAKE_SECONDS)
-                self.wake.clear()
+                self.polls.rest(_WAKE_SECONDS)
 
 
 class Reader:

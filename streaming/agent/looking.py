@@ -10,12 +10,19 @@ from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
 from streaming.agent.overview import Overview
 from streaming.agent.pace import Pace
+from streaming.agent.polls import Polls
 from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.errors import FencedError, SegtailError
 from streaming.watcher.structure import Structure
-from streaming.watcher.watcher import LOOK_MS, TURN_BYTES, Watcher
+from streaming.watcher.watcher import TURN_BYTES, Watcher
 
 log = logging.getLogger(__name__)
+
+REST_SECONDS = 2.0
+"""The longest time between two looks: a job that plans is looked for first, so that this decides about no page."""
+
+LEAST_SECONDS = 0.2
+"""Two looks begin no sooner one after the other, however many want one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class LookingThread:
     Args:
         make: makes the parts, given what the watcher asks between pieces of its work.
         read_rate: bytes a second of a backlog.
-        wake: set by whoever knows that there is something to do.
+        polls: who wants it to look now.
     """
 
     def __init__(
@@ -44,7 +51,7 @@ class LookingThread:
         read_rate: int,
         pulse: Pulse,
         stop: threading.Event,
-        wake: threading.Event,
+        polls: Polls,
     ) -> None:
         self.calls = Calls()
         """At which of Kafka's files it is."""
@@ -53,7 +60,7 @@ class LookingThread:
         self._pace = Pace(read_rate, TURN_BYTES)
         self._pulse = pulse
         self._stop = stop
-        self._wake = wake
+        self._polls = polls
         self._replaced = threading.Event()
         self.structure = structure
         self.looking = make(self._should_stop)
@@ -94,17 +101,18 @@ class LookingThread:
 
     def _turn(self) -> None:
         watcher, began = self.looking.watcher, time.monotonic()
-        more = watcher.turn(self.structure.take(), self._pace.budget(began))
+        with self._polls.looking():
+            more = watcher.turn(self.structure.take(), self._pace.budget(began))
         self.looking.overview.refresh()
         self._pulse.beat()
         ended = time.monotonic()
         if watcher.backlog_bytes:
             self._pace.read(watcher.backlog_bytes, began, ended)
         if more:
-            self._stop.wait(min(self._pace.rest(ended), LOOK_MS / 1000))
+            self._stop.wait(min(self._pace.rest(ended), LEAST_SECONDS))
         else:
-            self._wake.wait(LOOK_MS / 1000)
-            self._wake.clear()
+            self._polls.rest(LEAST_SECONDS if watcher.restless else REST_SECONDS)
+            self._stop.wait(max(0.0, LEAST_SECONDS - (time.monotonic() - began)))
 
     def _close(self) -> None:
         try:

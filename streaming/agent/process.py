@@ -24,6 +24,7 @@ from streaming.agent.messages import BlockedFile
 from streaming.agent.numbers import Numbers
 from streaming.agent.overview import Overview
 from streaming.agent.permissions import Rights
+from streaming.agent.polls import Polls
 from streaming.agent.redaction import redacted
 from streaming.agent.scrubbing import scrub_statuses
 from streaming.agent.security import Security, ServerFiles, open_security
@@ -108,8 +109,8 @@ def serve(options: AgentOptions) -> None:
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
-    stop, wake = threading.Event(), threading.Event()
-    _end_at(stop, wake, child=options.child)
+    stop, polls = threading.Event(), Polls()
+    _end_at(stop, polls, child=options.child)
     with ExitStack() as resources:
         numbers, pulse = Numbers(), Pulse()
         health = None
@@ -125,10 +126,10 @@ def serve(options: AgentOptions) -> None:
 
         def start() -> LookingThread:
             arrivals.forget_beginnings()  # what the watcher before had been asked for is asked for again
-            return _start(options, log_dirs, journal, consumers, pulse, stop, wake)
+            return _start(options, log_dirs, journal, consumers, pulse, stop, polls)
 
         blocking = Blocking(log_dirs, start, journal.database.fence, silent)
-        resources.callback(_end, blocking, stop, wake)
+        resources.callback(_end, blocking, stop, polls)
         if health is not None:
             health.waits_for = lambda: [str(call.path) for call in blocking.blocked]
         scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
@@ -137,7 +138,7 @@ def serve(options: AgentOptions) -> None:
             journal,
             consumers,
             lambda: blocking.current.looking,
-            wake,
+            polls,
             arrivals,
             pulse,
             partial(_blocked, blocking),
@@ -175,7 +176,7 @@ def _start(
     consumers: Consumers,
     pulse: Pulse,
     stop: threading.Event,
-    wake: threading.Event,
+    polls: Polls,
 ) -> LookingThread:
     """Begin to look at the log dirs, from where the journal says; those that do not answer are left alone."""
 
@@ -194,8 +195,8 @@ def _start(
         )
         return Looking(watcher, cluster, Overview(log_dirs, cluster, watcher.tails, now_ms))
 
-    structure = Structure(log_dirs, wake.set, now_ms, lambda: log_dirs.barred)
-    thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, wake=wake)
+    structure = Structure(log_dirs, polls.want, now_ms, lambda: log_dirs.barred)
+    thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, polls=polls)
     thread.start()
     return thread
 
@@ -227,10 +228,10 @@ def _trim(consumers: Consumers, bounds: Bounds, stop: threading.Event) -> bool:
     return False
 
 
-def _end(blocking: Blocking, stop: threading.Event, wake: threading.Event) -> None:
+def _end(blocking: Blocking, stop: threading.Event, polls: Polls) -> None:
     """Let the watcher keep its places and end; one that waits in a call is left behind: it ends with the process."""
     stop.set()
-    wake.set()
+    polls.want()
     blocking.current.thread.join(END_SECONDS)
     if blocking.current.alive:
         log.warning("the watcher waits in a call and is left behind", extra={"path": str(blocking.current.calls.path)})
@@ -257,7 +258,7 @@ def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights
     numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
     numbers.gauge(
         "segtail_agent_unwatched_directories",
-        "Partition directories without a working inotify watch: they are compared once a second instead.",
+        "Partition directories without a working inotify watch: they are compared at each look instead.",
         lambda: blocking.current.structure.unwatched,
     )
     for doubt in Doubt:
@@ -290,12 +291,12 @@ def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, secon
     return None
 
 
-def _end_at(stop: threading.Event, wake: threading.Event, *, child: bool) -> None:
+def _end_at(stop: threading.Event, polls: Polls, *, child: bool) -> None:
     """Let SIGTERM, SIGINT and, for a child, the end of standard input stop the loop."""
 
     def end(*_: object) -> None:
         stop.set()
-        wake.set()
+        polls.want()
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)

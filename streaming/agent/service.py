@@ -1,7 +1,6 @@
 """What an agent answers, without the wire: status, plans, and the rows of a range."""
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from streaming.agent.overview import Overview
 from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
 from streaming.agent.picture import picture
+from streaming.agent.polls import Polls
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
@@ -50,6 +50,9 @@ from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.3
+"""A plan waits so long for a look at the logs: it is not held up by a backlog, or by a disk that does not answer."""
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 _ASKS_ALL = StatusRequest()
@@ -68,7 +71,7 @@ class Service:
     journal: Journal
     consumers: Consumers
     looking: Callable[[], Looking]
-    wake: threading.Event
+    polls: Polls
     arrivals: Arrivals = field(default_factory=Arrivals)
     pulse: Pulse = field(default_factory=Pulse)
     blocked: Callable[[], list[BlockedFile]] = list
@@ -154,7 +157,7 @@ class Service:
         elif not self.arrivals.begins(hello.consumer):
             begun = self.watcher.begin(beginning, hello.consumer)
             self.arrivals.note_beginning(hello.consumer, begun)
-        self.wake.set()
+        self.polls.want()
         return self.status()
 
     def _claim(self, consumer: str, run: str) -> None:
@@ -210,7 +213,7 @@ class Service:
         watcher, published = self.watcher, self.arrivals.appears_again(consumer, missed, self.watcher)
         if published is None:
             self.arrivals.note_appearing(consumer, missed, watcher, watcher.appear_again())
-            self.wake.set()
+            self.polls.want()
         elif published.is_set():
             self.consumers.made_good(consumer, missed)
 
@@ -218,11 +221,19 @@ class Service:
         return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)
 
     def _reach(self, after: int, request: PlanRequest) -> Mark:
+        """Logs are looked at first, unless there is more than the budget anyway: nobody looks again until the next plan."""
         deadline = time.monotonic() + request.wait_ms / 1000
         while True:
-            mark = max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
-            if mark.seq > after or not self.journal.wait(deadline - time.monotonic()):
+            if self._mark(after, request).seq == self.journal.end().seq:
+                self.polls.look(LOOK_SECONDS)
+            mark = self._mark(after, request)
+            left = deadline - time.monotonic()
+            if mark.seq > after or left <= 0:
                 return mark
+            self.journal.wait(min(left, LOOK_SECONDS))
+
+    def _mark(self, after: int, request: PlanRequest) -> Mark:
+        return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
 
     def read(self, asked: Range) -> pa.Table:
         """The rows of a range; none if the journal it speaks of is no more."""

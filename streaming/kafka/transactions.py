@@ -45,9 +45,9 @@ class Times:
     latest_ms: int
 
     @classmethod
-    def seen(cls, seen_ms: int) -> Self:
-        """The range was seen within seconds of its append."""
-        return cls(StartSource.SEEN, seen_ms, seen_ms)
+    def seen(cls, looked_ms: int, seen_ms: int) -> Self:
+        """The range was seen within seconds of its append: it was not there at the look before, at ``looked_ms``."""
+        return cls(StartSource.SEEN, looked_ms, seen_ms)
 
     @classmethod
     def recorded(cls, before_ms: int, modified_ms: int) -> Self:

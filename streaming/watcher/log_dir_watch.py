@@ -1,4 +1,4 @@
-"""What changed in one log dir: by inotify where that works, by comparing directories once a second where it does not."""
+"""What changed in one log dir: by inotify where that works, by comparing directories where it does not."""
 
 import logging
 import os

@@ -242,7 +242,7 @@ class Reading:
     def _appended(self, tail: Tail, start: int, scanned: Scanned, said: "_Said") -> Event:
         sums, before, now = scanned.sums, tail.place, self._clock_ms()
         assert sums is not None
-        seen_at = now if tail.live else tail.open().modified_ms()
+        seen_at = _appended_at(tail, now)
         _note(tail, now)
         gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
         tail.place = replace(
@@ -319,6 +319,12 @@ def refusal(tail: Tail, error: OSError) -> tuple[str, str]:
     """The file of a log that cannot be read, and why."""
     path = error.filename or tail.partition.path / segment_file_name(tail.place.segment, FileKind.LOG)
     return str(path), error.strerror or str(error)
+
+
+def _appended_at(tail: Tail, now_ms: int) -> int:
+    """When the last of what is read now was appended: by the file's time, and not before it was seen that nothing was there."""
+    modified = tail.open().modified_ms()
+    return min(max(modified, tail.looked_ms), now_ms) if tail.live else modified
 
 
 def _note(tail: Tail, now_ms: int) -> None:

@@ -28,9 +28,6 @@ from streaming.watcher.unreadable import LeftOut, Unreadable, unreadable
 
 log = logging.getLogger(__name__)
 
-HOT_LOOKS = 50
-"""A log counts as quiet after this many looks without growth."""
-
 HALF_MADE_MS = 60_000
 """An empty directory without ``partition.metadata`` may still be getting it for so long; then it is from before topics had ids."""
 
@@ -95,7 +92,6 @@ class Roster:
         between: Callable[[], object] = bool,
     ) -> None:
         self.tails: dict[LogId, Tail] = {}
-        self.hot: dict[Tail, int] = {}  # logs in which something happened lately, and for how many more looks they count as such
         self._at: dict[Path, Tail] = {}  # the same by their directories
         self._doubts_of_left = 0
         self._log_dirs = log_dirs
@@ -234,7 +230,6 @@ class Roster:
             return True
         if not tail.place.stopped:  # a stopped log's growth is counted from one survey to the next
             tail.relist(segments, self._clock_ms())
-        self.hot[tail] = HOT_LOOKS
         return True
 
     def release(self) -> list[Event]:
@@ -349,7 +344,6 @@ class Roster:
             gone.append(before.log)
             self._hold(key, tail)
             self._at[partition.path] = tail
-            self.hot[tail] = HOT_LOOKS
             events.append(tail.appeared(still_open(tail)))
 
     def unseen(self) -> list[Path]:
@@ -393,7 +387,7 @@ class Roster:
             tail.doubt()
             if not tail.away:  # nothing that happened there meanwhile was heeded
                 self._back.add(tail.place.log)
-                self.hot[tail], tail.stamp = HOT_LOOKS, None
+                tail.stamp = None
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
         there = found.keys() | self._leaving
@@ -445,7 +439,6 @@ class Roster:
         if tail.place.held:  # what is left of it is read now or never
             events.extend([tail.appeared(None)] if tail.place.replay == Replays.FIRST else [])
             tail.place = replace(tail.place, replay=Replays.NOT, wanted="")
-        self.hot[tail] = HOT_LOOKS
         return True
 
     def _stays(self, tail: Tail, partition: Partition) -> bool:
@@ -529,7 +522,6 @@ class Roster:
             raise
         if tail is not known:
             self._hold(key, tail)
-            self.hot[tail] = HOT_LOOKS
             events.extend(led_to)
         self._at[partition.path] = tail
         tail.new = fresh and wanted is None
@@ -593,7 +585,6 @@ class Roster:
         return self._doubts_of_left + sum(tail.doubts for tail in list(self.tails.values()))
 
     def _let_go(self, tail: Tail) -> None:
-        self.hot.pop(tail, None)
         self._doubts_of_left += tail.doubts
         if self._at.get(tail.partition.path) is tail:
             del self._at[tail.partition.path]

@@ -1,6 +1,6 @@
 """Hints that something was created, renamed or removed below a log dir: where to look again, never what happened.
 
-inotify tells them at once where it works. Where it does not, directories are compared once a second.
+inotify tells them at once where it works. Where it does not, directories are compared at each look, at most once a second.
 """
 
 import errno
@@ -100,7 +100,7 @@ class Structure:
         for watch in self._watches:
             if watch.error and watch.error != self._errors.get(watch.path):
                 log.warning(
-                    "inotify does not work here: directories are compared once a second instead",
+                    "inotify does not work here: directories are compared at each look instead",
                     extra={"log_dir": str(watch.path), "error": watch.error, **_limits_behind(watch.error)},
                 )
             self._errors[watch.path] = watch.error
@@ -132,7 +132,7 @@ def _tell_short(short: int, denied: list[Path]) -> None:
     """Log why directories have no watch: those that may not be read no limit helps."""
     if denied:
         log.warning(
-            "directories may not be read and have no inotify watch: they are compared once a second instead",
+            "directories may not be read and have no inotify watch: they are compared at each look instead",
             extra={
                 "directories": len(denied),
                 "error": os.strerror(errno.EACCES),
@@ -143,7 +143,7 @@ def _tell_short(short: int, denied: list[Path]) -> None:
     if short > len(denied):
         bound = inotify.limit("watches")
         log.warning(
-            "directories have no inotify watch: they are compared once a second instead",
+            "directories have no inotify watch: they are compared at each look instead",
             extra={
                 "directories": short - len(denied),
                 **_limits("watches"),

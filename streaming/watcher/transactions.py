@@ -34,7 +34,7 @@ def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: 
 
 def _times(tail: Tail, now_ms: int) -> Times:
     if tail.live and 0 <= now_ms - tail.looked_ms <= SEEN_WITHIN_MS:
-        return Times.seen(now_ms)
+        return Times.seen(tail.looked_ms, now_ms)
     before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.place.segment]
     return Times.recorded(before[-1] if before else 0, tail.open().modified_ms())
 

@@ -25,7 +25,7 @@ from streaming.watcher.reading import Reading, refusal
 from streaming.watcher.registering import Registration
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
-from streaming.watcher.roster import HOT_LOOKS, Beginning, Found, Roster
+from streaming.watcher.roster import Beginning, Found, Roster
 from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
@@ -33,18 +33,9 @@ from streaming.watcher.timers import is_due
 from streaming.watcher.unclean import UncleanElections
 from streaming.watcher.unreadable import Unreadable
 
-__all__ = ["LOOK_MS", "Beginning", "Watcher"]
+__all__ = ["Beginning", "Watcher"]
 
 log = logging.getLogger(__name__)
-
-LOOK_MS = 200
-"""How often logs that grew lately are looked at."""
-
-COLD_LOOKS = 5
-"""A log that has been quiet is looked at in every fifth look."""
-
-HOT_AT_ONCE = 256
-"""Where more logs than that grow they take turns too, each at least once a second: the cost of an event does not depend on its size."""
 
 SURVEY_MS = 60_000
 """How often everything is listed anew."""
@@ -58,7 +49,7 @@ TURN_BYTES = 128 << 20
 SLICE_BYTES = 32 << 20
 """How much of a backlog is read before it is published."""
 
-LIVE_BYTES = 64 << 20
+LIVE_BYTES = 256 << 20
 """A log that was caught up with and has more than that to read by now is in backlog again."""
 
 NEW_BYTES = 1 << 20
@@ -163,7 +154,6 @@ class Watcher:
         self._log_dirs_version = log_dirs.version  # of which log dirs are available, as the roster knows it
         self._stirred = False  # directories have come or gone since the log dirs were listed
         self._missed: threading.Event | None = None  # some reader has missed what was forgotten: is set once that is made good
-        self._looks = 0
         self._next_survey = self._next_glance = self._next_release = 0
         self._next_beat = 0
 
@@ -173,6 +163,11 @@ class Watcher:
     def caught_up(self) -> bool:
         """Whether the first scan since the last beginning or greeting is complete, and a beat has told it."""
         return self._answered == self._asked
+
+    @property
+    def restless(self) -> bool:
+        """Whether another look soon may lead to something, though nothing has grown."""
+        return not self.caught_up or any(tail.suspect is not None or tail.waits for tail in self._roster.tails.values())
 
     def begin(self, beginning: Beginning, consumer: str = "") -> threading.Event:
         """Publish again from where a new consumer wants to begin; done in the next turn.
@@ -359,7 +354,7 @@ class Watcher:
 
     def _read(self, budget: int) -> bool:
         """Read what has grown, then some of the backlog. Returns whether there is more to read."""
-        for tail in self._due():
+        for tail in self.tails():
             if tail not in self._live and tail not in self._backlog and self._grown(tail):
                 self._enqueue(tail)
         self._read_from(self._live, TURN_BYTES)
@@ -401,9 +396,6 @@ class Watcher:
     def _read_some(self, tails: list[Tail], budget: int) -> None:
         if tails:
             done = self._reading.read(tails, budget)
-            for tail in tails:
-                if tail.place is not tail.kept:
-                    self._roster.hot[tail] = HOT_LOOKS
             self._publish(done.events, tails)
             for tail in done.more:
                 self._enqueue(tail)
@@ -424,21 +416,6 @@ class Watcher:
 
     def _is_read(self, tail: Tail) -> bool:
         return self._is_there(tail) and not tail.place.held
-
-    def _due(self) -> list[Tail]:
-        """All logs until they have been caught up with; then the hot ones, and of the others every fifth in turn."""
-        tails, hot = self.tails(), self._roster.hot
-        if not self.caught_up:
-            return tails
-        self._looks += 1
-        stride = min(COLD_LOOKS, -(-len(hot) // HOT_AT_ONCE))
-        due = [tail for tail in tails[self._looks % COLD_LOOKS :: COLD_LOOKS] if tail not in hot]
-        for tail in list(hot)[self._looks % stride :: stride] if hot else ():
-            due.append(tail)
-            hot[tail] -= 1
-            if not hot[tail]:
-                del hot[tail]
-        return due
 
     def _grown(self, tail: Tail) -> bool:
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking, LookingThread
+from streaming.agent.polls import Polls
 from streaming.watcher.structure import Structure
 from tests.agents import Agent
 from tests.builders import NOW, log_dir
@@ -28,7 +29,7 @@ def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Pa
         return Looking(Broken(), agent.cluster, agent.overview)  # type: ignore[arg-type]
 
     structure = Structure((), lambda: None, lambda: NOW)
-    thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), wake=threading.Event())
+    thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), polls=Polls())
     thread.start()
     thread.thread.join(30)
     assert not thread.alive

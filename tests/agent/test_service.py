@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
+from streaming.agent.service import LOOK_SECONDS
 from streaming.errors import AgentError
 from streaming.rows import SKIP_REASONS, EventRow, Kind
 from streaming.simulator.compaction import compact
@@ -141,6 +142,34 @@ def test_a_plan_waits_for_something_new(agent: Agent, log: PartitionLog) -> None
     with agent.served():
         plan = agent.service.plan(PlanRequest("job", "run 1", *reader.at[:2], None, 60_000))
     assert plan.seq > reader.at[1]
+
+
+def test_a_plan_looks_first(agent: Agent, log: PartitionLog) -> None:
+    """The watcher rests between two plans: what was appended meanwhile is in the plan all the same."""
+    reader = Reader(agent).begin()
+    reader.step()
+    with agent.served():
+        reader.plan()  # somebody has begun to look
+        for _ in range(3):
+            log.append(batch(1))
+            plan = reader.plan()
+            assert plan.seq > reader.at[1]
+            reader.take(plan)
+            reader.commit()
+
+
+def test_a_plan_that_is_cut_waits_for_no_look(agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(agent).begin()
+    for _ in range(2):
+        log.append(batch(1))
+        agent.look()
+        agent.journal.reach(0, None)
+    waits: list[float] = []
+    monkeypatch.setattr(agent.polls, "look", waits.append)
+    assert reader.plan(budget=1).more
+    assert not waits
+    reader.plan()
+    assert waits == [LOOK_SECONDS]
 
 
 def test_what_a_lost_read_did_not_bring_comes_with_the_next_one(agent: Agent, log: PartitionLog) -> None:

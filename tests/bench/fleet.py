@@ -16,6 +16,7 @@ from typing import Any
 
 from streaming.agent.looking import Looking
 from streaming.agent.overview import Overview
+from streaming.agent.polls import Polls
 from streaming.agent.security import Certificates
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
@@ -144,7 +145,7 @@ class Simulated:
         self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
         cluster: Any = _Cluster()
         looking = Looking(self.watcher, cluster, Overview((), cluster, self.watcher.tails, now_ms))
-        self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, threading.Event())
+        self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, Polls())
         self._next = 0
 
     def append(self, count: int) -> None:

@@ -95,7 +95,7 @@ def _cost_of(log: Sequence[bytes], size: int) -> Iterator[str]:
     """Of each stage, for the whole log in ranges of so many batches."""
     pieces = [b"".join(log[at : at + size]) for at in range(0, len(log), size)]
     buffers = [np.frombuffer(piece, np.uint8) for piece in pieces]
-    times = Times.seen(NOW_MS)
+    times = Times.seen(NOW_MS, NOW_MS)
     spent, scans = _timed(lambda: [scan(buffer, [Piece(0, len(buffer), 0)])[0] for buffer in buffers])
     yield _of_a_million(spent)
     spent, steps = _timed(lambda: [steps_of(one.batches, buffer, times) for one, buffer in zip(scans, buffers, strict=True)])

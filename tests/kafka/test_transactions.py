@@ -16,7 +16,7 @@ from streaming.simulator.batches import Batch, ControlType, Record, control_key
 from tests.builders import NOW, abort, batch, commit
 from tests.kafka.segments import Content, written
 
-SEEN = Times.seen(NOW + 77)
+SEEN = Times.seen(NOW + 77, NOW + 77)
 
 
 def data(producer: int, *, epoch: int = 0, records: int = 1, timestamp: int = NOW) -> Batch:

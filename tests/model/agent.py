@@ -1,7 +1,6 @@
 """One broker's agent without a process: the real parts on real files, called over a wire that can fail, killed between any two writes."""
 
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +17,13 @@ from streaming.agent.cluster import ClusterView
 from streaming.agent.looking import Looking
 from streaming.agent.messages import Committed, Hello, PlanRequest, Range, StatusRequest
 from streaming.agent.overview import Overview
+from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.database import Database
 from streaming.watcher.journal import Journal
-from streaming.watcher.watcher import COLD_LOOKS, Watcher
+from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
 from tests.watcher.station import Clock
 
@@ -92,7 +92,7 @@ class Agent:
         )
         overview = Overview(log_dirs, cluster, self.watcher.tails, self.clock)
         looking = Looking(self.watcher, cluster, overview)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, threading.Event())
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls())
         self.up = True
 
     def stop(self, *, killed: bool) -> None:
@@ -116,14 +116,13 @@ class Agent:
             raise
 
     def look(self, hints: set[Path] | None = None) -> None:
-        """Turn until there is nothing more to do, also at logs that were quiet for long."""
-        for _ in range(COLD_LOOKS):
-            for _ in range(MOST_TURNS):
-                if not self._turn(hints or set(), None):
-                    break
-                hints = None
-            else:
-                raise AssertionError("the watcher never rests")
+        """Turn until there is nothing more to do."""
+        for _ in range(MOST_TURNS):
+            if not self._turn(hints or set(), None):
+                break
+            hints = None
+        else:
+            raise AssertionError("the watcher never rests")
 
     def turn(self, hints: set[Path], budget: int) -> None:
         """Look around once, and read no more than that of a backlog."""

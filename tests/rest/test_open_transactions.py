@@ -90,7 +90,7 @@ def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers
             data = segment.path.read_bytes()
             buffer = np.frombuffer(data, np.uint8)
             batches = columns(data[: walk(buffer, 0, len(buffer)).end])
-            transactions, ended = advance(transactions, steps_of(batches, buffer, Times.seen(NOW)), appended)
+            transactions, ended = advance(transactions, steps_of(batches, buffer, Times.seen(NOW, NOW)), appended)
             outcome, appended = outcome.plus(ended), appended + int(batches.size.sum())
         still = open_ones(transactions)
         firsts = still["first_offset"].tolist()

@@ -54,15 +54,21 @@ def test_a_new_log_is_read_whole_and_then_as_it_grows(station: Station, disk: Lo
     assert totals(station, log) == facts(log)
 
 
-def test_bytes_from_before_have_the_files_time_and_bytes_seen_growing_the_clocks(station: Station, disk: LogDir) -> None:
+def test_bytes_have_the_files_time_within_what_two_looks_leave_open(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(batch())
     os.utime(log.active.path("log"), (1_600_000_000, 1_600_000_000))
     (appended,) = [event for event in station.look() if event.kind is Kind.APPENDED]
     assert appended.seen_at == 1_600_000_000_000
-    log.append(batch())
-    (appended,) = station.look()
-    assert appended.seen_at == station.clock.now
+    looked = station.clock.now
+    for modified, seen_at in ((looked + 700, looked + 700), (looked - 5000, looked), (looked + 9000, looked + 2000)):
+        station.turn()
+        station.clock.now = looked + 2000
+        log.append(batch())
+        os.utime(log.active.path("log"), ns=(modified * 1_000_000, modified * 1_000_000))
+        station.turn()
+        assert station.events[-1].seen_at == seen_at
+        station.clock.now = looked
 
 
 def test_an_append_knows_whether_its_replica_led(station: Station, disk: LogDir) -> None:

@@ -16,7 +16,6 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import Segment
 from streaming.watcher import carrying, watcher
-from streaming.watcher.watcher import COLD_LOOKS
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.watcher.station import Fold, Station
 
@@ -218,8 +217,7 @@ class World:
         """The watcher looks at the files it has open, and at nothing else."""
         ones = [one for logs in self.expected.values() for one in logs.values()]
         if all(one.held in one.log.segments and one.cut is None for one in ones):
-            for _ in range(COLD_LOOKS):
-                self.station.turn()
+            self.station.turn()
             for one in ones:
                 one.glanced()
 

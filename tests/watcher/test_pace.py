@@ -11,8 +11,6 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
 from streaming.watcher.reading import LEAST_WINDOW_BYTES
-from streaming.watcher.roster import HOT_LOOKS
-from streaming.watcher.watcher import COLD_LOOKS, LOOK_MS
 from tests.builders import batch, partition
 from tests.watcher.station import BEAT_MS, SURVEY_MS, Station
 
@@ -107,40 +105,17 @@ def test_while_a_second_reader_is_caught_up_with_the_first_one_still_gets_its_pi
     assert beats(station) == [True, False]
 
 
-def test_a_log_that_grew_lately_is_looked_at_every_time_and_a_quiet_one_now_and_then(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch())
-    station.look()
-    log.append(batch())
-    station.turn()
-    assert station.fold_of("t").next_offset == 2
-    for _ in range(HOT_LOOKS + COLD_LOOKS):
-        station.turn()
-    log.append(batch())
-    looks = 0
-    while station.fold_of("t").next_offset == 2:
-        station.turn()
-        looks += 1
-    assert 1 <= looks <= COLD_LOOKS
-    log.append(batch())
-    station.turn()
-    assert station.fold_of("t").next_offset == 4
-
-
-def test_quiet_logs_take_turns(station: Station, disk: LogDir) -> None:
+def test_every_log_is_looked_at_in_every_turn(station: Station, disk: LogDir) -> None:
     logs = [partition(disk, "t", number) for number in range(10)]
     for log in logs:
         log.append(batch())
     station.look()
-    for _ in range(HOT_LOOKS + COLD_LOOKS):
+    for _ in range(100):
         station.turn()
     for log in logs:
         log.append(batch())
     begun = len(station.events)
     station.turn()
-    assert len(station.events) - begun == 10 // COLD_LOOKS
-    for _ in range(COLD_LOOKS - 1):
-        station.turn()
     assert len(station.events) - begun == 10
 
 
@@ -363,11 +338,6 @@ def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: L
     station.look()
     odd = {disk.path / "gone-0", disk.path / f"x-0.{1:032x}-delete", Path("/somewhere/else-0"), disk.path / "t-0"}
     assert station.look(odd) == []
-
-
-def test_the_pace_is_one_that_idle_logs_can_bear() -> None:
-    """What the constants promise together: a quiet log is looked at once a second, everything once a minute."""
-    assert (COLD_LOOKS * LOOK_MS, SURVEY_MS) == (1_000, 60_000)
 
 
 def test_what_is_known_of_a_log_is_told_while_others_are_still_in_backlog(

@@ -91,6 +91,18 @@ def test_what_grows_under_our_eyes_was_appended_when_it_was_seen(station: Statio
     assert times(events) == [(StartSource.SEEN, station.clock.now, station.clock.now)]
 
 
+def test_what_grew_between_two_looks_was_appended_between_them(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t")
+    log.append(batch())
+    station.look()
+    looked = station.clock.now
+    station.clock.now += 2000
+    log.append(*[data(P, timestamp=looked + at) for at in (-500, 700, 2500)])
+    begun = len(station.events)
+    station.turn()
+    assert times(station.events[begun:]) == [(StartSource.SEEN, looked, looked + 2000)]
+
+
 def test_what_lay_there_was_appended_between_the_times_of_the_files(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(data(P, timestamp=NOW - 1000))
@@ -123,22 +135,6 @@ def test_what_a_restart_finds_was_not_seen_as_it_was_appended(station: Station, 
     _modified(log.active.path("log"), NOW + 5)
     station.restart()
     assert times(station.look(station.everything())) == [(StartSource.RECORDED, NOW, NOW)]
-
-
-def test_a_quiet_log_is_looked_at_often_enough_to_see_its_first_batch(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch())
-    station.look()
-    for _ in range(200):  # quiet for long
-        station.clock.now += 200
-        station.turn()
-    log.append(data(P))
-    begun = len(station.events)
-    for _ in range(6):
-        station.clock.now += 200
-        station.turn()
-    ((source, at, _),) = times(station.events[begun:])
-    assert (source, at <= station.clock.now) == (StartSource.SEEN, True)
 
 
 def test_a_marker_that_is_not_understood_stops_the_log_before_it(station: Station, disk: LogDir) -> None:
