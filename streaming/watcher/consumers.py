@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from streaming.watcher.joining import Joining
 from streaming.watcher.journal import Journal
 from streaming.watcher.losses import UNKNOWN, Loss, let_go, losses_of
 from streaming.watcher.registering import Registration
@@ -32,6 +33,7 @@ class Consumers:
         self._journal = journal
         self._clock_ms = clock_ms
         self._trimming = Trimming(journal)
+        self._joining = Joining(journal)
         self._lost = 0  # bytes of logs, since that was logged
 
     def hello(self, consumer: str) -> bool:
@@ -145,13 +147,16 @@ class Consumers:
         now = self._clock_ms()
         limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # a consumer whose time lies ahead, by a clock that was set back, is there now
-            (needed,) = run.execute("SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)).fetchone()
+            sql = "SELECT min(committed), max(committed) FROM consumers WHERE seen_ms > ?"
+            needed, done = run.execute(sql, (now - bounds.consumer_expiry_ms,)).fetchone()
         end = self._journal.end().seq
         if self._trimming.forget(end if needed is None else needed, limits if needed is None else None):
+            return True
+        if needed is not None and self._joining.join(done):
             return True
         lost, more = self._trimming.merge(self._journal.trimmed().seq if needed is None else end, limits)
         self._lost += lost
         if self._lost and not more:
             log.warning("journal trimmed beyond its slowest consumer", extra={"lost_bytes": self._lost})
             self._lost = 0
-        return more
+        return more or self._journal.database.shrink()

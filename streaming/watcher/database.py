@@ -21,6 +21,15 @@ _VERSION = 5
 _WAL_BYTES = 16 << 20
 """To this the write-ahead log shrinks again once it was longer."""
 
+_INCREMENTAL = 2
+"""What SQLite calls a file whose free pages can be given back."""
+
+_SHRUNK_PAGES = 1000
+"""So many pages are given back to the file system at once: others wait meanwhile."""
+
+_SPARE = 4
+"""Up to a part of this many of a file's pages stay free for what comes next."""
+
 _SCHEMA = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE events (
@@ -131,6 +140,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         try:
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file; another keeps the pages that become free
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
@@ -219,6 +229,17 @@ class Database:
         """Look without changing; nobody else writes meanwhile. Raises JournalError."""
         with self._mutex, self._telling():
             yield self._connection
+
+    def shrink(self) -> bool:
+        """Give some of the pages that are free back to the file system. Returns whether there are more to give back."""
+        with self.reading() as run:
+            (mode,), (pages,), (free,) = (
+                run.execute(f"PRAGMA {name}").fetchone() for name in ("auto_vacuum", "page_count", "freelist_count")
+            )
+            if mode != _INCREMENTAL or free <= pages // _SPARE:
+                return False
+            run.execute(f"PRAGMA incremental_vacuum({_SHRUNK_PAGES})").fetchall()  # of which each row is a page
+            return True
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

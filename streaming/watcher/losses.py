@@ -7,6 +7,7 @@ place where it stood in the journal: a fold drops what it has had by seq alone (
 """
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -67,6 +68,12 @@ def cuts(run: sqlite3.Connection) -> list[int]:
     """Where no event may be merged with one behind it: some fold may be there, or some loss end."""
     sql = "SELECT committed FROM consumers UNION SELECT seq FROM reads UNION SELECT upto FROM losses UNION SELECT trimmed_seq FROM totals"
     return sorted(int(seq) for (seq,) in run.execute(sql))
+
+
+def is_parted(parted: list[int], first: int, second: int) -> bool:
+    """Whether some consumer may have had the first of two events and not the second."""
+    at = bisect_left(parted, first)
+    return at < len(parted) and parted[at] < second
 
 
 def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:

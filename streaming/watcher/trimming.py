@@ -1,14 +1,13 @@
 """What a journal forgets, a slice at a time: who wants to plan or to publish waits for one slice and no longer."""
 
 import sqlite3
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from streaming.rows import Kind
 from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Edit, Journal, Mark
-from streaming.watcher.losses import cuts, gaps, held, lose
+from streaming.watcher.losses import cuts, gaps, held, is_parted, lose
 from streaming.watcher.stored import COLUMNS, event_of, insert
 
 SLICE = 1000
@@ -127,7 +126,7 @@ class Trimming:
             if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
                 before = runs.get(event.log)
                 if before is not None and (
-                    _is_parted(parted, before.seq, row[0]) or not (before.seq in fresh or _is_there(run, before.seq))
+                    is_parted(parted, before.seq, row[0]) or not (before.seq in fresh or _is_there(run, before.seq))
                 ):
                     before = None
                 if before is not None:
@@ -160,12 +159,6 @@ class Trimming:
 def _is_there(run: sqlite3.Connection, seq: int) -> bool:
     """Whether an event has not been forgotten meanwhile."""
     return run.execute("SELECT 1 FROM events WHERE seq = ?", (seq,)).fetchone() is not None
-
-
-def _is_parted(parted: list[int], first: int, second: int) -> bool:
-    """Whether some consumer may have had the first of two events and not the second."""
-    at = bisect_left(parted, first)
-    return at < len(parted) and parted[at] < second
 
 
 def _skipped(before: Event | None, event: Event) -> Event:
