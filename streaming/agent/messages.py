@@ -229,14 +229,38 @@ class PendingCommits(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogVersion(Message):
+    """A state of the catalog of some process of an agent (`streaming.catalog.changes.Version`)."""
+
+    process: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPart(Message):
+    """What changed of an agent's catalog up to ``version``: ``changes`` as `streaming.catalog.changes.Changes.pack` makes it, ``whole``
+    where that is all there is."""
+
+    version: CatalogVersion
+    whole: bool
+    changes: str
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any]) -> Self:
+        return cls(**fields | {"version": CatalogVersion(**fields["version"])})
+
+
+@dataclass(frozen=True, slots=True)
 class StatusRequest(Message):
     """``counts``: names of `PartitionCounts` that the job has and does not need again. ``pending``: of which transactions it wants the
-    groups."""
+    groups. ``catalog``: whether it wants to know what is decided, as far as that changed since those of the ``catalogs`` that it has."""
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits}
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits, "catalogs": CatalogVersion}
 
     counts: list[str] = field(default_factory=list)
     pending: list[PendingCommits] = field(default_factory=list)
+    catalog: bool = False
+    catalogs: list[CatalogVersion] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,6 +395,7 @@ class Status(Message):
     ``unreadable``: how many logs cannot be read, of each broker that has any; ``unreadable_logs``: the first of them.
     ``twins``: ids that two jobs have. ``scrubs``: of each log dir, none where the scrub is off.
     ``pending``: of the transactions that were asked about, those whose log is here and could be read.
+    ``catalog``: a part of the catalog where it was asked for, else none: what was decided when the journal ended where this says.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -381,6 +406,7 @@ class Status(Message):
         "unreadable_logs": UnreadableLog,
         "scrubs": ScrubStatus,
         "pending": PendingCommits,
+        "catalog": CatalogPart,
     }
     UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
 
@@ -407,6 +433,7 @@ class Status(Message):
     twins: list[str] = field(default_factory=list)
     scrubs: list[ScrubStatus] = field(default_factory=list)
     pending: list[PendingCommits] = field(default_factory=list)
+    catalog: list[CatalogPart] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from streaming.agent.messages import (
     NOT_BEGUN,
     BlockedFile,
     BrokerStatus,
+    CatalogPart,
+    CatalogVersion,
     Committed,
     Hello,
     Plan,
@@ -38,6 +40,7 @@ from streaming.agent.polls import Polls
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
+from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import EVENTS, Kind
@@ -101,6 +104,7 @@ class Service:
     def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
         """What this agent is and how far it has come."""
         caught_up = self.watcher.caught_up  # first: the end then holds the beat that tells it
+        catalog = self._catalog(request)  # first: whatever was read when this was decided is before the end
         end = self.journal.end()
         dirs = self.watcher.log_dirs
         unreadable = sorted(self.watcher.unreadable(), key=lambda each: each.log.topic != TRANSACTION_TOPIC)  # what decides most is named
@@ -127,7 +131,15 @@ class Service:
             twins=self.owners.twins(),
             scrubs=self.scrubs(),
             pending=list(answer(request.pending, self.watcher.tails(), self.told_as)) if request.pending else [],
+            catalog=catalog,
         )
+
+    def _catalog(self, request: StatusRequest) -> list[CatalogPart]:
+        if not request.catalog:
+            return []
+        changes = self.watcher.decided(Version(each.process, each.number) for each in request.catalogs)
+        version = CatalogVersion(changes.version.process, changes.version.number)
+        return [CatalogPart(version=version, whole=changes.whole, changes=changes.pack())]
 
     def doubts(self) -> dict[Doubt, int]:
         """How much could not be believed so far, by what it is."""

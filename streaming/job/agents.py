@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from streaming.agent import lookup
-from streaming.agent.messages import PendingCommits, Status, StatusRequest, UnreadableLog
+from streaming.agent.messages import CatalogPart, CatalogVersion, PendingCommits, Status, StatusRequest, UnreadableLog
 from streaming.agent.trouble import Reason
-from streaming.errors import AgentError
+from streaming.catalog.changes import Version, unpack
+from streaming.catalog.tables import NOTHING_DECIDED, Catalog
+from streaming.errors import AgentError, FormatError
 from streaming.job.expected import Expected
 from streaming.metrics.broker_status import newest
 from streaming.metrics.health import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.partition_counts import reassignments
+from streaming.metrics.rounds import End
 from streaming.metrics.scrubs import corrupt_replicas
 from streaming.metrics.table import LogKey, Table
 from streaming.metrics.waiting import Subject
@@ -53,6 +56,7 @@ class AgentWatch:
         self._names: dict[str, str] = {}  # by address: who was there last
         self._journals: dict[str, str] = {}  # by agent
         self._counts: dict[str, str] = {}  # of partitions, encoded, by their names
+        self._catalogs: dict[str, tuple[Version, Catalog]] = {}  # by agent
         self._always = tuple(names)
         self._expected = Expected()
         self._known: dict[str, AgentStatus] = {}
@@ -78,7 +82,8 @@ class AgentWatch:
         addresses, files = self._options.addresses(), self._options.files
         before = time.time()
         pending = [PendingCommits(**each._asdict()) for each in self._table.waiting.asked]
-        request = StatusRequest(list(self._counts), pending)
+        catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
+        request = StatusRequest(list(self._counts), pending, True, catalogs)
         answers = agents.ask_all(addresses, lambda client: client.status(request), files)
         answers = {address: self._with_counts(status) for address, status in answers.items()}
         self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}
@@ -133,6 +138,8 @@ class AgentWatch:
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
+            for part in status.catalog:
+                self._take_catalog(status, part)
         self._table.told_reading(self._observer.reading())
         self._table.waiting.told({_subject(each): _groups(each) for status in answered for each in status.pending})
         for name, known in found.items():
@@ -146,6 +153,22 @@ class AgentWatch:
         for name in self._told.keys() - found.keys():
             log.info("agent is expected no more", extra={"agent": name})
         self._told = {name: status.problems for name, status in found.items()}
+
+    def _take_catalog(self, status: Status, part: CatalogPart) -> None:
+        """An answer that is not understood leaves what was known, and the next round asks for the same again."""
+        before, known = self._catalogs.get(status.agent, (None, NOTHING_DECIDED))
+        version = Version(part.version.process, part.version.number)
+        if not part.whole and (before is None or before.process != version.process):
+            return  # it told another agent of its name; that one is asked for all there is
+        try:
+            catalog = unpack(part.changes, version, whole=part.whole).applied(known)
+        except FormatError as error:
+            log.error(
+                "what is decided is not understood: is the agent of another version?", extra={"agent": status.agent, "error": str(error)}
+            )
+            return
+        self._catalogs[status.agent] = version, catalog
+        self._table.take_catalog(status.agent, catalog, End(status.journal, status.seq))
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -13,12 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.agent.messages import Reassignment
+from streaming.catalog.tables import Catalog
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.columns import FREE, LOG, Columns, Longs, empty_columns, read_values
+from streaming.metrics.decisions import Decisions
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.ids import Ids
 from streaming.metrics.judges import Judges
 from streaming.metrics.labels import labels
+from streaming.metrics.rounds import End, Round, Rounds
 from streaming.metrics.waiting import Waiting
 from streaming.rows import STATES, Change
 from streaming.rules.leaders import Flags
@@ -59,6 +62,7 @@ class Snapshot:
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
     scrubbed: Mapping[Replica, int]  # the damaged places that scrubs know in replicas that have any
     silent: Flags  # by the number in ``columns["agent"]``
+    rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has told it
     read_ms: Longs  # by the same: up to when all that was published has been taken in, by the clock of ``now_ms``; -1 not known
     all_replicas: bool
     judges: Judges
@@ -102,6 +106,7 @@ class Table:
         self._agents: dict[str, int] = {}
         self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
         self._read: dict[int, float] = {}  # by the same
+        self._rounds: dict[int, Rounds] = {}  # by the same
         self._pictures: dict[str, set[int]] = {}
         self._expected: frozenset[str] = frozenset()
         self._shards = 0
@@ -119,7 +124,9 @@ class Table:
         states = states.select(STATES.names).cast(STATES).combine_chunks()
         pictured = pc.equal(states["change"], str(Change.PICTURE))
         pictures = states.filter(pictured)
-        rows = states.filter(pc.invert(pc.or_(pictured, pc.equal(states["change"], str(Change.ARRIVED)))))
+        arrived = pc.equal(states["change"], str(Change.ARRIVED))
+        ends = states.filter(arrived)
+        rows = states.filter(pc.invert(pc.or_(pictured, arrived)))
         last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
         change = rows["change"].to_pylist()
         removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
@@ -133,7 +140,21 @@ class Table:
             self._carry(list(kept), zip(*carried, strict=True))
             for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
                 self._pictures.setdefault(agent, set()).add(shard)
+            for agent, *end in zip(*(ends[name].to_pylist() for name in ("agent", "topic_id", "log_end_offset")), strict=True):
+                number = self._agent(agent)
+                self._rounds[number] = self._rounds.get(number, Rounds()).arrived(End(*end))
             self._count_topics()
+
+    def take_catalog(self, agent: str, catalog: Catalog, end: End | None = None) -> None:
+        """Say what an agent knows to be decided.
+
+        Args:
+            end: where its journal ended then: it counts once all rows up to there have been taken in; None for at once.
+        """
+        told = Round(Decisions(catalog), end)
+        with self._lock:
+            number = self._agent(agent)
+            self._rounds[number] = self._rounds.get(number, Rounds()).told(told)
 
     def expect(self, agents: Iterable[str], shards: int) -> None:
         """Say whose full pictures, in how many shards (``state_shards``) each, make the table whole."""
@@ -220,6 +241,7 @@ class Table:
                 topic_labels=self._topic_labels.copy(),
                 topic_exported=np.array(self._topic_exported, np.bool_),
                 topic_counted=self._topic_counted.copy(),
+                rounds=self._rounds.copy(),
                 read_ms=self._read_ms(),
                 unread_dirs=np.array([number for key, number in self._log_dirs.items() if key in self._unread_dirs], np.int64),
                 unreadable=np.array(self._unreadable_slots(), np.int64),

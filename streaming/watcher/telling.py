@@ -24,6 +24,7 @@ from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
 from streaming.rules.limits import limits_of
 from streaming.rules.releases import producer_expiration
+from streaming.watcher.catalog import Decided
 from streaming.watcher.checkpoints import Checkpoints
 from streaming.watcher.cluster import LEADER_UNKNOWN, Cluster
 from streaming.watcher.events import TIMES_UNKNOWN, Event
@@ -61,6 +62,8 @@ class Teller:
     def __init__(self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int], scanned: ScannedTimes) -> None:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
+        self.decided = Decided(cluster, self._checkpoints)
+        """What is decided of the logs that have been read."""
         self._clock_ms = clock_ms
         self._inventory = Inventory(clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # of which something has to be scanned
@@ -120,9 +123,11 @@ class Teller:
         check = not self._next_check - CHECK_MS <= now < self._next_check
         if check or (beat_follows and not self._due):
             read = [tail for tail in tails if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
+            replaced = check and self._checkpoints.refresh()
+            self.decided.look(read, replaced=replaced)
             if check:
                 self._next_check = now + CHECK_MS
-                self._compare(read, now)
+                self._compare(read, now, replaced=replaced)
             self._due = deque(tail for tail in read if tail.untold)
         first = any(tail.told is None for tail in self._due)
         ends = time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
@@ -135,8 +140,7 @@ class Teller:
                 events.append(event)
         return Telling(events, any(tail.told is None for tail in self._due))
 
-    def _compare(self, tails: Sequence[Tail], now: int) -> None:
-        replaced = self._checkpoints.refresh()
+    def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
         self._forget(tails)
         before, self._version = self._version, self._cluster.version()
         for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:

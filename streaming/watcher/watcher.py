@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from streaming.catalog.changes import Changes, Version
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
@@ -207,6 +208,10 @@ class Watcher:
             Doubt.TIME_INDEX: self._teller.wrong_time_indexes,
             Doubt.CHECKPOINT: self._teller.unreadable_checkpoints,
         }
+
+    def decided(self, known: Iterable[Version]) -> Changes:
+        """What is decided of the logs, as far as it changed since the version of this process that is among those ``known``."""
+        return self._teller.decided.editions.since(known)
 
     def unreadable(self) -> list[Unreadable]:
         """The logs that could not be read at the last try, each once."""

@@ -1,0 +1,93 @@
+"""A catalog as columns, and where in it logs of the table are found: by key, for all of them at once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.catalog.tables import Catalog, key_of, spelled, together
+
+Longs = NDArray[np.int64]
+
+NOWHERE = -1
+"""The place of what a catalog does not know."""
+
+
+class Decisions:
+    """What one agent knows to be decided. Numbers and units as in `streaming.catalog.tables`; counts are -1 where nothing is known.
+
+    ``configs`` are of topics; ``leader`` to ``isr`` of partitions; ``high_watermark`` and ``cleaner_checkpoint`` of logs.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        topics, partitions, logs = (table.combine_chunks() for table in catalog.tables)
+        self._catalog = catalog
+        self._keys = tuple(spelled(table, key_of(table.schema)) for table in (topics, partitions, logs))
+        self.configs: list[str] = topics["configs"].to_pylist()
+        self.leader, self.leader_epoch = _longs(partitions["leader"]), _longs(partitions["leader_epoch"])
+        self.leader_metadata_version = _longs(partitions["leader_metadata_version"])
+        self.replicas, self.adding_replicas = _lengths(partitions["replicas"]), _lengths(partitions["adding_replicas"])
+        self.in_sync_replicas = _lengths(partitions["isr"])
+        self.isr: pa.ListArray = together(partitions["isr"])
+        self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
+
+    def is_same(self, other: "Decisions") -> bool:
+        """Whether both say the same, as far as that is seen without looking: nothing was told between them."""
+        return all(mine is its for mine, its in zip(self._catalog.tables, other._catalog.tables, strict=True))
+
+    def places(self, keys: "Keys") -> "Places":
+        """Where some logs are found."""
+        of = (keys.topics, keys.partitions, keys.logs)
+        topics, partitions, logs = (_found(wanted, known) for wanted, known in zip(of, self._keys, strict=True))
+        return Places(topics=topics, partitions=partitions, logs=logs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Keys:
+    """The keys of some logs in each of a catalog's tables, spelled as there."""
+
+    topics: pa.Array
+    partitions: pa.Array
+    logs: pa.Array
+
+    def take(self, items: Longs) -> "Keys":
+        """Those of some of the logs."""
+        some = pa.array(items)
+        return Keys(topics=self.topics.take(some), partitions=self.partitions.take(some), logs=self.logs.take(some))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """Rows of some logs in each of a catalog's tables, `NOWHERE` where there is none."""
+
+    topics: Longs
+    partitions: Longs
+    logs: Longs
+
+
+def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions: Longs) -> Keys:
+    """The keys of some logs."""
+    columns = (pa.array(brokers), pa.array(topics, pa.string()), pa.array(topic_ids, pa.string()), pa.array(partitions))
+    rows = pa.Table.from_arrays(list(columns), names=["broker", "topic", "topic_id", "partition"])
+    return Keys(
+        topics=spelled(rows, ["broker", "topic", "topic_id"]),
+        partitions=spelled(rows, ["topic", "topic_id", "partition"]),
+        logs=spelled(rows, ["broker", "topic", "topic_id", "partition"]),
+    )
+
+
+def _found(wanted: pa.Array, known: pa.Array) -> Longs:
+    places: Longs = pc.fill_null(pc.index_in(wanted, value_set=known), NOWHERE).to_numpy(zero_copy_only=False).astype(np.int64)
+    return places
+
+
+def _longs(column: Any) -> Longs:
+    values: Longs = together(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    return values
+
+
+def _lengths(column: Any) -> Longs:
+    return _longs(pc.fill_null(pc.list_value_length(together(column)), -1))

@@ -1,0 +1,100 @@
+"""What changed since a version, put into what was known then, leads to what there is, whoever asks when."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.catalog import editions
+from streaming.catalog.changes import Changes, Version, unpack
+from streaming.catalog.editions import Editions
+from streaming.catalog.tables import NOTHING_DECIDED, Catalog
+from streaming.errors import FormatError
+from tests.catalog.catalogs import catalog, rows_of
+
+_BROKERS = st.none() | st.lists(st.integers(1, 3), max_size=3)
+_NAMES = st.tuples(st.sampled_from(["orders", "bills"]), st.sampled_from(["", "a", "b"]))
+
+
+def _rows(values: st.SearchStrategy[dict[str, object]], *, partitions: bool) -> st.SearchStrategy[list[dict[str, object]]]:
+    keys = st.tuples(_NAMES, st.integers(0, 2 if partitions else 0))
+    return st.dictionaries(keys, values, max_size=5).map(
+        lambda found: [
+            {"topic": topic, "topic_id": topic_id, **({"partition": number} if partitions else {}), **value}
+            for ((topic, topic_id), number), value in found.items()
+        ]
+    )
+
+
+CATALOGS = st.builds(
+    lambda topics, partitions, logs: catalog(topics=topics, partitions=partitions, logs=logs),
+    _rows(st.fixed_dictionaries({"configs": st.sampled_from(["", "{}"])}), partitions=False),
+    _rows(st.fixed_dictionaries({"leader": st.integers(-2, 2), "isr": _BROKERS, "replicas": _BROKERS}), partitions=True),
+    _rows(st.fixed_dictionaries({"high_watermark": st.integers(-2, 2)}), partitions=True),
+)
+
+
+class Asker:
+    """One that asks for what changed, and keeps what comes of it."""
+
+    def __init__(self) -> None:
+        self.version: Version | None = None
+        self.known = NOTHING_DECIDED
+
+    def ask(self, made: Editions, others: list[Version]) -> Changes:
+        told = made.since([*others, *([] if self.version is None else [self.version])])
+        told = unpack(told.pack(), told.version, whole=told.whole)  # as it crosses the wire
+        self.version, self.known = told.version, told.applied(self.known)
+        return told
+
+
+@given(st.lists(CATALOGS | st.sampled_from(["restart", "first asks", "second asks"]), max_size=20), st.sampled_from([2, 10_000]))
+def test_changes_come_to_the_whole(steps: list[Catalog | str], most_gone: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(editions, "MOST_GONE", most_gone)
+        made, now = Editions(), NOTHING_DECIDED
+        askers = {"first asks": Asker(), "second asks": Asker()}
+        for step in [*steps, *askers]:
+            if isinstance(step, Catalog):
+                now = step
+                made.update(now)
+            elif step == "restart":
+                made = Editions()
+                made.update(now)
+            else:
+                askers[step].ask(made, [Version("of another agent", 7)])
+                assert rows_of(askers[step].known) == rows_of(now)
+        assert rows_of(made.since([]).applied(NOTHING_DECIDED)) == rows_of(now)
+
+
+def test_only_what_changed_is_told() -> None:
+    made, asker = Editions(), Asker()
+    made.update(catalog(logs=[{"partition": number, "high_watermark": 5} for number in range(3)]))
+    assert asker.ask(made, []).whole
+    made.update(catalog(logs=[{"partition": number, "high_watermark": 5 + number // 2} for number in range(3)]))
+    told = asker.ask(made, [])
+    assert not told.whole
+    assert [(row["partition"], row["high_watermark"]) for row in told.tables[-1].to_pylist()] == [(2, 6)]
+    assert asker.ask(made, []).pack() == ""
+
+
+def test_the_same_again_is_no_other_version() -> None:
+    made = Editions()
+    made.update(catalog(partitions=[{"isr": [1, 2]}]))
+    before = made.since([]).version
+    made.update(catalog(partitions=[{"isr": [1, 2]}]))
+    assert made.since([]).version == before
+    made.update(catalog(partitions=[{"isr": None}]))
+    assert made.since([]).version != before
+
+
+def test_what_a_later_process_was_told_is_not_taken_for_this_one() -> None:
+    made = Editions()
+    made.update(catalog(logs=[{}]))
+    assert made.since([Version("another", 1)]).whole
+    assert made.since([Version(made.since([]).version.process, 9)]).whole  # of a future that this process has not seen
+
+
+@pytest.mark.parametrize("packed", ["what", "AAAA", "eJwDAAAAAAE="])
+def test_what_is_no_catalog_is_an_error(packed: str) -> None:
+    with pytest.raises(FormatError, match="a catalog is not understood"):
+        unpack(packed, Version("one", 1), whole=True)
