@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from streaming.job import jvm_output, local_files
+from streaming.job import jvm_output, local_files, worker_daemon
 from streaming.job.jvm import Jvm, SparkError
 from streaming.job.package import zip_package
 from streaming.query.failure import reason
@@ -50,13 +50,17 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
     "spark.python.worker.faulthandler.enabled": "true",
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    # an environment of their own for some workers would mean a daemon of their own
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     local_files.OPTION: local_files.FALLBACK,
 }
 """What users may set otherwise."""
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A small heap needs no parallel collector, and the second compiler costs a job of small batches more than it brings."""
+
+_HEAP_OPTIONS = "-Xms64m -Xmn48m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30"
+"""What lives in a local job's heap is some 70 MB: it grows to `spark.driver.memory` where that is needed, and shrinks again."""
 
 _CLASSES = "classes"
 """A directory of the driver's class path, in which there is nothing when the JVM starts."""
@@ -198,9 +202,11 @@ def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict
     java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"
     if not local:
         return {"spark.driver.extraJavaOptions": f"{java_options} {_JVM_OPTIONS}", "spark.executor.extraJavaOptions": _JVM_OPTIONS}
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for name, value in {"SPARK_LOCAL_IP": "127.0.0.1", **worker_daemon.ENVIRON}.items():
+        os.environ.setdefault(name, value)
     return {
-        "spark.driver.extraJavaOptions": f'{java_options} {_JVM_OPTIONS} "-Djava.io.tmpdir={scratch}"',
+        "spark.driver.extraJavaOptions": f'{java_options} {_JVM_OPTIONS} {_HEAP_OPTIONS} "-Djava.io.tmpdir={scratch}"',
+        "spark.python.daemon.module": worker_daemon.__name__,
         # one store and one task for the state: a second one brings nothing on one host
         "spark.sql.shuffle.partitions": "1",
         "spark.driver.extraClassPath": str(scratch / _CLASSES),

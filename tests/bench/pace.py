@@ -39,7 +39,7 @@ def _measure(trigger: str) -> tuple[str, ...]:
         Partitions(Path(scratch, "log"), PARTITIONS, BATCH_BYTES) as logs,
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", trigger) as job,
     ):
-        scraper = _Scraper(job, logs)
+        scraper = Scraper(job, logs)
         scraper.go_on(UNTIL_LEARNED)
         began, spent, batches = time.monotonic(), job.usage().cpu_seconds, scraper.batches
         scraper.ages.clear()
@@ -52,7 +52,7 @@ def _measure(trigger: str) -> tuple[str, ...]:
     return f"trigger {trigger}", f"{scraper.batches - batches:.0f}", *shares, *ages
 
 
-class _Scraper:
+class Scraper:
     """Appends to all partitions in turn, and takes a page every ``PERIOD_SECONDS``."""
 
     def __init__(self, job: RunningJob, logs: Partitions) -> None:

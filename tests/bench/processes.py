@@ -16,6 +16,37 @@ class Usage:
     resident_bytes: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process of a job's holds in memory. Of a page that several processes share each has its part."""
+
+    name: str
+    proportional_bytes: int
+
+
+def held(driver: int) -> list[Held]:
+    """All processes of the job whose driver has this process id."""
+    children, found, waiting = _children(), list[Held](), [(driver, "driver")]
+    while waiting:
+        process, part = waiting.pop()
+        try:
+            found.append(Held(_name(process, part), _proportional_bytes(process)))
+        except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
+            continue
+        waiting += [(child, _part(child, part)) for child in children.get(process, ())]
+    return found
+
+
+def _name(process: int, part: str) -> str:
+    """A Python worker's is its module's; the daemon that forks the workers of a kind is their parent."""
+    words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
+    if part != "workers" or "-m" not in words:
+        return part
+    *_, kind = [word for word in words if word]
+    forked = Path(f"/proc/{_stat(process)[1]}/cmdline").read_text().split("\0") == words
+    return f"worker: {kind}" if forked or "daemon" not in words[words.index("-m") + 1] else f"daemon: {kind}"
+
+
 def usage(driver: int) -> Usage:
     """The job whose driver has this process id. The CPU of children that have ended counts for who waited for them."""
     cpu = dict.fromkeys(PARTS, 0.0)

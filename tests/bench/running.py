@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.bench.processes import PARTS, Usage, usage
+from tests.bench.processes import PARTS, Held, Usage, held, usage
 
 START_SECONDS = 180.0
 _END_SECONDS = 30.0
@@ -83,6 +83,10 @@ class RunningJob:
     def usage(self) -> Usage:
         """Of all its processes so far."""
         return usage(self._process.pid)
+
+    def processes(self) -> list[Held]:
+        """What each of them holds in memory."""
+        return held(self._process.pid)
 
     def _says_url(self) -> bool:
         said = self._messages.read_text(errors="replace")

@@ -1,8 +1,24 @@
 """What a job asks of Spark whatever its user sets."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from streaming.job import worker_daemon
 from streaming.job.spark import DEFAULTS, FIXED
 
 
 def test_of_a_task_or_a_stage_there_is_one_attempt_at_a_time() -> None:
     assert (FIXED["spark.speculation"], FIXED["spark.stage.maxConsecutiveAttempts"]) == ("false", "1")
     assert not FIXED.keys() & DEFAULTS.keys()
+
+
+def test_workers_are_forked_from_one_thread(tmp_path: Path) -> None:
+    """What a library's own thread holds at that moment would be held for ever in the child."""
+    script = tmp_path / "threads.py"
+    script.write_text(f"import os\nfrom {worker_daemon.__name__} import load\nload()\nprint(len(os.listdir('/proc/self/task')))\n")
+    done = subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, **worker_daemon.ENVIRON}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1\n"

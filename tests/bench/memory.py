@@ -1,0 +1,34 @@
+"""What each process of a running job holds in memory, once the first minutes are over: 12 partitions, a scraper every 15 s.
+
+Proportional (PSS): of a page that several processes share each has its part.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.pace import BATCH_BYTES, PARTITIONS, Scraper
+from tests.bench.partitions import Partitions
+from tests.bench.running import RunningJob
+from tests.bench.table import show
+
+SCRAPES = 12
+"""Three minutes: Spark ends workers that were idle for one, and the daemons of those that make a query end after that."""
+
+
+def run() -> None:
+    """Print one table."""
+    with (
+        tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
+        Partitions(Path(scratch, "log"), PARTITIONS, BATCH_BYTES) as logs,
+        RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "auto") as job,
+    ):
+        young = sum(each.proportional_bytes for each in job.processes())
+        began = time.monotonic()
+        Scraper(job, logs).go_on(SCRAPES)
+        processes = sorted(job.processes(), key=lambda each: -each.proportional_bytes)
+        minutes = (time.monotonic() - began) / 60
+    rows = [(each.name, f"{each.proportional_bytes / 1e6:.0f}") for each in processes]
+    whole = sum(each.proportional_bytes for each in processes)
+    rows += [("all", f"{whole / 1e6:.0f}"), ("all, when the job got ready", f"{young / 1e6:.0f}")]
+    show(f"memory of a job on {PARTITIONS} partitions after {minutes:.0f} minutes", ("process", "PSS MB"), rows)
