@@ -107,6 +107,15 @@ class ClusterView:
                 follower.search()
         return bool(fresh)
 
+    @property
+    def known(self) -> bool:
+        """Whether any broker's metadata log can be read."""
+        return bool(self._images)
+
+    def broker(self, node_id: int) -> BrokerState | None:
+        """A registered broker, None where there is no such one or nobody knows."""
+        return None if self._newest is None else self._newest.broker(node_id)
+
     def metadata_version(self, broker: int) -> int:
         """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
         return -1 if self._newest is None else self._newest.metadata_version(broker)

@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from streaming.cli.retention_rows import Row
-from streaming.disk.contents import DirContents
+from streaming.offline.retention import DirUse, Row
 
 ADVICE = {
     "future_timestamp": "a record in the first segment claims to be from the future, and nothing of the log is deleted before that time "
@@ -27,18 +25,6 @@ ADVICE = {
     "Name it with --server-properties, or set broker_config.",
 }
 """What to do about each reason for which data stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class DirUse:
-    """What takes the space of a log dir: ``held`` are the bytes of all replicas in it, ``deleted`` of segments that are not unlinked yet.
-
-    The metadata log is no replica: ``contents`` has it.
-    """
-
-    contents: DirContents
-    held: int
-    deleted: int
 
 
 def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
@@ -108,16 +94,16 @@ def _totals(rows: Sequence[Row]) -> str:
 
 
 def _log_dir(use: DirUse) -> str:
-    found = use.contents
+    found = use.status
     others = (
-        ("deleted segments", use.deleted),
+        ("deleted segments", found.deleted),
         ("deleted partitions", found.delete),
         ("strays", found.stray),
         ("replicas moving here", found.future),
         ("metadata log", found.metadata),
     )
     waiting = "".join(f", {name} {size(taken)}" for name, taken in others if taken)
-    return f"{found.log_dir.path}: partitions {size(use.held)}{waiting}; {size(found.free)} of {size(found.capacity)} free"
+    return f"{found.log_dir}: partitions {size(use.held)}{waiting}; {size(found.free)} of {size(found.capacity)} free"
 
 
 def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:

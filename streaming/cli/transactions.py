@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +13,7 @@ from streaming.errors import UsageError
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # what reads the disk brings numpy and pyarrow: not for --help
-    from streaming.rest.open_transactions import Answer, OpenTransaction
+    from streaming.offline.open_transactions import Answer, OpenTransaction
 
 NOTHING_HANGS, SOMETHING_HANGS, CANNOT_TELL = 0, 3, 4
 """Exit status."""
@@ -53,30 +52,19 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
 
     Exit status: 0 nothing is hanging, 3 something is, 4 that cannot be told, 2 not possible as asked.
     """
-    from streaming.agent.static_configs import static_configs
     from streaming.disk.logdirs import open_log_dirs
-    from streaming.rest.open_transactions import After, find_open
+    from streaming.offline.open_transactions import find_open
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
-    for reason in log_dirs.unavailable.values():
-        click.echo(f"segtail: {reason}: what lies there is not known", err=True)
-    answer = find_open(
-        log_dirs.available,
-        topic,
-        now_ms=now_ms,
-        after=After(settings.hanging_after // timedelta(milliseconds=1), settings.stuck_after // timedelta(milliseconds=1)),
-        assume_replicated=settings.assume_replicated,
-        report=lambda doubt: click.echo(f"segtail: {doubt}", err=True),
-        static=static_configs(settings.server_properties, settings.broker_config, log_dirs.brokers),
-    )
-    if topic is not None and not (answer.partitions or answer.doubtful or log_dirs.unavailable):
+    answer = find_open(log_dirs, topic, settings, now_ms)
+    if topic is not None and not (answer.partitions or answer.doubtful):
         raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
     if form == "json":
         click.echo(json.dumps([_fields(one) for one in answer.transactions], indent=2))
     else:
         click.echo("\n".join(_lines(answer, now_ms)))
-    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful or log_dirs.unavailable else NOTHING_HANGS
+    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful else NOTHING_HANGS
 
 
 def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | None]:
@@ -92,7 +80,7 @@ def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | 
         "last_timestamp": one.last_ms,
         "transactional_id": one.transactional_id,
         "coordinator_state": one.coordinator_state,
-        "verdict": one.verdict.label,
+        "verdict": one.verdict,
         "stuck": one.stuck,
         "abort_command": one.abort_command,
         "groups": list(one.groups),
@@ -133,7 +121,7 @@ def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str, ...]:
         f"{one.producer_id}, epoch {one.producer_epoch}",
         "-" if one.transactional_id is None else _printable(one.transactional_id),
         one.coordinator_state or "-",
-        f"{one.verdict.label}, stuck" if one.stuck else one.verdict.label,
+        f"{one.verdict}, stuck" if one.stuck else one.verdict,
     )
 
 

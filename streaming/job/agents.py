@@ -12,13 +12,10 @@ from streaming.catalog.changes import Version, unpack
 from streaming.catalog.tables import NOTHING_DECIDED, Catalog
 from streaming.errors import AgentError, FormatError
 from streaming.job.expected import Expected
-from streaming.metrics.broker_status import newest
-from streaming.metrics.health import coordinator_partitions, fenced
+from streaming.metrics.answers import tell
 from streaming.metrics.observer import AgentStatus, Observer
-from streaming.metrics.partition_counts import reassignments
 from streaming.metrics.rounds import End
-from streaming.metrics.scrubs import corrupt_replicas
-from streaming.metrics.table import LogKey, Table
+from streaming.metrics.table import Table
 from streaming.metrics.waiting import Subject
 from streaming.source import agents
 from streaming.source.options import SourceOptions
@@ -126,15 +123,7 @@ class AgentWatch:
         now = self._clock()
         self._known = found
         self._observer.know(found.values(), now)
-        brokers = [status for each in found.values() for status in each.broker_statuses]
-        self._table.told_coordinators(coordinator_partitions(brokers))
-        self._table.told_fenced(fenced(brokers))
-        up = [status for each in found.values() if each.up for status in each.broker_statuses if status.counts]
-        self._table.told_reassignments(reassignments(newest(up)))
-        self._table.told_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for log in self.unreadable)
-        unread = [(each.broker, each.log_dir) for status in answered for each in status.log_dirs if not each.up]
-        self._table.told_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answered for each in status.blocked)])
-        self._table.told_scrubbed(corrupt_replicas(scrub for each in found.values() if each.up for scrub in each.scrubs))
+        tell(self._table, found.values(), answered)
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)

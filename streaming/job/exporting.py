@@ -6,8 +6,8 @@ import time
 import pyspark
 
 import streaming
-from streaming.job.judging import judges_of
 from streaming.metrics.export import Export
+from streaming.metrics.judging import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import thresholds

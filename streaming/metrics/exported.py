@@ -19,6 +19,10 @@ from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Flags, Replicas, 
 from streaming.rules.limits import Limits
 from streaming.rules.verdicts import Verdict
 
+OLD_METADATA_MS = 60_000
+"""An active controller has every copy of the metadata log written to twice a second: one that was not for so long does not know who leads
+or is in sync by now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
@@ -86,6 +90,8 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
         standing[name][quorum | _unheard(there, roles)] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
+    if judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS:
+        current &= _all_in_sync_here(there, standing, silent)
     coordinators = transactions.coordinator_view(
         there,
         carried,
@@ -105,6 +111,16 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         read_ms=np.where(current | (roles.leader_epoch < 0), read_ms, ABSENT),
         log_dirs=snapshot.log_dirs,
     )
+
+
+def _all_in_sync_here(there: Columns, standing: Standing, silent: Flags) -> Flags:
+    """Logs of partitions all of whose in-sync replicas are read: nobody else can have gone on without them."""
+    heard = np.flatnonzero((standing["in_sync"] > 0) & ~silent)
+    count = int(there["replicas_of"].max()) + 1 if len(there) else 0
+    # one broker twice, as a copy of its disk beside it, is one replica
+    here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
+    all_here: Flags = (standing["in_sync_replicas"] > 0) & (here[there["replicas_of"]] >= standing["in_sync_replicas"])
+    return all_here
 
 
 def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:

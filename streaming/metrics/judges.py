@@ -16,8 +16,9 @@ class Judges:
 
     ``coordinator_partitions`` is how many `__transaction_state` has by the metadata log: 0 where there is no such topic, None where nobody
     knows. ``deletable`` is None where a page is made once: there is nothing to remember. ``fenced`` are the brokers that the controller has
-    fenced off, ``reassignments`` those that are under way. ``overdue_after_ms`` is the option
-    of that name. ``waiting`` is asked for the groups that wait for hanging transactions.
+    fenced off. ``metadata_ms`` is when the copy of the metadata log that has come furthest was last written to, Unix milliseconds, None
+    where that does not tell whether it is old. ``reassignments`` are those that are under way. ``overdue_after_ms`` is the option of that
+    name. ``waiting`` is asked for the groups that wait for hanging transactions.
     """
 
     bench: Bench
@@ -26,6 +27,7 @@ class Judges:
     assume_replicated: bool = False
     coordinator_partitions: int | None = None
     fenced: frozenset[int] = frozenset()
+    metadata_ms: int | None = None
     overdue_after_ms: int = 1_800_000
     paces: Paces = field(default_factory=Paces)
     reassignments: tuple[Reassignment, ...] = ()

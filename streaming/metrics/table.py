@@ -191,6 +191,11 @@ class Table:
         with self._lock:
             self._judges = replace(self._judges, fenced=frozenset(brokers))
 
+    def told_metadata(self, written_ms: int | None) -> None:
+        """Say when what is known of the cluster was written last, see `Judges`."""
+        with self._lock:
+            self._judges = replace(self._judges, metadata_ms=written_ms)
+
     def min_isr(self, broker: int) -> int:
         """See `Limiter.min_isr`."""
         return self._judges.limiter.min_isr(broker)
@@ -249,7 +254,7 @@ class Table:
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
                 judges=self._judges,
-                now_ms=int(now * 1000),
+                now_ms=round(now * 1000),
             )
 
     def _read_ms(self) -> Longs:

@@ -39,7 +39,8 @@ READ_WITHIN_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """One late transaction; ``log`` is its item among the logs that were asked about. ``state`` is "" where no coordinator knows it.
+    """One late transaction, times in Unix milliseconds; ``log`` is its item among the logs that were asked about. ``state`` is "" where no
+    coordinator knows it.
 
     ``stuck`` as `streaming.rules.verdicts` defines it. ``groups``: of one that hangs in `__consumer_offsets`, the consumer groups whose
     offsets wait for it, as far as they are known.
@@ -50,6 +51,7 @@ class Late:
     producer_epoch: int
     first_offset: int
     start_ms: int
+    last_ms: int
     transactional_id: str
     state: str
     verdict: str
@@ -165,7 +167,7 @@ class Bench:
         hanging_after_ms: how long what nobody will end has to be silent until it counts as hanging, and any other has to be open until it
             counts as stalling the last stable offset.
         stuck_after_ms: how long a transaction has to be silent until it counts as stuck.
-        late_after_ms: what is open for longer is listed by itself.
+        late_after_ms: what is open for longer is listed by itself; None for all that is open, however many these are.
         late_limit: at most so many are.
         read_within_ms: what an agent has published has to be taken in within so long, or a log may have gone on unseen.
         once: judge by a single look, when all logs have been read to their ends: there is no earlier one to remember. What was silent for
@@ -177,7 +179,7 @@ class Bench:
         *,
         hanging_after_ms: int,
         stuck_after_ms: int,
-        late_after_ms: int,
+        late_after_ms: int | None,
         late_limit: int,
         read_within_ms: int = READ_WITHIN_MS,
         once: bool = False,
@@ -231,6 +233,7 @@ class Bench:
                 producer_epoch=int(found["producer_epoch"][item]),
                 first_offset=int(found["first_offset"][item]),
                 start_ms=int(judged.start_ms[item]),
+                last_ms=int(judged.last_ms[item]),
                 transactional_id=transactional_id,
                 state=STATES[judged.state[item]] if judged.state[item] >= 0 else "",
                 verdict=Verdict(int(verdict[item])).label,

@@ -163,12 +163,14 @@ class Late:
 
 
 def select_late(
-    judged: Judged, first: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int, limit: int
+    judged: Judged, first: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int | None, limit: int
 ) -> Late:
     """Those open for longer than ``late_after_ms``: those of the lowest ``first`` first, then oldest, at most ``limit``, a few of each
-    producer."""
-    late = np.flatnonzero(now_ms - judged.start_ms > late_after_ms)
+    producer; where that is None all of them."""
+    late = np.arange(len(first)) if late_after_ms is None else np.flatnonzero(now_ms - judged.start_ms > late_after_ms)
     late = late[np.lexsort((first_offsets[late], judged.start_ms[late], first[late]))]
+    if late_after_ms is None:
+        return Late(late, 0)
     chosen = late[_rank(producer_ids[late]) < PARTITIONS_PER_PRODUCER][:limit]
     return Late(chosen, len(late) - len(chosen))
 

@@ -26,13 +26,16 @@ REPLAY_BYTES = 1 << 20
 """How much of a log is replayed between two looks at the budget."""
 
 
-def carry_over(tail: Tail) -> bytes | None:
+def carry_over(tail: Tail, *, opens: bool = True) -> bytes | None:
     """What is open at the tail's place, as a column of the event that tells the place; None where nobody knows yet.
 
     The tail's producers are set to what they are there.
+
+    Args:
+        opens: whether anybody wants to know it.
     """
     tail.turns += 1
-    if tail.place.next_offset == 0:
+    if tail.place.next_offset == 0 or not opens:
         tail.producers.reset(Producers.none(tail.producers.limit))
         _needs_replay(tail, needed=False)
         return b""
@@ -62,6 +65,7 @@ def replay_of(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Replay:
 def note_doubts(tail: Tail, past: Past) -> None:
     """Count and log what was not understood of the files that tell what is open."""
     tail.doubts += len(past.doubts)
+    tail.replayed_whole = past.whole
     for doubt in past.doubts:
         log.warning("what is open in a log is told with a doubt", extra={"log": str(tail.place.log), "doubt": doubt})
 

@@ -1,4 +1,4 @@
-"""The journal's file: an SQLite database with one holder, durable at every commit."""
+"""The journal's file: an SQLite database with one holder, durable at every commit; or none, for what is looked at once."""
 
 import fcntl
 import logging
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 
 _VERSION = 5
+
+_IN_MEMORY = Path(":memory:")
 
 _WAL_BYTES = 16 << 20
 """To this the write-ahead log shrinks again once it was longer."""
@@ -95,16 +97,21 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
 class Database:
     """One connection for all threads, behind one lock: every use is short. ``id`` names this journal for ever; a new file has a new one."""
 
-    def __init__(self, directory: Path, cluster_id: str) -> None:
-        """Open the journal in ``directory``, or make it.
+    def __init__(self, directory: Path | None, cluster_id: str) -> None:
+        """Open the journal in ``directory``, or make it; None: in memory, and nothing of it is kept.
 
         Raises:
             JournalBusyError: another agent holds it.
             JournalError: it belongs to another cluster, its file is damaged, or it cannot be written.
         """
-        self._path = directory / "journal.db"
+        self._path = _IN_MEMORY if directory is None else directory / "journal.db"
         self._mutex = threading.RLock()
         self._fenced: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+        self._lock_fd = -1
+        if directory is None:
+            self._connection = self._connect()
+            self.id = self._make(cluster_id)
+            return
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._lock_fd = self._hold(directory / "journal.lock")
@@ -188,7 +195,8 @@ class Database:
         self._connection.execute("INSERT INTO totals (published, trimmed_seq, trimmed_total) VALUES (0, 0, 0)")
         self._connection.execute(f"PRAGMA user_version={_VERSION}")
         self._connection.execute("COMMIT")
-        log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
+        if self._path is not _IN_MEMORY:
+            log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id
 
     def renew(self) -> str:
@@ -252,4 +260,5 @@ class Database:
         """Close the file and let another agent have it."""
         with self._mutex:
             self._connection.close()
-            os.close(self._lock_fd)
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)

@@ -57,8 +57,8 @@ class Edit:
 class Journal:
     """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
 
-    def __init__(self, directory: Path, cluster_id: str, clock_ms: Callable[[], int]) -> None:
-        """Open or make the journal in ``directory``. Raises JournalError as `Database` does.
+    def __init__(self, directory: Path | None, cluster_id: str, clock_ms: Callable[[], int]) -> None:
+        """Open or make the journal in ``directory``, in memory where that is None. Raises JournalError as `Database` does.
 
         Args:
             clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.

@@ -21,6 +21,8 @@ from streaming.watcher.locate import StartFrom, beginning, start_spot
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
 from streaming.watcher.same_log import has_files_of, has_open_file_of, has_place
+from streaming.watcher.scope import EVERYTHING as ALL_LOGS
+from streaming.watcher.scope import Scope
 from streaming.watcher.stopping import failed, retry, tell_stopped
 from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
 from streaming.watcher.truncation import epoch_before
@@ -78,6 +80,7 @@ class Roster:
         assigned: the directory.id in which the metadata log has the log, None if it does not say.
         producers: those of a log as an earlier process left them.
         between: called between one log and the next: a survey of many takes a while.
+        scope: which logs are taken up.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Roster:
         clock_ms: Callable[[], int],
         buffer: Bytes,
         between: Callable[[], object] = bool,
+        scope: Scope = ALL_LOGS,
     ) -> None:
         self.tails: dict[LogId, Tail] = {}
         self._at: dict[Path, Tail] = {}  # the same by their directories
@@ -101,6 +105,7 @@ class Roster:
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._between = between
+        self._scope = scope
         self._topic_ids = TopicIds()
         self._renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
         self._copies = Copies(assigned, buffer)
@@ -372,7 +377,8 @@ class Roster:
         self._unlisted = unlisted
         self._seen_in = frozenset(log_dir.path for log_dir in listed if log_dir in available)
         self.part()
-        return [partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions]
+        there = (partition for log_dir, partitions in listed.items() if log_dir in available for partition in partitions)
+        return [each for each in there if each.state is not DirState.LIVE or self._scope.wants(each)]
 
     def part(self) -> None:
         """Leave alone the logs in log dirs that are unavailable, and take up again those in log dirs that are back."""
@@ -527,7 +533,8 @@ class Roster:
         tail.new = fresh and wanted is None
         tail.stamp = stamp
         tail.log_start = log_start
-        told = carry_over(tail) if moved or (tail.producers.now is None and not replay) else None
+        needed = moved or (tail.producers.now is None and not replay)
+        told = carry_over(tail, opens=self._scope.opens(key)) if needed else None
         if fresh and wanted is not None and told is None:
             tail.place = replace(tail.place, replay=Replays.FIRST)
         elif fresh or wanted is not None:

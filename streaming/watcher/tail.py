@@ -144,6 +144,7 @@ class Tail:
         self.turns = 0  # how often reading did not simply go on: what was replayed of the log before that may be gone
         self.doubts = 0  # files that did not tell what is open, so that others stood in for them
         self.high_watermark = -1  # by the checkpoint of its log dir
+        self.replayed_whole = True  # what is open where reading began was understood to there
         self.appended_ms = -1  # when something was appended last, as it was seen
         self.segments = tuple(segments)
         self.sizes: dict[int, int] = {}  # of segments by base offset, those included that have vanished since the place was settled

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,22 @@ class Telling:
 
 
 class Teller:
-    """Looks at the logs under watch. Only the watcher's thread calls it."""
+    """Looks at the logs under watch. Only the watcher's thread calls it.
 
-    def __init__(self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int], scanned: ScannedTimes) -> None:
+    Args:
+        once: as in `streaming.watcher.scope.Scope`.
+    """
+
+    def __init__(
+        self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int], scanned: ScannedTimes, *, once: bool = False
+    ) -> None:
+        self._once = once
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
         self.decided = Decided(cluster, self._checkpoints)
         """What is decided of the logs that have been read."""
         self._clock_ms = clock_ms
-        self._inventory = Inventory(clock_ms=clock_ms, scanned=scanned)
+        self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # of which something has to be scanned
         self._due: deque[Tail] = deque()  # to be looked at
         self._looked_at: dict[Path, Partition] = {}
@@ -130,7 +138,7 @@ class Teller:
                 self._compare(read, now, replaced=replaced)
             self._due = deque(tail for tail in read if tail.untold)
         first = any(tail.told is None for tail in self._due)
-        ends = time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
+        ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
         while self._due and time.monotonic() < ends:
             tail = self._due.popleft()

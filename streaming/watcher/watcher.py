@@ -27,6 +27,7 @@ from streaming.watcher.registering import Registration
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
 from streaming.watcher.roster import Beginning, Found, Roster
+from streaming.watcher.scope import EVERYTHING, Scope
 from streaming.watcher.stopping import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.telling import Teller
@@ -109,6 +110,7 @@ class Watcher:
         told_as: Callable[[str], str] = str,
         attached: bool,
         should_stop: Callable[[], bool] = _never,
+        scope: Scope = EVERYTHING,
     ) -> None:
         """Take up what the journal keeps.
 
@@ -119,17 +121,19 @@ class Watcher:
                 logs.
             should_stop: asked between pieces of work that take a second at most, so being asked is a sign of life; whether a turn is to end
                 early, with what it has published.
+            scope: which logs it takes up, and how thoroughly.
         """
         self.log_dirs = log_dirs
         self.journal = journal
         self._cluster = cluster
         self._clock_ms = clock_ms
         self._beat_ms = beat_ms
+        self._once = scope.once
         self._attached = attached
         self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, told_as, clock_ms)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
-        self._teller = Teller(log_dirs, cluster, clock_ms, self._scanned)
+        self._teller = Teller(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
         self._roster = Roster(
             log_dirs,
             journal.places(),
@@ -139,6 +143,7 @@ class Watcher:
             clock_ms,
             self._reading.buffer,
             should_stop,
+            scope,
         )
         self._should_stop = should_stop
         self._owed: _Publication | None = None  # what the journal could not be given yet
@@ -252,7 +257,8 @@ class Watcher:
         more = self._read(max(0, budget - looked))
         self.backlog_bytes += looked
         if self._attached:
-            self._publish(self._unclean.events(self._roster.tails), ())
+            if not self._once:  # what has happened before it is nothing that a single look tells
+                self._publish(self._unclean.events(self._roster.tails), ())
             more = self._let_go() or more
             more = self._tell_facts() or more
             self._beat_if_due(now, asked, more)

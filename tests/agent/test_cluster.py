@@ -8,12 +8,15 @@ from uuid import UUID
 import pytest
 
 from streaming.agent.cluster import LEADER_UNKNOWN, ClusterView
-from streaming.disk.logdirs import open_log_dirs
+from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.kafka.batches import read_batches
+from streaming.kafka.names import METADATA_TOPIC, DirState
 from streaming.rules.limits import Source, read_configs
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.events import LogId
+from streaming.watcher.tail import log_id
 from tests.builders import CLUSTER_ID, log_dir
+from tests.frozen import NAMES, unpack
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
@@ -145,3 +148,16 @@ def test_what_cannot_be_understood_is_said_once_and_read_again_when_it_is_whole(
     segment.write_bytes(whole)
     view.refresh()
     assert view.unreadable() == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_log_of_a_real_cluster_is_where_the_copy_that_has_come_furthest_has_it(name: str, tmp_path: Path) -> None:
+    log_dirs = open_log_dirs(unpack(name, tmp_path).log_dirs)
+    view = ClusterView(log_dirs)
+    view.refresh()
+    assert (view.known, view.unreadable()) == (True, [])
+    partitions = [each for log_dir in log_dirs for each in list_partitions(log_dir) if each.state is DirState.LIVE]
+    for partition in partitions:
+        state = view.partition(log_id(partition))
+        assert (state is None) == (partition.topic == METADATA_TOPIC)
+        assert state is None or partition.log_dir.broker in state.replicas

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from streaming.job.judging import judges_of
 from streaming.kafka.producers import Producers
 from streaming.kafka.scan import Piece, scan
 from streaming.kafka.transactions import Times, steps_of
+from streaming.metrics.judging import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table

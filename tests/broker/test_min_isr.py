@@ -1,5 +1,6 @@
 """High watermarks of brokers that have lost their followers, held against their own answers."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -7,12 +8,12 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.rest.logs import LogAtRest, look_at
-from streaming.rules.limits import Source, broker_configs
+from streaming.offline.retention import Row, keep
+from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, send
 from tests.broker.kafka import Kafka
 
-STATIC = dict.fromkeys(range(1, 4), broker_configs((), Source.STATIC))
+SETTINGS = Settings(broker_config={"log.retention.hours": "168"})  # what else a broker has is known to be Kafka's default
 TOPICS = {"strict": {"min.insync.replicas": "2"}, "lax": {"min.insync.replicas": "1"}, "alone": {"min.insync.replicas": "2"}}
 
 
@@ -46,9 +47,9 @@ def leader_and_isr(kafka: Kafka, topic: str) -> tuple[int, set[int]]:
     return state.leader, set(state.isrs)
 
 
-def seen(kafka: Kafka, topic: str) -> LogAtRest:
+def seen(kafka: Kafka, topic: str) -> Row:
     """The log that speaks for the partition, from the disks of all brokers."""
-    (found,) = look_at(open_log_dirs(kafka.log_dirs), topic, STATIC).logs
+    (found,) = keep(open_log_dirs(kafka.log_dirs), topic, SETTINGS, time.time_ns() // 1_000_000).rows
     return found
 
 
@@ -73,7 +74,7 @@ def test_below_min_isr_a_leader_stands_and_what_is_appended_with_one_ack_is_not_
     for topic, high_watermark in (("strict", 20), ("lax", 50), ("alone", 50)):
         three.until(lambda topic=topic, mark=high_watermark: told(three, topic) == mark, f"{topic} stands where it should")
         found = seen(three, topic)
-        assert (found.inventory.end_offset, found.high_watermark) == (50, high_watermark)
+        assert (found.log_end_offset, found.high_watermark) == (50, high_watermark)
         assert told(three, topic, IsolationLevel.READ_COMMITTED) == high_watermark
 
     three.start(*{1, 2, 3} - {stays})

@@ -14,12 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from streaming.agent.topic_configs import TopicConfigs
-from streaming.cli.retention_rows import Row, rows
 from streaming.disk.logdirs import open_log_dirs
-from streaming.disk.server_properties import read_server_properties
-from streaming.rest.logs import AtRest, look_at
-from streaming.rules.limits import Source, broker_configs
+from streaming.offline.retention import Row, keep
+from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
@@ -83,27 +80,23 @@ def _fill(kafka: Kafka, topic: str, minutes: tuple[int, ...]) -> None:
         assert (client.flush(SECONDS), failures) == (0, [])
 
 
-def _look(kafka: Kafka) -> tuple[AtRest, dict[str, Row]]:
+def _look(kafka: Kafka) -> dict[str, Row]:
     (node,) = kafka.nodes
-    found = look_at(open_log_dirs(node.log_dirs), None)
-    (properties,) = read_server_properties([node.properties])
-    configs = TopicConfigs(node.node_id, broker_configs(properties.configs, Source.STATIC))
-    configs.refresh(found.metadata.images[node.node_id])
-    judged = rows(found.logs, {node.node_id: configs}, int(time.time() * 1000))
-    return found, {row.topic: row for row in judged if row.topic in TOPICS}
+    settings = Settings(server_properties=(node.properties,))
+    judged = keep(open_log_dirs(node.log_dirs), None, settings, int(time.time() * 1000)).rows
+    return {row.topic: row for row in judged if row.topic in TOPICS}
 
 
-def _predicted(found: AtRest, judged: Mapping[str, Row]) -> dict[str, list[int]]:
+def _predicted(judged: Mapping[str, Row]) -> dict[str, list[int]]:
     """The base offsets of the segments that will be left: without the prefix that is reclaimable, a new one where that is everything."""
     left = {}
-    for log in found.logs:
-        if log.partition.topic in judged:
-            reclaimable = judged[log.partition.topic].retention_reclaimable_bytes
-            assert reclaimable is not None
-            segments = [(int(segment["base_offset"]), int(segment["size"])) for segment in log.inventory.segments]
-            while reclaimable:
-                reclaimable -= segments.pop(0)[1]
-            left[log.partition.topic] = [base for base, _ in segments] or [log.inventory.end_offset]
+    for topic, row in judged.items():
+        reclaimable = row.retention_reclaimable_bytes
+        assert reclaimable is not None
+        segments = sorted((int(path.stem), path.stat().st_size) for path in Path(row.log_dir).glob(f"{topic}-0/*.log"))
+        while reclaimable:
+            reclaimable -= segments.pop(0)[1]
+        left[topic] = [base for base, _ in segments] or [row.log_end_offset]
     return left
 
 
@@ -118,8 +111,8 @@ def _bases(directory: Path) -> list[int]:
 
 def test_kafka_deletes_exactly_the_segments_that_were_predicted(kafka_that_keeps: Kafka) -> None:
     kafka = kafka_that_keeps
-    found, judged = _look(kafka)
-    predicted = _predicted(found, judged)
+    judged = _look(kafka)
+    predicted = _predicted(judged)
     before = _on_disk(kafka)
     assert set(predicted) == set(TOPICS)
     assert {topic for topic in TOPICS if predicted[topic] != before[topic]} == {
@@ -137,8 +130,8 @@ def test_kafka_deletes_exactly_the_segments_that_were_predicted(kafka_that_keeps
     changed = {**predicted, "changed-while-running": [80]}
     kafka.until(lambda: _on_disk(kafka) == changed, "a changed limit has taken effect")  # by a later check: the others are as they were
 
-    found, judged = _look(kafka)
-    assert _predicted(found, judged) == changed
+    judged = _look(kafka)
+    assert _predicted(judged) == changed
     assert judged["changed-while-running"].retention_limit_seconds == HOUR / 1000
     sizes = log_sizes(kafka)
     assert {topic: row.size_bytes for topic, row in judged.items()} == {topic: sizes[1, topic, 0] for topic in judged}

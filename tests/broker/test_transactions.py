@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from confluent_kafka import TopicPartition as Offset
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.rest.open_transactions import After, Answer, OpenTransaction, find_open
+from streaming.offline.open_transactions import Answer, OpenTransaction, find_open
+from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
@@ -123,16 +125,9 @@ def hanging_of(page: Page) -> Hanging:
 
 
 def offline(kafka: Kafka) -> Answer:
-    doubts: list[str] = []
-    answer = find_open(
-        open_log_dirs(kafka.log_dirs),
-        None,
-        now_ms=time.time_ns() // 1_000_000,
-        after=After(0, 1_200_000),
-        assume_replicated=False,
-        report=doubts.append,
-    )
-    assert (doubts, answer.doubtful) == ([], False)
+    settings = Settings(hanging_after=timedelta(milliseconds=1))
+    answer = find_open(open_log_dirs(kafka.log_dirs), None, settings, time.time_ns() // 1_000_000)
+    assert not answer.doubtful
     return answer
 
 

@@ -290,6 +290,26 @@ def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one
     assert (only(table, HANGING), verdict(table)) == (None, "unknown")
 
 
+BESIDE = Facts(replicas=(1, 2), isr=(1, 2)).encode()
+
+
+@pytest.mark.parametrize(
+    ("facts", "written", "said"),
+    [
+        (ALONE, NOW - 61, "hanging"),  # all that are in sync are watched: nobody can have gone on without them
+        (BESIDE, NOW - 60, "hanging"),
+        (BESIDE, NOW - 61, "unknown"),  # the other one may lead by now
+        (BESIDE, None, "hanging"),  # nothing tells how old it is
+    ],
+)
+def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in_sync_are_watched(
+    facts: bytes, written: int | None, said: str
+) -> None:
+    table = new_table(orders(transaction(7, 40, age=1000), facts=facts), coordinator(facts=facts), coordinator_partitions=1, once=True)
+    table.told_metadata(None if written is None else written * 1000)
+    assert verdict(table) == said
+
+
 def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator_partitions=0)
     assert only(table, HANGING) is None

@@ -7,7 +7,6 @@ import pytest
 from streaming.disk.inventory import Inventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.facts import UNREADABLE
-from streaming.rest.replicas import Checkpoints as CheckpointsAtRest
 from streaming.watcher.checkpoints import Checkpoints
 from tests.builders import batch, log_dir, partition
 
@@ -31,7 +30,6 @@ def test_a_checkpoint_that_is_not_understood_is_not_known_and_counted_once(tmp_p
     expected = UNREADABLE if damaged else -1  # a broker makes the file empty
     assert (checkpoints.high_watermark(log), checkpoints.log_start(log), checkpoints.cleaned(log)) == (expected,) * 3
     assert checkpoints.unreadable == (3 if damaged else 0)
-    assert CheckpointsAtRest(log_dirs.available, NAMES[0]).of(log) == expected
     seen = Inventory(thorough=True).look(log)
     assert seen is not None
     assert (seen.cleaner_checkpoint, seen.log_start_offset(), seen.end_offset) == (expected, 0, 3)

@@ -11,10 +11,13 @@ from streaming.metrics.transactions import READ_WITHIN_MS, Bench
 from streaming.settings import Settings
 
 
-def judges_of(settings: Settings, *, once: bool = False) -> Judges:
+def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> Judges:
     """The judges for a table; ``once`` for one that is looked at a single time.
 
     A ``server.properties`` that changes is taken up while the job runs.
+
+    Args:
+        list_all: list every open transaction, and not the late ones alone.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
@@ -22,7 +25,7 @@ def judges_of(settings: Settings, *, once: bool = False) -> Judges:
     bench = Bench(
         hanging_after_ms=_milliseconds(settings.hanging_after),
         stuck_after_ms=_milliseconds(settings.stuck_after),
-        late_after_ms=_milliseconds(settings.late_after),
+        late_after_ms=None if list_all else _milliseconds(settings.late_after),
         late_limit=settings.late_limit,
         read_within_ms=max(READ_WITHIN_MS, 3 * _milliseconds(settings.longest_pause)),
         once=once,

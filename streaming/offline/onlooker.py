@@ -1,0 +1,147 @@
+"""An agent without a process: it publishes what lies in log dirs into a journal in memory, and nobody but its caller reads that.
+
+Reading begins with the active segments. What was open there stands in producer snapshots, so that no closed segment is walked.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pyarrow as pa
+
+import streaming
+from streaming.agent.cluster import ClusterView
+from streaming.agent.messages import Status, UnreadableLog
+from streaming.agent.overview import Overview
+from streaming.agent.picture import picture
+from streaming.agent.tables import events_table
+from streaming.disk.availability import LogDirs
+from streaming.rows import Kind
+from streaming.watcher.journal import Journal
+from streaming.watcher.scope import Scope
+from streaming.watcher.watcher import TURN_BYTES, Beginning, Watcher
+
+log = logging.getLogger(__name__)
+
+NAME = "offline"
+
+_WAIT_SECONDS = 0.05
+"""How long between two looks at a log that has to be looked at again, as one with half a batch at its end."""
+
+_PATIENCE_SECONDS = 15.0
+"""So long altogether. What a watcher waits for it gives up after seconds."""
+
+_NEVER_MS = 10**15
+_NO_PRODUCERS = 0
+
+
+class Onlooker:
+    """For one thread. Nothing is written to disk.
+
+    Args:
+        scope: which logs it takes up, as metadata logs tell of them.
+        read_rate: most bytes that are read in a second.
+        clock: Unix seconds.
+        sleep: waits for so many seconds; called only while files are waited for, or reading is too fast.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        scope: Callable[[ClusterView], Scope],
+        *,
+        read_rate: int,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        def clock_ms() -> int:
+            return int(clock() * 1000)
+
+        self.cluster = ClusterView(log_dirs)
+        self.settled = True
+        """Whether every log was read to its end."""
+        self._journal = Journal(None, log_dirs.cluster_id, clock_ms)
+        self.watcher = Watcher(
+            log_dirs,
+            self._journal,
+            self.cluster,
+            clock_ms,
+            beat_ms=_NEVER_MS,
+            producers_limit=_NO_PRODUCERS,
+            attached=False,
+            scope=scope(self.cluster),
+        )
+        self.overview = Overview(log_dirs, self.cluster, self.watcher.tails, clock_ms)
+        self._read_rate = read_rate
+        self._clock = clock
+        self._sleep = sleep
+        self._taken = 0  # up to where the journal was read
+
+    def begin(self) -> pa.Table:
+        """Look at everything; returns rows of `streaming.rows.EVENTS`."""
+        self.watcher.begin(Beginning("active", resumed=False))
+        return self._look(())
+
+    def again(self, directories: Collection[Path]) -> pa.Table:
+        """Look at everything that was found once more; returns the rows that are new.
+
+        Args:
+            directories: those of logs in which segments may be new.
+        """
+        self.watcher.greet()
+        return self._look(directories)
+
+    def _look(self, directories: Collection[Path]) -> pa.Table:
+        hints, waited = set(directories), 0.0
+        while True:
+            began = self._clock()
+            more = self.watcher.turn(hints, min(TURN_BYTES, self._read_rate))
+            if self.watcher.caught_up and not more:
+                break
+            hints = set()
+            rest = self.watcher.backlog_bytes / self._read_rate - (self._clock() - began)
+            if not more:
+                if waited > _PATIENCE_SECONDS:
+                    self.settled = False
+                    log.error("logs cannot be read to their ends: they change all the time", extra={"waited_seconds": round(waited)})
+                    break
+                waited += _WAIT_SECONDS
+                rest = max(rest, _WAIT_SECONDS)
+            if rest > 0:
+                self._sleep(rest)
+        self.overview.refresh()
+        return self._published()
+
+    def _published(self) -> pa.Table:
+        after, self._taken = self._taken, self._journal.end().seq
+        tails, unseen = self.watcher.tails(), self.watcher.unseen()
+        rows = self._journal.read(after, self._taken)
+        expanded = [(seq, picture(event, tails, unseen) if event.kind is Kind.BEAT else [event]) for seq, event in rows]
+        return events_table(NAME, self._journal.id, expanded)
+
+    def status(self) -> Status:
+        """What an agent would answer, of which the table wants to know something."""
+        dirs, end = self.watcher.log_dirs, self._journal.end()
+        return Status(
+            agent=NAME,
+            version=streaming.__version__,
+            journal=self._journal.id,
+            cluster_id=dirs.cluster_id,
+            brokers=dirs.brokers,
+            unreadable_metadata=self.cluster.unreadable(),
+            logs=len(self.watcher.tails()),
+            caught_up=self.watcher.caught_up,
+            seq=end.seq,
+            total=end.total,
+            log_dirs=self.overview.log_dirs,
+            broker_statuses=self.overview.brokers,
+            unreadable_logs=[
+                UnreadableLog(each.log.broker, each.log.topic, each.log.partition, each.log.topic_id, each.path, each.error)
+                for each in self.watcher.unreadable()
+            ],
+        )
+
+    def close(self) -> None:
+        """Let go of every file."""
+        self.watcher.abandon()
+        self._journal.close()

@@ -1,0 +1,208 @@
+"""What is open in some log dirs, since when and whose, as the view tells it, and what can be done about it."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from streaming.agent.cluster import ClusterView
+from streaming.disk.availability import LogDirs
+from streaming.disk.logdirs import Partition
+from streaming.kafka.metadata_brokers import BrokerState
+from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.metrics.limiter import LimitsOf
+from streaming.metrics.table import Snapshot
+from streaming.metrics.view import View
+from streaming.offline.look import Look
+from streaming.rules.verdicts import Verdict, abort_command
+from streaming.settings import Settings
+from streaming.watcher.events import LogId
+from streaming.watcher.scope import Scope
+from streaming.watcher.tail import Tail, log_id
+
+log = logging.getLogger(__name__)
+
+_ANY_SERVER = "HOST:PORT"
+_INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
+"""Names of listeners that are mostly not for clients; which one brokers use among themselves stands in no registration."""
+
+_UNENDED = (Verdict.HANGING.label, Verdict.UNCLAIMED.label)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransaction:
+    """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark.
+
+    ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``verdict`` is a label of
+    `streaming.rules.verdicts.Verdict`, ``stuck`` as defined there; there is an ``abort_command`` for what is hanging, and for nothing else.
+    ``groups``: of one that hangs in `__consumer_offsets`, consumer groups whose offsets wait for it.
+    """
+
+    broker: int
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    start_ms: int
+    last_ms: int
+    behind: int
+    transactional_id: str | None
+    coordinator_state: str | None
+    verdict: str
+    stuck: bool
+    abort_command: str | None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether nobody will ever end it."""
+        return self.verdict == Verdict.HANGING.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """All open transactions, the worst first, of so many partitions.
+
+    ``doubtful``: a log was not understood or not readable, or there is a transaction that may be hanging as far as can be known here.
+    """
+
+    transactions: tuple[OpenTransaction, ...]
+    partitions: int
+    doubtful: bool
+
+    @property
+    def hanging(self) -> tuple[OpenTransaction, ...]:
+        """Those that nobody will ever end."""
+        return tuple(one for one in self.transactions if one.hangs)
+
+
+def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) -> Answer:
+    """Find what is open in all topics, or in one, as of ``now_ms``, Unix milliseconds; what cannot be read is told in the log.
+
+    Raises:
+        UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
+    """
+    listed: set[Path] = set()
+
+    def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        return Scope(wants=_wants(cluster, topic, listed), once=True)
+
+    with Look(log_dirs, settings, scope, now_ms) as look:
+        seen, snapshot = look.see()
+        unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
+        if unended:
+            look.data_again(_directories(look, seen, snapshot, unended))
+            seen, snapshot = look.see()
+        found = list(_transactions(look, seen, snapshot, topic))
+        names = _names(seen, snapshot)
+        return Answer(
+            transactions=tuple(sorted(found, key=_worst_first)),
+            partitions=sum(topic in (None, name) for name in names),
+            doubtful=_is_doubtful(look, seen, snapshot, topic, listed)
+            or _may_hang(seen, [one for one in found if now_ms - one.last_ms > _hanging_after_ms(settings)]),
+        )
+
+
+def _wants(cluster: ClusterView, topic: str | None, listed: set[Path]) -> Callable[[Partition], bool]:
+    """Logs of the topic and of the coordinators. One whose topic is deleted, or that has moved to another broker, is left alone: a broker
+    that starts there throws it away."""
+
+    def wants(partition: Partition) -> bool:
+        if partition.topic == METADATA_TOPIC or not (topic in (None, partition.topic) or partition.topic == TRANSACTION_TOPIC):
+            return False
+        state = cluster.partition(log_id(partition))
+        if cluster.known and (state is None or partition.log_dir.broker not in state.replicas):
+            return False
+        listed.add(partition.path)
+        return True
+
+    return wants
+
+
+def _transactions(look: Look, seen: View, snapshot: Snapshot, topic: str | None) -> Iterator[OpenTransaction]:
+    logs, names = seen.logs, _names(seen, snapshot)
+    for late in logs.late:
+        if topic not in (None, names[late.log]):
+            continue
+        partition, leader = int(logs["partition"][late.log]), int(logs["leader_id"][late.log])
+        begins = max(late.first_offset, int(logs["log_start_offset"][late.log]))
+        hangs = late.verdict == Verdict.HANGING.label
+        server = _server(look.onlooker.cluster.broker(leader))
+        yield OpenTransaction(
+            broker=int(logs["broker"][late.log]),
+            topic=names[late.log],
+            partition=partition,
+            producer_id=late.producer_id,
+            producer_epoch=late.producer_epoch,
+            first_offset=late.first_offset,
+            start_ms=late.start_ms,
+            last_ms=late.last_ms,
+            behind=max(0, int(logs["high_watermark"][late.log]) - begins),
+            transactional_id=late.transactional_id or None,
+            coordinator_state=late.state or None,
+            verdict=late.verdict,
+            stuck=late.stuck,
+            abort_command=abort_command(server, names[late.log], partition, late.first_offset) if hangs else None,
+            groups=late.groups,
+        )
+
+
+def _may_hang(seen: View, silent: Sequence[OpenTransaction]) -> bool:
+    """Whether there is one of which that is not known, or is known by a coordinator's log that others may have gone on without."""
+    coordinators = seen.observed.coordinators.coordinators
+    item = coordinators.find(np.array([one.producer_id for one in silent], np.int64))
+    old = (item >= 0) & ~coordinators.is_current(item)
+    return bool(old.any()) or any(one.verdict == Verdict.UNKNOWN.label for one in silent)
+
+
+def _worst_first(one: OpenTransaction) -> tuple[object, ...]:
+    return not one.hangs, one.start_ms, one.topic, one.partition, one.first_offset
+
+
+def _hanging_after_ms(settings: Settings) -> float:
+    return settings.hanging_after.total_seconds() * 1000
+
+
+def _server(leader: BrokerState | None) -> str:
+    endpoints = () if leader is None else leader.endpoints
+    chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
+    return _ANY_SERVER if chosen is None else f"{chosen.host}:{chosen.port}"
+
+
+def _names(seen: View, snapshot: Snapshot) -> list[str]:
+    return [snapshot.topic_names[topic] for topic in seen.logs.columns["topic"].tolist()]
+
+
+def _speaking(look: Look, seen: View, snapshot: Snapshot) -> list[Tail | None]:
+    """The tails of the logs that are exported, in their order."""
+    tails = {tail.place.log: tail for tail in look.onlooker.watcher.tails()}
+    columns = seen.logs.columns
+    keys = zip(columns["broker"].tolist(), _names(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
+    return [tails.get(LogId(*key)) for key in keys]
+
+
+def _directories(look: Look, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = _speaking(look, seen, snapshot)
+    return [tail.partition.path for item in items if (tail := tails[item]) is not None]
+
+
+def _is_doubtful(look: Look, seen: View, snapshot: Snapshot, topic: str | None, listed: set[Path]) -> bool:
+    """Whether something of the topic was not read to its end or not understood, so that more may be open."""
+    onlooker = look.onlooker
+    watcher = onlooker.watcher
+    taken_up = {tail.partition.path for tail in watcher.tails()}
+    left_out = [path for path in listed - taken_up if path.is_dir() and topic in (None, path.name.rpartition("-")[0])]
+    for path in left_out:
+        log.warning("log cannot be looked at: no segment of it can be read", extra={"path": str(path)})
+    asked = [tail for tail in _speaking(look, seen, snapshot) if tail is not None and topic in (None, tail.place.log.topic)]
+    return (
+        not onlooker.settled
+        or not all(each.up for each in onlooker.overview.log_dirs)
+        or bool(left_out)
+        or any(topic in (None, each.log.topic) for each in watcher.unreadable())
+        or any(tail.place.stopped or not tail.replayed_whole for tail in asked)
+    )

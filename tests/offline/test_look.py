@@ -1,0 +1,177 @@
+"""A single look: what it reads, in which order, how fast, and that it leaves nothing behind."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streaming.disk.logdirs import Partition, open_log_dirs
+from streaming.disk.segments import list_segments
+from streaming.offline.look import Look
+from streaming.offline.onlooker import Onlooker
+from streaming.offline.open_transactions import find_open
+from streaming.offline.retention import keep
+from streaming.rules.verdicts import GRACE_MS
+from streaming.settings import Settings
+from streaming.simulator.batches import end_transaction
+from streaming.watcher.journal import Journal
+from streaming.watcher.scope import EVERYTHING, Scope
+from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
+from tests.frozen import Frozen, unpack
+from tests.kafka.dumped import columns
+from tests.kafka.segments import written
+
+SETTINGS = Settings()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Frozen:
+    return unpack("transactions_v2", tmp_path)
+
+
+class Clock:
+    """Stands still but for what is slept."""
+
+    def __init__(self) -> None:
+        self.now = NOW / 1000
+        self.slept = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+
+
+def looked(
+    paths: list[Path], settings: Settings = SETTINGS, scope: Callable[..., Scope] = lambda *_: EVERYTHING
+) -> tuple[list[tuple[str, int, int]], Clock]:
+    """Topic, partition and end of every log that is seen, and the clock by which it was looked."""
+    clock = Clock()
+    with Look(open_log_dirs(paths), settings, scope, NOW, clock=clock, sleep=clock.sleep) as look:
+        seen, snapshot = look.see()
+        logs = seen.logs.columns
+        names = [snapshot.topic_names[topic] for topic in logs["topic"].tolist()]
+        return list(zip(names, logs["partition"].tolist(), logs["log_end_offset"].tolist(), strict=True)), clock
+
+
+def everything_below(path: Path) -> dict[Path, tuple[int, int]]:
+    return {each: (each.stat().st_size, each.stat().st_mtime_ns) for each in path.rglob("*")}
+
+
+def test_nothing_is_written(cluster: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    before = everything_below(tmp_path)
+    find_open(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms)
+    keep(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms)
+    assert everything_below(tmp_path) == before
+
+
+def test_a_journal_in_memory_is_one_of_its_own() -> None:
+    journals = [Journal(None, CLUSTER_ID, lambda: NOW) for _ in range(2)]
+    assert len({journal.id for journal in journals}) == 2
+    for journal in journals:
+        journal.close()
+
+
+@pytest.fixture
+def many_segments(tmp_path: Path) -> Path:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    for _ in range(5):
+        log.append(*(batch(5, value_bytes=1000) for _ in range(20)))
+        log.roll()
+    log.append(batch(3, value_bytes=1000))
+    log.close()
+    return disk.path
+
+
+def test_no_closed_segment_is_walked(many_segments: Path) -> None:
+    rows: list[pa.Table] = []
+    begin = Onlooker.begin
+
+    def kept(self: Onlooker) -> pa.Table:
+        rows.append(begin(self))
+        return rows[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Onlooker, "begin", kept)
+        assert looked([many_segments])[0] == [("t", 0, 503)]
+    assert sum(rows[0]["bytes"].to_pylist()) == list_segments(many_segments / "t-0")[-1].size
+
+
+def test_reading_keeps_to_its_rate_and_else_nobody_waits(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    for number in range(4):
+        partition(disk, "t", number).append(batch(100, value_bytes=1000))
+    size = list_segments(disk.path / "t-0")[-1].size
+    found, clock = looked([disk.path])
+    assert clock.slept == 0
+    again, slow = looked([disk.path], Settings(read_rate=size))
+    assert again == found
+    assert 3 <= slow.slept <= 5  # four times as much as may be read in a second
+
+
+def test_half_a_batch_at_the_end_of_a_preallocated_log_is_waited_for_as_long_as_a_write_may_take(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t", preallocate=True)
+    log.append(batch(3))
+    log.close()
+    segment = list_segments(disk.path / "t-0")[-1].path
+    data = segment.read_bytes()
+    end = len(data.rstrip(b"\0"))
+    segment.write_bytes(data[:end] + b"\xff" * 80 + data[end + 80 :])
+    found, clock = looked([disk.path])
+    assert found == [("t", 0, 3)]
+    assert 0.5 <= clock.slept < 2
+
+
+def test_only_what_is_wanted_is_looked_at(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    for topic in ("a", "b"):
+        partition(disk, topic).append(batch(3))
+
+    def wants(one: Partition) -> bool:
+        return one.topic == "b"
+
+    assert looked([disk.path], scope=lambda *_: Scope(wants=wants))[0] == [("b", 0, 3)]
+
+
+def ended(cluster: Frozen, *, rolled: bool) -> Callable[[], None]:
+    """Writes the marker of the oldest transaction that hangs, in a segment of its own if that is ``rolled``."""
+    (directory,) = (path for each in cluster.log_dirs for path in each.glob("ghost-1"))
+    segment = list_segments(directory)[-1].path
+    end = int(columns(segment.read_bytes()).last_offset[-1]) + 1
+    marker = end_transaction(committed=False, producer_id=724078, producer_epoch=5, coordinator_epoch=1, timestamp=cluster.frozen_ms)
+
+    def end_it() -> None:
+        data = written([marker], base_offset=end).data
+        with (directory / f"{end:020}.log" if rolled else segment).open("ab") as log:
+            log.write(data)
+
+    return end_it
+
+
+def hanging(cluster: Frozen, before_again: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    again = Onlooker.again
+
+    def later(self: Onlooker, directories: Collection[Path]) -> Any:
+        before_again()
+        return again(self, directories)
+
+    monkeypatch.setattr(Onlooker, "again", later)
+    answer = find_open(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms + GRACE_MS)
+    return sorted((one.topic, one.partition) for one in answer.hanging)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_what_ends_after_the_coordinators_were_read_does_not_hang(
+    cluster: Frozen, monkeypatch: pytest.MonkeyPatch, *, rolled: bool
+) -> None:
+    assert hanging(cluster, lambda: None, monkeypatch) == [("ghost", 0), ("ghost", 1), ("ghost", 2)]
+    assert hanging(cluster, ended(cluster, rolled=rolled), monkeypatch) == [("ghost", 0), ("ghost", 2)]
