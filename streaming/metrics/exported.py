@@ -90,7 +90,8 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
         standing[name][quorum | _unheard(there, roles)] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
-    if judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS:
+    old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
+    if old:
         current &= _all_in_sync_here(there, standing, silent)
     coordinators = transactions.coordinator_view(
         there,
@@ -98,6 +99,8 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         names,
         read_ms=np.where(current, read_ms, ABSENT),
         speaks=roles.speaks,
+        believed=current
+        | ~np.bool_(old or judges.bench.once),  # a later look corrects what a replica says that others have gone on without
         partitions=snapshot.judges.coordinator_partitions,
         now_ms=snapshot.now_ms,
     )

@@ -87,7 +87,15 @@ class CoordinatorView:
 
 
 def coordinator_view(
-    logs: Columns, carried: Sequence[Carried], names: Sequence[str], *, read_ms: Longs, speaks: Flags, partitions: int | None, now_ms: int
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    *,
+    read_ms: Longs,
+    speaks: Flags,
+    believed: Flags,
+    partitions: int | None,
+    now_ms: int,
 ) -> CoordinatorView:
     """Put together what the observed logs of `__transaction_state` say.
 
@@ -96,6 +104,7 @@ def coordinator_view(
     Args:
         read_ms: up to when each log was taken in, by the job's clock, -1 where that is not known or it is no current replica.
         speaks: which logs are exported.
+        believed: which of them tell something also where they were not read to their ends from a current replica.
     """
     own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
     tables = {item: _table(carried[item]) for item in own}
@@ -108,7 +117,7 @@ def coordinator_view(
         # entries that have not been told since a start of the job are not none
         told = [item for item in items if carried[item].coordinator is not None]
         readable = [item for item in told if whole[item] and not _doubtful(tables[item])]
-        chosen = readable or [item for item in items if speaks[item]]
+        chosen = readable or [item for item in items if speaks[item] and believed[item]]
         found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
         if readable:
             read.append(int(read_ms[readable].max()))

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from streaming.agent.cluster import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
@@ -103,7 +101,7 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
             transactions=tuple(sorted(found, key=_worst_first)),
             partitions=sum(topic in (None, name) for name in names),
             doubtful=_is_doubtful(look, seen, snapshot, topic, listed)
-            or _may_hang(seen, [one for one in found if now_ms - one.last_ms > _hanging_after_ms(settings)]),
+            or any(one.verdict == Verdict.UNKNOWN.label and now_ms - one.last_ms > _hanging_after_ms(settings) for one in found),
         )
 
 
@@ -149,14 +147,6 @@ def _transactions(look: Look, seen: View, snapshot: Snapshot, topic: str | None)
             abort_command=abort_command(server, names[late.log], partition, late.first_offset) if hangs else None,
             groups=late.groups,
         )
-
-
-def _may_hang(seen: View, silent: Sequence[OpenTransaction]) -> bool:
-    """Whether there is one of which that is not known, or is known by a coordinator's log that others may have gone on without."""
-    coordinators = seen.observed.coordinators.coordinators
-    item = coordinators.find(np.array([one.producer_id for one in silent], np.int64))
-    old = (item >= 0) & ~coordinators.is_current(item)
-    return bool(old.any()) or any(one.verdict == Verdict.UNKNOWN.label for one in silent)
 
 
 def _worst_first(one: OpenTransaction) -> tuple[object, ...]:

@@ -310,6 +310,15 @@ def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in
     assert verdict(table) == said
 
 
+@pytest.mark.parametrize(("facts", "said"), [(ALONE, "open"), (BESIDE, "unknown")])
+def test_what_a_replica_says_that_others_may_have_gone_on_without_counts_for_nothing(facts: bytes, said: str) -> None:
+    entry = ONGOING | {"start_ms": MS - 100_000}
+    table = new_table(orders(transaction(7, 40, age=100), facts=facts), coordinator(entry, facts=facts), coordinator_partitions=1)
+    assert verdict(table) == "open"
+    table.told_metadata(MS - 61_000)
+    assert verdict(table) == said
+
+
 def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator_partitions=0)
     assert only(table, HANGING) is None
