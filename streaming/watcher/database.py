@@ -126,6 +126,8 @@ class Database:
                 raise
         except sqlite3.DatabaseError as error:
             os.close(self._lock_fd)
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                raise JournalError(f"the journal {self._path} cannot be written ({error}): is its disk full?") from error
             raise JournalError(
                 f"the journal {self._path} is damaged ({error}): delete {directory} and start again; "
                 "what the job has counted already stays counted once"
@@ -147,7 +149,8 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         try:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file; another keeps the pages that become free
+            if connection.execute("PRAGMA page_count").fetchone() == (0,):  # a file that is there keeps the pages that become free
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
