@@ -2,10 +2,11 @@
 
 A value comes from the command line, else from the environment (``SEGTAIL_<NAME>``), else from a YAML file, else it is the default.
 Whatever is not understood is an error that names the option and where it was written: an option with a typo must not quietly keep its
-default.
+default. An option that there is no more is passed over with a warning.
 """
 
 import difflib
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,12 @@ from pydantic_core import ErrorDetails
 from streaming.errors import SettingsError
 from streaming.settings import OPTIONS, Settings
 
+log = logging.getLogger(__name__)
+
 ENVIRONMENT_PREFIX = "SEGTAIL_"
+
+RETIRED = {"beat": "agents publish what changes, and nothing again and again"}
+"""Options of earlier versions, which a file that was copied then still names, and why there is nothing to set any more."""
 
 _MAPPINGS = ("spark", "broker_config", "topic_config")
 
@@ -60,6 +66,8 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
             spark[name] = value
         elif name == "spark" and isinstance(value.value, Mapping):
             spark |= {str(key): _Given(item, value.source) for key, item in value.value.items()}
+        elif name in RETIRED:
+            log.warning('option "%s" %s has no effect any more: %s; delete it', name, value.source, RETIRED[name])
         elif name in OPTIONS:
             given[name] = value
         else:

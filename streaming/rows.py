@@ -37,11 +37,12 @@ class Kind(StrEnum):
     CORRUPT = "corrupt"  # the log is not understood at start_position of segment: reason in words
     GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
     UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
-    FACTS = "facts"  # what a full picture says of a log, told between two of them because it changed
-    BEAT = "beat"  # one log of the full picture: log start, leader, settled, facts; never counters or offsets read
-    BEAT_END = "beat_end"  # closes a full picture: what it lacked is gone, but in the log dirs that reason names, one a line
+    FACTS = "facts"  # what stands of a log in other files than its segments: log start, leader, facts; never counters or offsets read
+    CENSUS = "census"  # one of the logs that an agent has: its key and its log dir, nothing else
+    CENSUS_END = "census_end"  # closes a census: what it lacked is gone, but in the log dirs that reason names, one a line
     MISSED = "missed"  # a reader has missed something of a coordinator's log: what its entries are is not known until they are told again
     ARRIVED = "arrived"  # all of the agent's journal up to seq has been read: bytes is its total up to there. Added by whoever reads
+    RECALL = "recall"  # of no agent and no journal: a run of the query begins, and its shard is to hand out all it has. From the source
 
 
 class Step(IntEnum):
@@ -154,7 +155,7 @@ EVENTS = pa.schema(
         ("follows", _LONG),  # of a log of `__transaction_state`: up to where the row before it told the log; -1 not known
     ]
 )
-"""One row an event, except a beat, which is expanded to a row for every log and a closing one."""
+"""One row an event, except a census, which is expanded to a row for every log and a closing one."""
 
 SHARD, ROWS = "shard", "rows"
 
@@ -222,7 +223,7 @@ class Change(StrEnum):
     DEPARTED = "departed"  # the log left this broker, its share of the topic's counters stays
     REMOVED = "removed"  # nothing is left of the log: drop every series
     RESIDUE = "residue"  # what removed logs of a broker leave behind: skipped bytes only
-    PICTURE = "picture"  # a shard has folded a full picture of an agent
+    RECALLED = "recalled"  # a shard has handed out all it has, which is in the rows of this micro-batch
     ARRIVED = "arrived"  # all of an agent's journal up to some point is in the states of this micro-batch and those before
 
 
@@ -282,7 +283,8 @@ STATES = pa.schema(
         ("coordinator_upto", _LONG),  # offset up to which `coordinator` holds all entries from the first byte on, -1 not known
     ]
 )
-"""Rows out of the fold. ``REMOVED`` and ``PICTURE`` rows fill only the identifying columns; of a ``PICTURE`` its shard is ``partition``.
+"""Rows out of the fold. ``REMOVED`` rows fill only the identifying columns. A ``RECALLED`` row names its shard in ``partition``, and closes
+all that the shard has handed out.
 
 An ``ARRIVED`` row names the journal in ``topic_id``, the point by its seq in ``log_end_offset`` and by its total in ``appended_bytes``.
 """

@@ -116,10 +116,6 @@ class Settings(BaseModel):
         description="auto runs a micro-batch right before each scrape, see docs/pace.md. A duration is the least time between two "
         "micro-batches; 0s starts one as soon as there is something to do.",
     )
-    beat: PositiveDuration = Field(
-        default=timedelta(seconds=30),
-        description="How often an agent publishes the full picture of its logs: starts, leaders, what is gone.",
-    )
     hanging_after: Duration = Field(
         default=timedelta(minutes=15),
         description="An open transaction that is silent for longer, and that no coordinator will end, is hanging.",

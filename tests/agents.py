@@ -22,7 +22,6 @@ from streaming.watcher.journal import Journal
 from streaming.watcher.watcher import SURVEY_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
-BEAT_MS = 30_000
 PRODUCERS_LIMIT = 100
 _LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 _WAKE_SECONDS = 0.02
@@ -50,7 +49,6 @@ class Agent:
             self.journal,
             self.cluster,
             lambda: self.now,
-            beat_ms=BEAT_MS,
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
         )
@@ -74,7 +72,7 @@ class Agent:
         self.open()
 
     def look(self) -> None:
-        """Look at everything, publish what is new, and tell a beat."""
+        """Look at everything, and publish what is new."""
         self.now += SURVEY_MS
         while self.watcher.turn(set()):
             pass

@@ -108,7 +108,7 @@ def test_the_variables_that_kubernetes_sets_for_a_service_are_no_options() -> No
     [
         ("late_after: 15 minutes", 'late_after takes a duration such as 0s, 500ms, 15m, 24h or 7d, not "15 minutes" in '),
         ("late_after: 60", "late_after takes a duration such as 0s, 500ms, 15m, 24h or 7d, not 60 in "),
-        ("beat: 0s", 'beat takes a duration such as 0s, 500ms, 15m, 24h or 7d, above zero, not "0s" in '),
+        ("consumer_expiry: 0s", 'consumer_expiry takes a duration such as 0s, 500ms, 15m, 24h or 7d, above zero, not "0s" in '),
         ("late_limit: true", "late_limit takes a whole number, 0 or more, not true in "),
         ("late_limit: -1", "late_limit takes a whole number, 0 or more, not -1 in "),
         ("free_ratio: 15", "free_ratio takes a number above 0, at most 1, not 15 in "),
@@ -213,7 +213,7 @@ def test_what_is_rendered_reads_back_the_same(config: Path) -> None:
         start_from=StartFrom.EARLIEST,
         listen=Address("::1", 1),
         replicas=Replicas.ALL,
-        beat=timedelta(milliseconds=1500),
+        consumer_expiry=timedelta(milliseconds=1500),
         max_bytes_per_batch=1 << 20,
         assume_replicated=True,
         spark={"spark.a": "true", "spark.b": "2"},
@@ -236,3 +236,10 @@ def test_settings_do_not_change() -> None:
     settings = Settings()
     with pytest.raises(ValidationError, match="frozen"):
         settings.late_limit = 1  # type: ignore[misc]
+
+
+def test_an_option_that_there_is_no_more_is_passed_over_with_a_warning(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config.write_text("beat: 30s\nlate_limit: 7\n")
+    assert load(config, {}, {}) == Settings(late_limit=7)
+    (said,) = caplog.messages
+    assert said.startswith(f'option "beat" in {config} has no effect any more: ')

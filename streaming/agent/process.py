@@ -77,7 +77,6 @@ class AgentOptions:
     files: ServerFiles
     metrics_listen: Address | None
     web_config: Path | None
-    beat_ms: int
     read_rate: int
     producers_limit: int
     redact_ids: bool
@@ -187,7 +186,6 @@ def _start(
             journal,
             cluster,
             now_ms,
-            beat_ms=options.beat_ms,
             producers_limit=options.producers_limit,
             told_as=_told_as(options, log_dirs.cluster_id),
             attached=consumers.any(),

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import streaming
 from streaming.agent.arrivals import Arrivals
+from streaming.agent.census import expanded
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking
@@ -35,7 +36,6 @@ from streaming.agent.messages import (
 from streaming.agent.overview import Overview
 from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
-from streaming.agent.picture import picture
 from streaming.agent.polls import Polls
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import TWIN, Reason
@@ -81,10 +81,6 @@ class Service:
     owners: Owners = field(default_factory=Owners)
     scrubs: Callable[[], list[ScrubStatus]] = list
     told_as: Callable[[str], str] = str  # what stands for an id or a name that may not leave the host
-    born: int = field(init=False)  # end of the journal when this process took it up
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "born", self.journal.end().seq)
 
     @property
     def watcher(self) -> Watcher:
@@ -103,7 +99,7 @@ class Service:
 
     def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
         """What this agent is and how far it has come."""
-        caught_up = self.watcher.caught_up  # first: the end then holds the beat that tells it
+        caught_up = self.watcher.caught_up  # first: the end then holds all that was read by then
         catalog = self._catalog(request)  # first: whatever was read when this was decided is before the end
         end = self.journal.end()
         dirs = self.watcher.log_dirs
@@ -255,24 +251,8 @@ class Service:
         self._claim(asked.consumer, asked.run)
         after, losses = self._losses(asked)
         rows = [row for row in self.journal.read(after, asked.upto) if not any(loss.after < row[0] <= loss.upto for loss in losses)]
-        drawn = self._beat_to_draw(rows)
-        watcher = self.watcher
-        unseen = watcher.unseen()  # first: a log dir that is listed meanwhile is left out of this picture
-        expanded = [
-            (seq, picture(event, watcher.tails(), unseen) if event.kind is Kind.BEAT else [event])
-            for seq, event in rows
-            if event.kind is not Kind.BEAT or seq == drawn
-        ]
         told = [(loss.upto, self._told(loss)) for loss in losses if loss.upto <= asked.upto]
-        return events_table(self.name, self.journal.id, [*told, *expanded])
-
-    def _beat_to_draw(self, rows: list[tuple[int, Event]]) -> int:
-        """One full picture replaces all others of a range: the last one that tells that the backlog was read, else the last one.
-
-        One that an earlier process told is not drawn: this one may not know every log yet, and tells another as soon as it does.
-        """
-        beats = [(event.settled, seq) for seq, event in rows if event.kind is Kind.BEAT and seq > self.born]
-        return max(beats)[1] if beats else -1
+        return events_table(self.name, self.journal.id, [*told, *((seq, expanded(event)) for seq, event in rows)])
 
     def _losses(self, asked: Range) -> tuple[int, list[Loss]]:
         """From where on a range is sent, and what of it was forgotten."""

@@ -4,19 +4,20 @@ The number goes up when an earlier job would misread what an agent sends. A fiel
 read by name, and a column that is missing has a value that stands for it (`streaming.agent.columns`), or the agent is refused.
 A job reads agents of earlier protocols; an agent serves no earlier job. So the job is upgraded first.
 
-Protocols: 1 (of versions that do not say so; their jobs read columns by position), 2.
+Protocols: 1 (of versions that do not say so; their jobs read columns by position), 2 (full pictures of all logs, again and again), 3 (a
+census where somebody begins, and nothing that tells again what has not changed).
 """
 
-PROTOCOL = 2
+PROTOCOL = 3
 """What this version speaks."""
 
 UNNAMED = 1
 """What a side speaks that names none."""
 
-OLDEST_AGENT = 1
+OLDEST_AGENT = 3
 """The earliest protocol of an agent that this version's job reads."""
 
-OLDEST_JOB = 2
+OLDEST_JOB = 3
 """The earliest protocol of a job that this version's agent serves."""
 
 

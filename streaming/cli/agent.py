@@ -25,7 +25,6 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
     "read_rate",
     "scrub_rate",
     "scrub_every",
-    "beat",
     "consumer_expiry",
     "journal_max_bytes",
     "journal_max_age",
@@ -64,7 +63,6 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             web_config=settings.web_config,
             read_rate=settings.read_rate,
             scrub=ScrubOptions(settings.scrub_rate, int(settings.scrub_every.total_seconds() * 1000)),
-            beat_ms=int(settings.beat.total_seconds() * 1000),
             producers_limit=settings.producers_limit,
             redact_ids=settings.redact_ids,
             bounds=Bounds(

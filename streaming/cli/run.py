@@ -99,7 +99,7 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
 
 
 def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:
-    """Write now and then, from the first full picture on."""
+    """Write now and then, from when the table is whole."""
     while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
         if job.table.ready:
             job.scraped("textfile")

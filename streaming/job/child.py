@@ -23,7 +23,7 @@ NAME = "local"
 """Name of a job's own agent. It stays the same on every host, so that a checkpoint may be moved."""
 
 _PASSED = (
-    *("beat", "consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+    *("consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
     *("scrub_rate", "scrub_every"),
     *("log_level", "log_format"),
 )

@@ -35,7 +35,6 @@ from streaming.metrics.server import Exporter
 from streaming.pace.pacer import Pacer
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
-from streaming.rows import Change
 from streaming.settings import LogLevel, Settings
 from streaming.source.agents import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
@@ -82,7 +81,6 @@ class Job:
         self._serve = serve
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
         self._progress = Progress(self.observer, clock, self._wellness.looked, self.pacer.took)
-        self._pictured: set[tuple[str, int]] = set()  # agents and shards that have folded a full picture of this process's time
         self._child: ChildAgent | None = None
         self._met: set[str] = set()  # agents that have answered
         self._resources = ExitStack()
@@ -148,7 +146,7 @@ class Job:
                 "they belong together"
             )
         if self._replayed >= 0:
-            self.table.hold_topics(checkpoint.identity.state_shards)
+            self.table.recalls(checkpoint.identity.state_shards)
 
     def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
         """The agent for the log dirs of this host."""
@@ -249,9 +247,6 @@ class Job:
         """The sink: absolute values into the table, so that a micro-batch may come again."""
         self.table.apply(states)
         self._progress.arrived(states, batch)
-        if batch > self._replayed:  # a picture in one that an earlier process had planned says nothing of now
-            rows = zip(*(states[name].to_pylist() for name in ("change", "agent", "partition")), strict=True)
-            self._pictured.update(row[1:] for row in rows if row[0] == Change.PICTURE)
 
     def scraped(self, who: str) -> None:
         """Somebody takes the metrics, as a machine does that comes again. From any thread."""
@@ -265,14 +260,14 @@ class Job:
         return 0 if self._child is None else self._child.restarts
 
     def _poll(self) -> None:
-        """Ask the agents how they are; those that have answered by the first full picture are the ones it is to hold."""
-        self._agents.poll()
+        """Ask the agents how they are; a new job's table is whole with what those have that have answered by then."""
+        answers = self._agents.poll()
         for agent in self._agents.up - self._met:
             if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
                 self.observer.begins(agent)  # else it is told when something of it arrives how much the metrics hold
         self._met |= self._agents.up
-        if not self.table.ready:
-            self.table.expect(self._agents.up or self._met or {NAME}, self._checkpoint.identity.state_shards)
+        if not self.table.ready and (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
+            self.table.told_whole()
 
     def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return.
@@ -290,8 +285,7 @@ class Job:
             if stop.is_set():
                 return False
             self._agents.poll()
-            shards = range(self._checkpoint.identity.state_shards)
-            if not failed and self._agents.up and {(agent, shard) for agent in self._agents.up for shard in shards} <= self._pictured:
+            if not failed and self._agents.up and self._progress.delivered(self._agents.up):
                 return True
             if failed and self._restarts == restarts:
                 raise JobError(f"the query failed: {failed}")
@@ -343,6 +337,7 @@ class Job:
                 within(_STOP_SECONDS, query.stop)
                 return ""
             query.awaitTermination()
+            self._progress.poll(query)
             if once:
                 self._progress.looked()
         except StreamingQueryException as error:

@@ -4,6 +4,7 @@ Spark would call a `StreamingQueryListener` for the first two. Each call from th
 classes that do not exist, which costs 50 ms of CPU a micro-batch. So the job asks instead, once a second.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -12,10 +13,16 @@ import pyarrow.compute as pc
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streaming.job.reached import Reached
 from streaming.metrics.observer import Observer
 from streaming.pace.files import last_look
 from streaming.pace.freshness import Freshness
 from streaming.rows import Change
+from streaming.source.offsets import AgentOffset, parse
+
+_Offsets = dict[str, AgentOffset]
+_NO_OFFSET = ("None", "null", "")  # how a progress spells that there is none yet
+_NOTHING: tuple[_Offsets, _Offsets] = ({}, {})
 
 
 class Progress:
@@ -32,7 +39,10 @@ class Progress:
         self._looked = looked
         self._took = took
         self._arrived = self._counted = -1  # micro-batches
+        self._planned = _NOTHING  # from where to where this run of the query has gone
         self._freshness: Freshness | None = None
+        self.reached = Reached()
+        """What this process has of each agent's journal."""
 
     def arrived(self, states: pa.Table, batch: int) -> None:
         """A micro-batch is in the metrics: what its rows say of how far each agent's bytes have come.
@@ -42,6 +52,7 @@ class Progress:
         self._arrived = batch
         if self._freshness is not None:
             self._freshness.arrived()
+        self.reached.take(states)
         rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
         for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
             self._observer.processed(agent, journal, total)
@@ -53,6 +64,7 @@ class Progress:
             looks: the file in which its source notes its looks (`streaming.source.options.SourceOptions`).
         """
         self._arrived = self._counted = -1
+        self._planned = _NOTHING
         if self._freshness is None:
             looks.unlink(missing_ok=True)  # of an earlier process, perhaps of before the host was started again
             self._freshness = Freshness(looks)
@@ -70,6 +82,7 @@ class Progress:
         """
         if self._arrived > self._counted:
             for progress in self._through(query):
+                self._note_planned(progress)
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # in which the source waits
                 self._observer.batch_took(seconds)
@@ -84,6 +97,16 @@ class Progress:
         self._observer.looked(self._clock())
         self._looked()
 
+    def _note_planned(self, progress: StreamingQueryProgress) -> None:
+        (source,) = progress["sources"]
+        start = self._planned[0] if self._counted >= 0 else _parsed(source["startOffset"])
+        self._planned = (start, _parsed(source["endOffset"]))
+
+    def delivered(self, agents: Iterable[str]) -> bool:
+        """Whether a query that has ended has planned something of all these agents, at some time, and has all that it planned."""
+        start, end = self._planned
+        return set(agents) <= end.keys() and not self.reached.lacks(start, end)
+
     def _through(self, query: StreamingQuery) -> Iterable[StreamingQueryProgress]:
         """The micro-batches that are through and not counted yet, as far as Spark remembers them. Most often that is the last alone."""
         last = query.lastProgress
@@ -92,3 +115,7 @@ class Progress:
         if last["batchId"] == self._counted + 1:
             return (last,)
         return (each for each in query.recentProgress if each["batchId"] > self._counted)
+
+
+def _parsed(offset: str) -> _Offsets:
+    return {} if offset in _NO_OFFSET else parse(json.loads(offset))

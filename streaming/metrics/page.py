@@ -32,7 +32,7 @@ def write_page(shown: View, agents: tuple[AgentStatus, ...], ready: bool) -> byt
     logs = shown.logs
     pieces = [
         _HEAD,
-        "" if ready else "<p>The first full picture is still on its way; a partition's counters appear once its backlog is read.</p>\n",
+        "" if ready else "<p>What is there is still on its way; a partition's counters appear once its backlog is read.</p>\n",
         "<h2>Agents</h2>\n",
         _table(("agent", "brokers", "state"), map(_agent_row, agents)),
         *(f"<p>{escape(agent.explanation)}</p>\n" for agent in agents if agent.explanation),

@@ -106,7 +106,7 @@ class Exporter:
         if request.path == "/-/healthy":
             return _state(self._healthy(), "healthy", "the query has not looked for work lately, or fails again and again")
         if request.path == "/-/ready":
-            return _state(self._table.ready, "ready", "the first full picture is still on its way")
+            return _state(self._table.ready, "ready", "what is there is still on its way")
         if request.path == "/":
             self._watched()
             with self._rendering:

@@ -107,13 +107,12 @@ class Table:
         self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
         self._read: dict[int, float] = {}  # by the same
         self._rounds: dict[int, Rounds] = {}  # by the same
-        self._pictures: dict[str, set[int]] = {}
-        self._expected: frozenset[str] = frozenset()
-        self._shards = 0
-        self._held_shards = 0
+        self._recalled: set[int] = set()  # shards
+        self._recalls = 0
+        self._whole = False  # what was there when the run was new is in it
 
     def apply(self, states: pa.Table) -> None:
-        """Set what rows of `streaming.rows.STATES` say of logs and full pictures.
+        """Set what rows of `streaming.rows.STATES` say of logs.
 
         Their order counts only between rows of one log, where the last wins.
 
@@ -122,11 +121,10 @@ class Table:
             ValueError: a column is of another kind, or a list in it has a wrong length.
         """
         states = states.select(STATES.names).cast(STATES).combine_chunks()
-        pictured = pc.equal(states["change"], str(Change.PICTURE))
-        pictures = states.filter(pictured)
+        recalled = pc.equal(states["change"], str(Change.RECALLED))
         arrived = pc.equal(states["change"], str(Change.ARRIVED))
         ends = states.filter(arrived)
-        rows = states.filter(pc.invert(pc.or_(pictured, arrived)))
+        rows = states.filter(pc.invert(pc.or_(recalled, arrived)))
         last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
         change = rows["change"].to_pylist()
         removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
@@ -138,8 +136,7 @@ class Table:
                 self._drop(key)
             self._set(list(kept), rows["agent"].to_pylist(), rows["log_dir"].to_pylist(), values)
             self._carry(list(kept), zip(*carried, strict=True))
-            for agent, shard in zip(pictures["agent"].to_pylist(), pictures["partition"].to_pylist(), strict=True):
-                self._pictures.setdefault(agent, set()).add(shard)
+            self._recalled.update(states.filter(recalled)["partition"].to_pylist())
             for agent, *end in zip(*(ends[name].to_pylist() for name in ("agent", "topic_id", "log_end_offset")), strict=True):
                 number = self._agent(agent)
                 self._rounds[number] = self._rounds.get(number, Rounds()).arrived(End(*end))
@@ -156,19 +153,19 @@ class Table:
             number = self._agent(agent)
             self._rounds[number] = self._rounds.get(number, Rounds()).told(told)
 
-    def expect(self, agents: Iterable[str], shards: int) -> None:
-        """Say whose full pictures, in how many shards (``state_shards``) each, make the table whole."""
-        with self._lock:
-            self._expected, self._shards = frozenset(agents), shards
-
-    def hold_topics(self, shards: int) -> None:
-        """Tell a topic's counters only when the full pictures of its agents have come from all ``shards``.
+    def recalls(self, shards: int) -> None:
+        """Take the table for whole, and tell topics' counters, only when all ``shards`` have handed out what they have.
 
         For a run that goes on with the state of an earlier one: that counts already, and what is appended to one of a topic's logs brings
         that log's share alone. The sum of some of the shares would be a counter that falls.
         """
         with self._lock:
-            self._held_shards = shards
+            self._recalls = shards
+
+    def told_whole(self) -> None:
+        """Say that all that was there when the run began has come: of a run that recalls nothing."""
+        with self._lock:
+            self._whole = True
 
     def mark_agent(self, agent: str, seen: float) -> None:
         """Say that an agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
@@ -230,13 +227,19 @@ class Table:
 
     @property
     def ready(self) -> bool:
-        """Has every expected agent's full picture been folded?"""
+        """Is everything in it that was there when the run began?"""
         with self._lock:
-            return bool(self._expected) and all(len(self._pictures.get(agent, ())) >= self._shards for agent in self._expected)
+            return self._has_recalled if self._recalls else self._whole
+
+    @property
+    def _has_recalled(self) -> bool:
+        return len(self._recalled) >= self._recalls
 
     def snapshot(self, now: float) -> Snapshot:
         """Copy the table as it is; ``now`` decides which agents are silent."""
         with self._lock:
+            if self._recalls:  # of which an earlier run has told; it may be down since
+                self._seen = [now if np.isnan(seen) else seen for seen in self._seen]
             return Snapshot(
                 columns=self._columns.upto(len(self._slots)),
                 carried=self._carried.copy(),
@@ -322,22 +325,18 @@ class Table:
     def _count_topics(self) -> None:
         """Note the topics whose counters may be told: once all their logs' backlog is read, as far as it can be, while there is a log.
 
+        Not before everything is recalled that an earlier run has counted.
         A log that appears later must not hide what its topic has counted for long: it joins the sum when it is settled.
         """
         columns, topics = self._columns, len(self._topics)
         live = columns["kind"] == LOG
-        held = np.isin(columns["agent"], self._without_picture())
         logs = np.bincount(columns["topic"][live], minlength=topics)
-        settled = np.bincount(columns["topic"][live & (columns["settled"] == 1) & ~held], minlength=topics)
+        settled = np.bincount(columns["topic"][live & (columns["settled"] == 1)], minlength=topics)
         slots = self._unreadable_slots()
         excused = np.bincount(columns["topic"][slots][(live & (columns["settled"] != 1))[slots]].astype(np.intp), minlength=topics)
-        complete = (settled + excused == logs) & ((settled > 0) | (excused == 0))
+        complete = (settled + excused == logs) & ((settled > 0) | (excused == 0)) & self._has_recalled
         before = np.pad(self._topic_counted, (0, topics - len(self._topic_counted)))
         self._topic_counted = (before | complete) & (logs > 0)
-
-    def _without_picture(self) -> list[int]:
-        """Agents whose logs' topics are held."""
-        return [number for name, number in self._agents.items() if len(self._pictures.get(name, ())) < self._held_shards]
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]

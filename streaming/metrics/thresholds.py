@@ -16,7 +16,6 @@ SECONDS = (
     "starting_after",
     "scrub_overdue_after",
     "stale_after",
-    "beat",
 )
 RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
 BYTES = ("hot_bytes",)

@@ -27,7 +27,7 @@ from streaming.metrics.view import View, view
 from streaming.metrics.waiting import Subject
 from streaming.offline.onlooker import NAME, Onlooker
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import STATES, Kind, pack_rows, unpack_rows
+from streaming.rows import STATES, pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.settings import Settings
@@ -35,7 +35,6 @@ from streaming.watcher.scope import Scope
 
 _SHARD = 0
 _NEVER_MS = 0
-_PICTURES = pa.array([str(Kind.BEAT), str(Kind.BEAT_END)])
 
 
 class Look:
@@ -89,8 +88,7 @@ class Look:
             directories: those of logs in which segments may be new.
         """
         rows = self.onlooker.again(directories)
-        coordinators = pc.or_(pc.equal(rows["topic"], TRANSACTION_TOPIC), pc.is_in(rows["kind"], _PICTURES))
-        self._take(rows.filter(pc.invert(coordinators)))
+        self._take(rows.filter(pc.not_equal(rows["topic"], TRANSACTION_TOPIC)))
 
     def _take(self, events: pa.Table) -> None:
         if len(events):

@@ -10,13 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
+from streaming.agent.census import expanded
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import Status, UnreadableLog
 from streaming.agent.overview import Overview
-from streaming.agent.picture import picture
 from streaming.agent.tables import events_table
 from streaming.disk.availability import LogDirs
-from streaming.rows import Kind
 from streaming.watcher.journal import Journal
 from streaming.watcher.scope import Scope
 from streaming.watcher.watcher import TURN_BYTES, Beginning, Watcher
@@ -31,7 +30,6 @@ _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 15.0
 """So long altogether. What a watcher waits for it gives up after seconds."""
 
-_NEVER_MS = 10**15
 _NO_PRODUCERS = 0
 
 
@@ -66,7 +64,6 @@ class Onlooker:
             self._journal,
             self.cluster,
             clock_ms,
-            beat_ms=_NEVER_MS,
             producers_limit=_NO_PRODUCERS,
             attached=False,
             scope=scope(self.cluster),
@@ -114,10 +111,8 @@ class Onlooker:
 
     def _published(self) -> pa.Table:
         after, self._taken = self._taken, self._journal.end().seq
-        tails, unseen = self.watcher.tails(), self.watcher.unseen()
         rows = self._journal.read(after, self._taken)
-        expanded = [(seq, picture(event, tails, unseen) if event.kind is Kind.BEAT else [event]) for seq, event in rows]
-        return events_table(NAME, self._journal.id, expanded)
+        return events_table(NAME, self._journal.id, ((seq, expanded(event)) for seq, event in rows))
 
     def status(self) -> Status:
         """What an agent would answer, of which the table wants to know something."""

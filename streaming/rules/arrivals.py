@@ -29,12 +29,14 @@ class Arrivals:
         rows: of `EVENTS`, sorted by agent, journal, seq and part.
         kinds: of each row, its place in `KINDS`.
         arrived: the rows that only say so, in that order too.
+        recalled: whether all that the shard has is to be handed out.
         marks: how far all agents' rows will have been folded.
     """
 
     rows: pa.RecordBatch
     kinds: NDArray[np.int64]
     arrived: pa.RecordBatch
+    recalled: bool
     marks: dict[str, Mark]
 
     def of_kind(self, *wanted: Kind) -> NDArray[np.bool_]:
@@ -55,13 +57,15 @@ def arrivals(batches: Iterable[pa.RecordBatch], marks: Mapping[str, Mark]) -> Ar
     place = np.stack([agents, journals, ints(rows["seq"]), ints(rows["part"])])
     order = np.lexsort(place[::-1])
     only_said = kinds == KINDS.index(Kind.ARRIVED)
-    fresh = ~only_said & ~_covered(place, agent_names, journal_names, marks)
+    recalls = kinds == KINDS.index(Kind.RECALL)
+    fresh = ~only_said & ~recalls & ~_covered(place, agent_names, journal_names, marks)
     folded = order[fresh[order]]
     if len(folded):
         folded = folded[np.append(True, (place[:, folded[1:]] != place[:, folded[:-1]]).any(axis=0))]
     ends = folded[np.append(np.diff(place[0, folded]) != 0, True)] if len(folded) else folded
     reached = {agent_names[agents[end]]: Mark(journal_names[journals[end]], int(place[2, end])) for end in ends.tolist()}
-    return Arrivals(taken(rows, folded), kinds[folded], taken(rows, order[only_said[order]]), {**marks, **reached})
+    arrived = taken(rows, order[only_said[order]])
+    return Arrivals(taken(rows, folded), kinds[folded], arrived, bool(recalls.any()), {**marks, **reached})
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -45,11 +45,6 @@ class _Rows:
     def __getitem__(self, name: str) -> NDArray[Any]:
         return ints(self.rows[name])
 
-    @property
-    def pictured(self) -> Flags:
-        """Whether a full picture tells of the log."""
-        return self.any(self._kinds == KINDS.index(Kind.BEAT))
-
     def any(self, flags: Flags) -> Flags:
         return flags if self._single else np.logical_or.reduceat(flags, self.starts)
 
@@ -86,7 +81,16 @@ def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Int
     known = table.take(pa.array(of.places))
     changed = {**_ends(known, of), **_told(known, of), **_counters(known, of), **_shares(known, of)}
     fresh = pa.Table.from_arrays([_array(changed.get(each.name, known[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
-    return Fresh(fresh, of.places), _shown(fresh, of.pictured)
+    return Fresh(fresh, of.places), _shown(fresh)
+
+
+def everything(table: pa.Table) -> pa.RecordBatch:
+    """All that a shard has, as `STATES` tells it: what is large too, however it was told before."""
+    logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
+    change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
+    columns = [change if each.name == "change" else table[each.name] for each in STATES]
+    told = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
+    return told[0] if told else pa.RecordBatch.from_pylist([], STATES)
 
 
 def _array(values: Any, kind: pa.DataType) -> Any:
@@ -119,7 +123,7 @@ def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _told(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    """What is known of the logs by what was told last: by a full picture, or by an append too."""
+    """What is known of the logs by what was told last: by their facts, or by an append too."""
     told, every = ~of.appended, np.ones(len(of.appended), np.bool_)
     last = of.last(told)
     before = np.maximum.accumulate(np.where(of.appended, np.arange(len(told)), _NONE))[last]
@@ -164,14 +168,14 @@ def _lists(values: Ints) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
 
 
-def _shown(fresh: pa.Table, pictured: Flags) -> pa.RecordBatch:
-    """The rows that are told: without what is large and stands as it was told last, but where a full picture tells it again."""
+def _shown(fresh: pa.Table) -> pa.RecordBatch:
+    """The rows that are told: without what is large and stands as it was told last."""
     columns = []
     for each in STATES:
         if each.name == "change":
             columns.append(pa.array([str(Change.LOG)] * len(fresh), each.type))
         elif each.name in _LARGE:
-            columns.append(pc.if_else(pa.array(pictured), fresh[each.name], pa.scalar(None, each.type)))
+            columns.append(pa.nulls(len(fresh), each.type))
         else:
             columns.append(fresh[each.name])
     (batch,) = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()

@@ -23,7 +23,7 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One row out of the fold. For ``PICTURE`` only the state's agent counts; for ``ARRIVED`` see `streaming.rows.STATES`."""
+    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.rows.STATES`."""
 
     change: Change
     state: LogState
@@ -52,8 +52,8 @@ class ShardFold:
         shard: the shard's number.
         marks: how far the rows of each agent had been folded before.
         find: the state of a log as the last micro-batch left it, or None.
-        known: the keys of all logs in the shard with their agents, asked for only where replicas or a full picture have to be compared.
-        pictured: those of them that a full picture may lack, where others have been looked at already; None for all.
+        known: the keys of all logs in the shard with their agents, asked for only where replicas or a census have to be compared.
+        lacking: those of them that a census may lack, where others have been looked at already; None for all.
         cut: the part of an append from an offset on; None if the row does not tell its batches one by one.
         overwritten_from: the first offset of an append that was written in a later leader epoch than the one given; None as above.
     """
@@ -67,7 +67,7 @@ class ShardFold:
         known: Callable[[], Iterable[tuple[LogKey, str]]],
         cut: Callable[[EventRow, int], EventRow | None],
         overwritten_from: Callable[[EventRow, int], int | None],
-        pictured: Iterable[tuple[LogKey, str]] | None = None,
+        lacking: Iterable[tuple[LogKey, str]] | None = None,
     ) -> None:
         self.touched: dict[LogKey, LogState | None] = {}
         self.marks = dict(marks)
@@ -75,13 +75,12 @@ class ShardFold:
         self._shard = shard
         self._find = find
         self._known = known
-        self._may_lack = pictured
+        self._may_lack = lacking
         self._cut = cut
         self._overwritten_from = overwritten_from
-        self._pictures: list[Changed] = []
         self._arrived: list[Changed] = []
-        self._in_picture: set[LogKey] = set()
-        self._pictured: set[LogKey] = set()  # told by a full picture in this micro-batch
+        self._recalled = False
+        self._in_census: set[LogKey] = set()
         self._last: tuple[str, str, int, int] | None = None
         self._replicas: defaultdict[tuple[str, int, str], dict[LogKey, None]] | None = None
 
@@ -91,13 +90,16 @@ class ShardFold:
             if row.kind == Kind.ARRIVED:  # whether or not its point was reached before: somebody may have to be told again
                 self._arrived.append(Changed(Change.ARRIVED, _point(row)))
                 continue
+            if row.kind == Kind.RECALL:  # of no journal: no mark covers it
+                self._recalled = True
+                continue
             before = self._before.get(row.agent)
             if _place(row) == self._last or (before is not None and before.covers(row)):
                 continue
             self._last = _place(row)
             self.marks[row.agent] = Mark(row.journal, row.seq)
-            if row.kind == Kind.BEAT_END:
-                self._end_picture(row)
+            if row.kind == Kind.CENSUS_END:
+                self._end_census(row)
             elif row.kind == Kind.GONE:
                 self._gone(row)
             elif row.topic:
@@ -118,12 +120,11 @@ class ShardFold:
         elif row.kind == Kind.MISSED:
             if state is not None:
                 self.touched[key] = coordinator_state.missed(state)
-        elif row.kind in (Kind.BEAT, Kind.FACTS):
-            if row.kind == Kind.BEAT:
-                self._in_picture.add(key)
-                self._pictured.add(key)
+        elif row.kind == Kind.CENSUS:
+            self._in_census.add(key)
+        elif row.kind == Kind.FACTS:
             if state is not None and not state.departed:
-                after = self.touched[key] = throughput.pictured(state, row)
+                after = self.touched[key] = throughput.facts_told(state, row)
                 self._learn(after)
         elif row.kind == Kind.UNCLEAN:
             if state is not None:
@@ -192,8 +193,8 @@ class ShardFold:
         empty = residue(agent, broker, self._shard)
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
 
-    def _end_picture(self, row: EventRow) -> None:
-        """What the full picture of an agent lacks is gone: its own event was lost with a journal, or came before this job.
+    def _end_census(self, row: EventRow) -> None:
+        """What the census of an agent lacks is gone: its own event was lost with a journal, or before this consumer had it.
 
         Not so in the log dirs that the row names: nobody could look into them.
         """
@@ -201,18 +202,15 @@ class ShardFold:
         everything = dict(self._known() if self._may_lack is None else self._may_lack)
         everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
         for key, agent in everything.items():
-            if agent == row.agent and key.topic and key not in self._in_picture:
+            if agent == row.agent and key.topic and key not in self._in_census:
                 state = self._get(key)
                 if state is not None and not state.departed and state.log_dir not in unseen:
                     self._leave(state, deleted=False)
-        self._in_picture.clear()
-        if row.settled:
-            told = LogState(agent=row.agent, broker=row.broker, topic="", partition=self._shard, topic_id="")
-            self._pictures.append(Changed(Change.PICTURE, told))
+        self._in_census.clear()
 
     def changes(self) -> Iterator[Changed]:
-        """What the rows changed, or touched: absolute values, so saying them again is harmless."""
-        for key, state in self.touched.items():
+        """What the rows changed, or touched, and all there is where they recall it: absolute values, so saying them again is harmless."""
+        for key, state in self._told():
             if state is None:
                 removed = LogState(agent="", broker=key.broker, topic=key.topic, partition=key.partition, topic_id=key.topic_id)
                 yield Changed(Change.REMOVED, removed)
@@ -220,19 +218,30 @@ class ShardFold:
                 yield Changed(Change.RESIDUE, state)
             else:
                 yield Changed(Change.DEPARTED if state.departed else Change.LOG, self._without_known(key, state))
-        yield from self._pictures
         yield from self._arrived
+        if self._recalled:
+            yield recalled(self._shard)
+
+    def _told(self) -> Iterator[tuple[LogKey, LogState | None]]:
+        yield from self.touched.items()
+        if self._recalled:
+            yield from ((key, self._find(key)) for key, _ in list(self._known()) if key not in self.touched)
 
     def _without_known(self, key: LogKey, state: LogState) -> LogState:
-        """Without what is large and stands as it was told last. A full picture tells it again: nobody may have it since a restart."""
+        """Without what is large and stands as it was told last, but where it is recalled: nobody may have it since a restart."""
         known = self._find(key)
-        if known is None or key in self._pictured:
+        if known is None or self._recalled:
             return state
         return replace(
             state,
             facts=None if state.facts == known.facts else state.facts,
             coordinator=None if state.coordinator == known.coordinator else state.coordinator,
         )
+
+
+def recalled(shard: int) -> Changed:
+    """What closes all that a shard hands out when it is recalled."""
+    return Changed(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))
 
 
 def _not_known(row: EventRow) -> None:

@@ -1,9 +1,9 @@
 """Which rows of a micro-batch are ordinary: those that `streaming.rules.columns` can fold. The logs of all others are folded row by row.
 
-A log is ordinary as long as all of its rows are: it is known and there, and its own agent tells of appends that begin where it ends, or of
-a full picture that names the inventory which is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not
-concern each other but in three cases, which are rare too: replicas of a partition in which it is not known who led, those of an unclean
-election, and logs that a full picture lacks.
+A log is ordinary as long as all of its rows are: it is known and there, and its own agent tells of appends that begin where it ends, or
+facts that name the inventory which is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not concern
+each other but in three cases, which are rare too: replicas of a partition in which it is not known who led, those of an unclean election,
+and logs that a census lacks. That it names a log means nothing else.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) 
     """
     unusual = np.zeros(len(state.table) + 1, np.bool_)
     unusual[-1] = True  # what is not known; -1 is its place
-    _mark_what_pictures_lack(unusual, state, found, places)
+    _mark_what_a_census_lacks(unusual, state, found, places)
     _mark_what_is_no_sum(unusual, state, found, places)
     _mark_what_breaks(unusual, state, found, places)
     _mark_replicas(unusual, state, found, places)
@@ -55,12 +55,12 @@ def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, pla
 def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table) -> Flags:
     """Of rows of known logs: whether each is ordinary by itself."""
     rows = taken(found.rows, items)
-    told = found.of_kind(Kind.BEAT, Kind.FACTS)[items]
+    told, named = found.of_kind(Kind.FACTS)[items], found.of_kind(Kind.CENSUS)[items]
     appended = found.of_kind(Kind.APPENDED)[items]
     there = ~ints(known["departed"]) & _is_null(known["transactions"])
     there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
     quiet = _is_null(rows["facts"]) | _same(rows["facts"], known["facts"])
-    return there & ((told & quiet) | (appended & _counts(rows, known)))
+    return named | (there & ((told & quiet) | (appended & _counts(rows, known))))
 
 
 def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
@@ -88,18 +88,18 @@ def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places
     unusual[logs[(ints(found.rows["base_offset"])[items] != expected) | back]] = True
 
 
-def _mark_what_pictures_lack(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """Logs that leave because a full picture ends without them."""
-    ends = np.flatnonzero(found.of_kind(Kind.BEAT_END))
+def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+    """Logs that leave because a census ends without them."""
+    ends = np.flatnonzero(found.of_kind(Kind.CENSUS_END))
     if not len(ends):
         return
-    beats = np.flatnonzero(found.of_kind(Kind.BEAT) & (places >= 0))
+    named = np.flatnonzero(found.of_kind(Kind.CENSUS) & (places >= 0))
     agents, log_dirs, here = state.table["agent"], state.table["log_dir"], ~ints(state.table["departed"])
     for before, end in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
         reason = found.rows["reason"][end].as_py()
         unseen = pa.array(reason.split("\n") if reason else [], pa.string())
         lacking = here & ints(pc.equal(agents, found.rows["agent"][end])) & ~ints(pc.is_in(log_dirs, value_set=unseen))
-        lacking[places[beats[(beats > before) & (beats < end)]]] = False
+        lacking[places[named[(named > before) & (named < end)]]] = False
         unusual[:-1] |= lacking
 
 

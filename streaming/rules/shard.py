@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from streaming.rows import EVENTS, EventRow, pack_rows, unpack_rows
+from streaming.rows import EVENTS, Change, EventRow, Kind, pack_rows, unpack_rows
 from streaming.rules.arrivals import arrivals, taken
-from streaming.rules.columns import fold_columns
-from streaming.rules.fold import ShardFold
+from streaming.rules.columns import everything, fold_columns
+from streaming.rules.fold import ShardFold, recalled
 from streaming.rules.log_state import LogKey
 from streaming.rules.ordinary import unusual_logs
 from streaming.rules.row_values import event_rows, state_rows
@@ -18,6 +19,7 @@ from streaming.rules.shard_state import ShardState
 FEW = 8
 """Fewer rows than this cost less as objects than as columns."""
 
+_IN_THE_STATE = (Change.LOG, Change.DEPARTED, Change.RESIDUE)
 Cut = Callable[[EventRow, int], EventRow | None]
 From = Callable[[EventRow, int], int | None]
 
@@ -38,7 +40,7 @@ class Folded:
 def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> Folded:
     """Fold packed rows of `EVENTS`; arguments as those of `ShardFold`."""
     batches = [unpack_rows(packed, EVENTS) for packed in packs]
-    fold = fold_by_rows if sum(map(len, batches)) < FEW else fold_by_columns
+    fold = fold_by_rows if sum(map(len, batches)) < FEW and not any(map(_recalls, batches)) else fold_by_columns
     return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
 
 
@@ -58,23 +60,31 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     found = arrivals(batches, before.marks)
     places = before.places(found.rows)
     unusual = unusual_logs(before, found, places)
-    ordinary = ~unusual[places]
+    ordinary = ~unusual[places] & ~found.of_kind(Kind.CENSUS)
     told, fresh = [], None
     if ordinary.any():
         items = np.flatnonzero(ordinary)
         fresh, rows = fold_columns(before.table, taken(found.rows, items), found.kinds[items], places[items])
         told.append(rows)
-    rest = (taken(found.rows, np.flatnonzero(~ordinary)), found.arrived)
+    rest = (taken(found.rows, np.flatnonzero(unusual[places])), found.arrived)
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
-    pictured = before.logs(np.flatnonzero(unusual[:-1]))  # no full picture lacks any of the others
-    before.load([*(key for key, _ in pictured), *map(_key, others)])
-    fold = ShardFold(shard, {}, find=before.find, known=before.known, pictured=pictured, cut=cut, overwritten_from=overwritten_from)
+    lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any of the others
+    before.load([*(key for key, _ in lacking), *map(_key, others)])
+    fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
+    stays = fresh is None and not fold.touched and found.marks == before.marks
+    value = None if stays else before.updated(fold.touched, found.marks, fresh)
+    if found.recalled:
+        changes = [*(each for each in changes if each.change not in _IN_THE_STATE), recalled(shard)]
+        told = [everything((before if value is None else ShardState(value)).table)]
     if changes:
         told.append(state_rows(changes))
-    stays = fresh is None and not fold.touched and found.marks == before.marks
-    return Folded(None if stays else before.updated(fold.touched, found.marks, fresh), _packed(told))
+    return Folded(value, _packed(told))
+
+
+def _recalls(rows: pa.RecordBatch) -> bool:
+    return bool(pc.any(pc.equal(rows["kind"], str(Kind.RECALL))).as_py())
 
 
 def _key(row: EventRow) -> LogKey:

@@ -187,10 +187,10 @@ def corrupt(state: LogState, row: EventRow) -> LogState:
     return replace(after, corrupt_batches=state.corrupt_batches + 1, stopped_at=row.next_offset, stopped_end=row.start_position)
 
 
-def pictured(state: LogState, row: EventRow) -> LogState:
-    """One log of a full picture, or what changed of it since: never what is counted, never offsets that are read.
+def facts_told(state: LogState, row: EventRow) -> LogState:
+    """What stands of a log in other files than its segments: never what is counted, never offsets that are read.
 
-    The picture is drawn when it is read, so its log start may already lie behind what has been folded.
+    A look at those files may be ahead of what was read, so the log start may lie behind what has been folded.
     """
     after = replace(
         inventory.listed(_noted(state, row), row.facts),

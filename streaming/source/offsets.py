@@ -3,6 +3,9 @@
 An offset is JSON, compared by Spark as text, so its keys are always in the same order. ``seq`` is the last event planned and ``total`` the
 log bytes up to it since the journal began; ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
 ``brokers`` are those whose logs the agent watched: by them an agent that comes under another name is known for what it is.
+
+Beside the agents an offset says how much of the state a run of the query has had handed out again (`Recall`), so that a micro-batch that is
+run again hands out the same. One of an earlier version does not.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,13 +29,50 @@ class AgentOffset:
     brokers: tuple[int, ...] = ()  # none: planned by an earlier version
 
 
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A run of the query has recalled the first ``shards`` shards."""
+
+    run: str
+    shards: int
+
+
+RECALL_SHARDS = 16
+"""So many shards are recalled by one micro-batch: of 1,250 logs each, with 3 KiB of state a log, that is 60 MiB."""
+
+_RECALL = ""  # in the place of an agent's name, which is never empty
+
 Offset = dict[str, Any]
-"""What Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without brokers where they are not known."""
+"""What Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without brokers where they are not known; what was recalled is
+``{"": {run, shards}}``."""
 
 
 def parse(offset: Mapping[str, Any]) -> dict[str, AgentOffset]:
     """The offset's agents."""
-    return {agent: AgentOffset(**fields | {"brokers": tuple(fields.get("brokers", ()))}) for agent, fields in offset.items()}
+    return {agent: AgentOffset(**fields | {"brokers": tuple(fields.get("brokers", ()))}) for agent, fields in _agents(offset).items()}
+
+
+def _recalled(offset: Mapping[str, Any]) -> Recall | None:
+    return Recall(**offset[_RECALL]) if _RECALL in offset else None
+
+
+def recall(start: Offset, run: str, shards: int) -> Offset:
+    """The offset after the next shards of a query's ``shards`` are recalled; ``start`` itself if this run has recalled all of them."""
+    before = _recalled(start)
+    done = before.shards if before is not None and before.run == run else 0
+    return start if done >= shards else {_RECALL: asdict(Recall(run, min(shards, done + RECALL_SHARDS))), **_agents(start)}
+
+
+def recalls(start: Mapping[str, Any], end: Mapping[str, Any]) -> range:
+    """The shards that are recalled between two offsets."""
+    before, to = _recalled(start), _recalled(end)
+    if to is None:
+        return range(0)
+    return range(before.shards if before is not None and before.run == to.run else 0, to.shards)
+
+
+def _agents(offset: Mapping[str, Any]) -> Offset:
+    return {agent: fields for agent, fields in offset.items() if agent != _RECALL}
 
 
 def _fields(at: AgentOffset) -> dict[str, Any]:
@@ -62,7 +102,8 @@ def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable
         turn = 0 if before is None or before.journal != plan.journal else before.turn + plan.again
         watched = tuple(sorted((brokers or {}).get(plan.agent, ()))) or (() if before is None else before.brokers)
         agents[plan.agent] = AgentOffset(plan.journal, plan.seq, plan.total, turn, watched)
-    following = {agent: _fields(agents[agent]) for agent in sorted(agents)}
+    following = {_RECALL: start[_RECALL]} if _RECALL in start else {}
+    following |= {agent: _fields(agents[agent]) for agent in sorted(agents)}
     return start if following == start else following
 
 

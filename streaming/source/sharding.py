@@ -5,7 +5,9 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
+from streaming.agent.tables import events_table
 from streaming.rows import PACKED, Kind, pack_rows
+from streaming.watcher.events import Event
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:
@@ -14,13 +16,13 @@ def shard_of(topic: str, partition: int, shards: int) -> int:
 
 
 def by_shard(events: pa.Table, shards: int) -> pa.Table:
-    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a full picture goes to every shard.
+    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a census goes to every shard.
 
     That all has arrived goes along with another row, so that it costs no shard of its own.
     """
     rows = events.combine_chunks()
     kinds = np.array(rows["kind"].to_pylist(), dtype=object)
-    closing, arrived = kinds == str(Kind.BEAT_END), kinds == str(Kind.ARRIVED)
+    closing, arrived = kinds == str(Kind.CENSUS_END), kinds == str(Kind.ARRIVED)
     shard_of_row = _shards_of(rows, shards)
     shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
     own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
@@ -31,6 +33,12 @@ def by_shard(events: pa.Table, shards: int) -> pa.Table:
     found, begins, counts = np.unique(keys, return_index=True, return_counts=True)
     packed = [_packed(ordered.slice(begin, count)) for begin, count in zip(begins.tolist(), counts.tolist(), strict=True)]
     return pa.table([found.tolist(), packed], schema=PACKED)
+
+
+def recall(shards: range) -> pa.Table:
+    """The rows of `streaming.rows.PACKED` by which these shards hand out all they have."""
+    row = _packed(events_table("", "", [(0, [Event(kind=Kind.RECALL)])]))
+    return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
 
 
 def _shards_of(rows: pa.Table, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -27,7 +27,7 @@ from streaming.pace.waiting import Hurry, Turns
 from streaming.rows import PACKED, Kind
 from streaming.source import agents, offsets
 from streaming.source.options import SourceOptions
-from streaming.source.sharding import by_shard
+from streaming.source.sharding import by_shard, recall
 from streaming.watcher.events import Event
 from streaming.workers import freeze_imports
 
@@ -47,11 +47,15 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class Delivery(InputPartition):
-    """What one task reads: the ranges of some agents, the totals at their ends, and where the agents were when the ranges were planned."""
+    """What one task reads: the ranges of some agents, the totals at their ends, and where the agents were when the ranges were planned.
+
+    Or the shards that are recalled.
+    """
 
     ranges: dict[str, Range]
     totals: dict[str, int]
     addresses: dict[str, str]
+    recalled: range = range(0)
 
 
 class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -65,6 +69,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._greeted: dict[str, Status] = {}  # by address: the agents that know that this consumer is there
         self._rests = agents.Rests()
         self._targets: dict[str, offsets.AgentOffset] | None = None
+        self._has_planned = False
+        self._recalls: bool | None = None  # whether this run goes on with a state that there is; None before its first look
         self._turns = Turns(options.schedule)
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
@@ -119,8 +125,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
-        if self._targets is not None and offsets.reached(start, self._targets):
+        recalled = self._recall(start)
+        if recalled is not start:
+            return recalled, Hurry.NOW
+        if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
             return start, Hurry.NOT
+        self._has_planned = True  # once in any case: what an earlier run had planned may not have arrived
         known, greeted = offsets.parse(start), self._greeted.keys()
         self._greet(self._options.addresses(), known)
         met = self._greeted.keys() - greeted
@@ -141,6 +151,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         hurry = _hurry(plans.values(), known, budget, met=bool(met))
         return offsets.advance(start, plans.values(), brokers), hurry
+
+    def _recall(self, start: offsets.Offset) -> offsets.Offset:
+        """The next part of what a run has handed out again before its first rows, whether or not an agent answers; ``start`` if none."""
+        if self._recalls is None:
+            self._recalls = bool(start)
+        return offsets.recall(start, self._run, self._options.shards) if self._recalls else start
 
     def _look_again(self, addresses: Collection[str]) -> None:
         """What was planned for these did not arrive: one may have been replaced by one whose version does not fit, after it was greeted."""
@@ -185,10 +201,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
         """The tasks of a micro-batch."""
+        recalled = offsets.recalls(start, end)
         found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
         totals = {agent: at.total for agent, at in offsets.parse(end).items()}
         addresses = {status.agent: address for address, status in self._greeted.items()}
-        return [Delivery(dict(found[task::TASKS]), totals, addresses) for task in range(min(TASKS, len(found)))]
+        tasks = [Delivery(dict(found[task::TASKS]), totals, addresses) for task in range(min(TASKS, len(found)))]
+        return [Delivery({}, {}, {}, recalled), *tasks] if recalled else tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task. An agent's whole answer is taken before a row is handed on, so that trying again repeats none.
@@ -199,6 +217,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Delivery)
         freeze_imports()
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
+        if partition.recalled:
+            yield from recall(partition.recalled).cast(ARROW_SCHEMA).to_batches()
         for agent, events in agents.read_ranges(self._options, partition.ranges, partition.addresses):
             if events is not None:
                 events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
@@ -219,7 +239,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         """Only the options travel."""
         return {"_options": self._options, "_run": self._run, "_greeted": {}, "_rests": agents.Rests(), "_targets": None} | {
-            "_turns": Turns(self._options.schedule)
+            "_recalls": None,
+            "_has_planned": False,
+            "_turns": Turns(self._options.schedule),
         }
 
 

@@ -16,7 +16,7 @@ from streaming.errors import FencedError, JournalBusyError, JournalError
 log = logging.getLogger(__name__)
 
 
-_VERSION = 5
+_VERSION = 6
 
 _IN_MEMORY = Path(":memory:")
 
@@ -89,6 +89,11 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "ALTER TABLE places ADD COLUMN reread INTEGER NOT NULL DEFAULT 0",
         # readers do not know whether what they have of these is all
         "UPDATE places SET reread = 1 WHERE topic = '__transaction_state'",
+    ),
+    5: (
+        # full pictures, of which there are no more; whoever has not read one yet is told by other events what it said
+        "UPDATE totals SET merged_seq = max(merged_seq, coalesce((SELECT max(seq) FROM events WHERE kind = 'beat'), 0))",
+        "DELETE FROM events WHERE kind = 'beat'",
     ),
 }
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""

@@ -36,7 +36,7 @@ class LogId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened to one log (or, for the two kinds of beat, to none). Columns and units: `streaming.rows.EVENTS`."""
+    """One thing that happened to one log (or, for a census, to none). Columns and units: `streaming.rows.EVENTS`."""
 
     kind: Kind
     broker: int = -1

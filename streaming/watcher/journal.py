@@ -119,8 +119,8 @@ class Journal:
     ) -> None:
         """Write events, the places they lead to, and what they change of the logs' producers, durably: all of it or nothing.
 
-        An append that continues the last event of its log is merged into it, and a full picture takes the place of the one before, as long
-        as no answer to any reader has included that one.
+        An append that continues the last event of its log is merged into it, and so are facts into those before, as long as no answer to
+        any reader has included that one.
 
         Args:
             registers: a consumer whose beginning these events are. It stands right before them: nothing is merged across that place.
@@ -293,6 +293,9 @@ def _key(log: LogId) -> tuple[int, str, int, str]:
 
 
 def _merged(before: Event, event: Event) -> Event | None:
-    if before.kind is event.kind is Kind.FACTS:
-        return replace(event, facts=before.facts) if event.facts is None else event
-    return event if before.kind is event.kind is Kind.BEAT else before.merged(event)
+    return merged_facts(before, event) if before.kind is event.kind is Kind.FACTS else before.merged(event)
+
+
+def merged_facts(before: Event, event: Event) -> Event:
+    """What two FACTS events of one log tell."""
+    return replace(event, facts=before.facts) if event.facts is None else event

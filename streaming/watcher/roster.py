@@ -270,6 +270,11 @@ class Roster:
                 events.append(tail.appeared(None if tail.away else still_open(tail)))
         return events
 
+    def logs(self) -> dict[LogId, Path | None]:
+        """All that there are, those included that cannot be looked at, and the log dir of each, None where that is not known."""
+        here: dict[LogId, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
+        return {**dict.fromkeys((*self._kept, *self._left_out.logs)), **here}
+
     # --- which are there
 
     def _list(self) -> dict[LogId, Partition]:

@@ -141,6 +141,7 @@ class Tail:
         self.producers = producers  # at the place
         self.told: Told | None = None
         self.untold = True  # something of that may have changed
+        self.owes_facts = True  # all of that is to be told, whatever was: some reader has not had it
         self.turns = 0  # how often reading did not simply go on: what was replayed of the log before that may be gone
         self.doubts = 0  # files that did not tell what is open, so that others stood in for them
         self.high_watermark = -1  # by the checkpoint of its log dir
@@ -249,6 +250,10 @@ class Tail:
         self.suspect = None
         self.waiting = None
         self.lost_since_ms = -1
+
+    def tell_again(self) -> None:
+        """Some reader has not had what was told of it."""
+        self.untold = self.owes_facts = True
 
     def settle(self, segments: Sequence[Segment]) -> None:
         """The place stands in one of these segments."""

@@ -1,4 +1,4 @@
-"""What stands of a log in other files than its segments, and in the metadata log: told when it has changed, and in every full picture.
+"""What stands of a log in other files than its segments and in the metadata log: told at the first look, for a new reader, when it changes.
 
 A log is looked at again only where there is a reason to: its directory was listed anew, its first batch was written, a checkpoint names
 another offset for it, the metadata log another leader, replica or configuration. Its high watermark goes with what is appended; alone it is
@@ -51,7 +51,7 @@ FIRST_LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What a round led to: events, and whether there are logs of which nothing has been told yet."""
+    """What a round led to: events, and whether there are logs of which everything has to be told yet."""
 
     events: list[Event]
     more: bool
@@ -121,15 +121,16 @@ class Teller:
         if all(tail.told is not None for tail in tails):
             self._inventory.scanned.keep_only(self._inventory.files())
 
-    def round(self, tails: Iterable[Tail], *, beat_follows: bool) -> Telling:
+    def round(self, tails: Iterable[Tail], *, at_once: bool) -> Telling:
         """Look at those that may have changed, for a short while.
 
         Args:
-            beat_follows: a full picture will be told as soon as there are no more: it tells those that were never told.
+            at_once: somebody waits for it: whatever may have changed is looked at now.
         """
         now = self._clock_ms()
         check = not self._next_check - CHECK_MS <= now < self._next_check
-        if check or (beat_follows and not self._due):
+        anew = check or (at_once and not self._due)
+        if anew:
             read = [tail for tail in tails if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
             replaced = check and self._checkpoints.refresh()
             self.decided.look(read, replaced=replaced)
@@ -137,16 +138,16 @@ class Teller:
                 self._next_check = now + CHECK_MS
                 self._compare(read, now, replaced=replaced)
             self._due = deque(tail for tail in read if tail.untold)
-        first = any(tail.told is None for tail in self._due)
+        first = any(tail.owes_facts for tail in self._due)
         ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
         while self._due and time.monotonic() < ends:
             tail = self._due.popleft()
-            known = tail.told is not None
             event = self._look_safely(tail)
-            if event is not None and (known or not beat_follows):
+            if event is not None:
                 events.append(event)
-        return Telling(events, any(tail.told is None for tail in self._due))
+        # those that have been read since the others were listed come next
+        return Telling(events, any(tail.owes_facts for tail in self._due) or (at_once and not anew))
 
     def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
         self._forget(tails)
@@ -213,7 +214,8 @@ class Teller:
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         before, tail.told = tail.told, self._tell(tail, inventory)
-        news = tail.told.news(before)
+        news = tail.told.news(None if tail.owes_facts else before)
+        tail.owes_facts = False
         return tail.event(Kind.FACTS, **news) if news else None
 
     def _tell(self, tail: Tail, inventory: LogInventory) -> Told:

@@ -15,7 +15,7 @@ from streaming.catalog.changes import Changes, Version
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
-from streaming.rows import Kind
+from streaming.watcher.census import census
 from streaming.watcher.cluster import Cluster
 from streaming.watcher.events import Event, LogId, Place, Replays
 from streaming.watcher.journal import Journal
@@ -105,7 +105,6 @@ class Watcher:
         cluster: Cluster,
         clock_ms: Callable[[], int],
         *,
-        beat_ms: int,
         producers_limit: int,
         told_as: Callable[[str], str] = str,
         attached: bool,
@@ -127,7 +126,6 @@ class Watcher:
         self.journal = journal
         self._cluster = cluster
         self._clock_ms = clock_ms
-        self._beat_ms = beat_ms
         self._once = scope.once
         self._attached = attached
         self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, told_as, clock_ms)
@@ -155,19 +153,18 @@ class Watcher:
         """Bytes of logs that the last turn read besides what was new."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
         self._asked_lock = threading.Lock()
-        self._asked = 1  # how many beats were asked for; the start asks for the first
+        self._asked = 1  # how often somebody asked that all be looked at; the start is the first
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of which log dirs are available, as the roster knows it
         self._stirred = False  # directories have come or gone since the log dirs were listed
         self._missed: threading.Event | None = None  # some reader has missed what was forgotten: is set once that is made good
         self._next_survey = self._next_glance = self._next_release = 0
-        self._next_beat = 0
 
     # --- asked from other threads
 
     @property
     def caught_up(self) -> bool:
-        """Whether the first scan since the last beginning or greeting is complete, and a beat has told it."""
+        """Whether everything is published that was there at the last beginning or greeting."""
         return self._answered == self._asked
 
     @property
@@ -191,15 +188,15 @@ class Watcher:
         return published
 
     def greet(self) -> None:
-        """A known consumer starts: bring a beat as soon as everything that is there has been read."""
+        """A known consumer starts: what is there by now is new to it until it has been looked at. See `caught_up`."""
         with self._asked_lock:
             self._asked += 1
 
     def appear_again(self) -> threading.Event:
-        """A reader has missed a part of the journal: say again what is open in every log, in the next turn.
+        """A reader has missed a part of the journal: say again which logs there are, and what stands of each and is open in it.
 
         Returns:
-            An event that is set once that is published.
+            An event that is set once that is published, but for the facts: they are published as soon as all logs are looked at again.
         """
         with self._asked_lock:
             if self._missed is None:
@@ -261,8 +258,8 @@ class Watcher:
                 self._publish(self._unclean.events(self._roster.tails), ())
             more = self._let_go() or more
             more = self._tell_facts() or more
-            self._beat_if_due(now, asked, more)
-            more = self._scan(budget - self.backlog_bytes) or more  # no picture waits for that
+            self._note_caught_up(asked, more)
+            more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
         return more
 
     def close(self) -> None:
@@ -322,8 +319,14 @@ class Watcher:
             each, began = self._waiting.get(), True
             self._attached = True
             found = self._roster.survey(each.beginning)
-            self._publish(found.events, self.tails(), found.gone, each.registers, each.published)
+            self._publish([*found.events, self._census()], self.tails(), found.gone, each.registers, each.published)
         return began
+
+    def _census(self) -> Event:
+        """Which logs there are; what stands of each is told next, by its facts."""
+        for tail in self.tails():
+            tail.tell_again()
+        return census(self._roster.logs(), self.unseen())
 
     def _look_around(self, hints: set[Path], now: int, *, surveyed: bool) -> None:
         if surveyed:
@@ -341,7 +344,7 @@ class Watcher:
         with self._asked_lock:
             missed, self._missed = self._missed, None
         if missed is not None:
-            self._publish(self._roster.appear_again(), self.tails(), published=missed)
+            self._publish([*self._roster.appear_again(), self._census()], self.tails(), published=missed)
         if is_due(now, self._next_release, GLANCE_MS):
             self._next_release = now + GLANCE_MS
             released = self._roster.release()
@@ -446,9 +449,9 @@ class Watcher:
         return None if state is None else state.directory(log_id.broker)
 
     def _tell_facts(self) -> bool:
-        """Tell what has changed besides what was appended. Returns whether there are logs of which nothing has been told yet."""
-        soon = not self.caught_up and not self._backlog  # while a backlog is read, nobody may wait for the beat behind it
-        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], beat_follows=soon)
+        """Tell what has changed besides what was appended. Returns whether there are logs of which everything has to be told yet."""
+        soon = not self.caught_up and not self._backlog  # what is read of a backlog meanwhile has to be looked at again
+        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], at_once=soon)
         if telling.events:
             self._publish(telling.events, ())
         return telling.more
@@ -468,18 +471,8 @@ class Watcher:
         if found or gone:
             self.journal.keep_scanned(found, gone)
 
-    # --- the full picture
-
-    def _beat_if_due(self, now: int, asked: int, more: bool) -> None:
+    def _note_caught_up(self, asked: int, more: bool) -> None:
         if self._answered != asked and not more and not any(tail.suspect or tail.waits for tail in self._roster.tails.values()):
-            self._beat(now, settled=True)
             if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
                 self._teller.forget_others(self.tails())
             self._answered = asked
-        elif self._answered and is_due(now, self._next_beat, self._beat_ms):
-            self._beat(now, settled=self._answered == asked)
-
-    def _beat(self, now: int, *, settled: bool) -> None:
-        self._publish([Event(kind=Kind.BEAT, settled=settled)], self.tails())
-        # at multiples of the interval, so that all agents' beats share one micro-batch
-        self._next_beat = (now // self._beat_ms + 1) * self._beat_ms

@@ -106,7 +106,7 @@ class Job:
     def fold(self, rows: list[EventRow]) -> None:
         """The micro-batch is through."""
         for number, shard in enumerate(self.shards):
-            shard.fold(*(row for row in rows if row.kind == Kind.BEAT_END or shard_of(row.topic, row.partition, SHARDS) == number))
+            shard.fold(*(row for row in rows if row.kind == Kind.CENSUS_END or shard_of(row.topic, row.partition, SHARDS) == number))
         assert self.planned is not None
         self.at, self.planned, self.told = self.planned, None, False
 

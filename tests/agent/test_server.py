@@ -62,8 +62,8 @@ def test_rows_cross_the_wire_as_they_are(agent: Agent, client: AgentClient) -> N
     asked = Range("job", "run 1", plan.journal, -1, 0, plan.seq)
     table = client.read(asked)
     assert table.schema == EVENTS
-    assert table["kind"].to_pylist()[:2] == [Kind.APPEARED, Kind.APPENDED]
-    assert table["records"].to_pylist()[1] == 5
+    assert table["kind"].to_pylist()[:4] == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.APPENDED]
+    assert table["records"].to_pylist()[3] == 5
     assert agent.service.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 0)).again is False
 
 

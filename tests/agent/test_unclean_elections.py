@@ -8,7 +8,6 @@ import pytest
 
 from streaming.rules.log_state import LogState
 from streaming.watcher.unclean import EPOCH_MS, LOG_MS
-from tests.agents import BEAT_MS
 from tests.elections import Election
 
 OLD, NEW = 1, 2
@@ -23,7 +22,7 @@ def election(tmp_path: Path) -> Iterator[Election]:
     made.replicate()
     made.produce(50)
     made.broker(OLD).directory.write_checkpoint("replication-offset-checkpoint", [("orders", 0, 70)])
-    made.look(passing_ms=BEAT_MS * 2)
+    made.look(passing_ms=60_000)
     made.read()
     yield made
     made.close()

@@ -30,7 +30,6 @@ from streaming.watcher.journal import Journal
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
-BEAT_SECONDS = 30.0
 TRIM_SECONDS = 10.0
 _BEGINNINGS = ThreadPoolExecutor(1)
 _BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
@@ -101,7 +100,7 @@ class _Watcher:
         return self._logs
 
     def greet(self) -> None:
-        self._journal.publish([Event(kind=Kind.BEAT, settled=True)])
+        """All has been looked at as soon as it is asked."""
 
     def begin(self, beginning: object, enrol: Callable[[], None]) -> threading.Event:
         del beginning
@@ -164,7 +163,7 @@ def now_ms() -> int:
 
 
 def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) -> None:
-    began, done, next_beat, next_trim = time.monotonic(), 0, BEAT_SECONDS, TRIM_SECONDS
+    began, done, next_trim = time.monotonic(), 0, TRIM_SECONDS
     while not ends.wait(0.2):
         now = time.monotonic() - began
         due = int(now * appends_a_second) - done
@@ -173,11 +172,8 @@ def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) 
             begun = agent.consumers.any()
             if due and begun:
                 agent.append(due)
-            if now >= next_beat and begun:
-                agent.watcher.greet()
             if now >= next_trim:
                 agent.consumers.trim(_BOUNDS)
-        next_beat += BEAT_SECONDS if now >= next_beat else 0
         next_trim += TRIM_SECONDS if now >= next_trim else 0
 
 

@@ -44,14 +44,14 @@ def run(bounds: Bounds) -> None:
         _timed(rows, "a look that also checks a time index of each", look)
         for _ in range(SEGMENTS):
             look()
-        again = _timed(rows, "a look at logs in which nothing has happened, at each beat", look)
+        again = _timed(rows, "a look at logs in which nothing has happened", look)
         assert all(one is other for one, other in zip(again, look(), strict=True))
 
         told = _timed(rows, "facts of all logs as they are told: in the agent", lambda: [_told(one) for one in seen])
         states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(told))]
         _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, told, strict=True)])
         known = [replace(state, facts=one) for state, one in zip(states, told, strict=True)]
-        _timed(rows, "in the fold, where it is known, at each beat", lambda: [listed(*each) for each in zip(known, told, strict=True)])
+        _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, told, strict=True)])
         _timed(rows, "in the table", lambda: [NOTHING_CARRIED.told(None, None, one) for one in told])
         facts = _timed(rows, "facts of all logs for the rules", lambda: [_facts(one) for one in seen])
         logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))

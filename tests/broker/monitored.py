@@ -43,7 +43,7 @@ _AUDITED_MINUTES = (30, -180, -170)  # the first segment lies in the future, and
 _BROKER = {"transaction.partition.verification.enable": "false"}
 """As before Kafka verified them: what a producer says of its transaction is believed."""
 
-_QUICK = ("hanging_after=1s", "late_after=1s", "beat=5s", "state_shards=4", "scrub_rate=1MiB")
+_QUICK = ("hanging_after=1s", "late_after=1s", "state_shards=4", "scrub_rate=1MiB")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,7 +165,7 @@ def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_ret
     kafka.start()  # with what is in server.properties now
 
     given = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--server-properties", properties, "--from", "earliest")
-    more = ("--set", "beat=2s", "--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
+    more = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
     with segtail("run", *given, *more, said=tmp_path / "said") as job:
 
         def agrees(moment: str) -> Page:

@@ -28,7 +28,7 @@ from tests.processes import Page, Segtail, read_page, segtail, until, values
 pytestmark = pytest.mark.spark
 
 TOPICS: Topics = {"pay": 3, "ghost": 3, "plain": 1}
-QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "beat=5s", "state_shards=4")
+QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "state_shards=4")
 TICK_MS = 20
 SMALL = ("--master", "local[1]", "--spark", "spark.driver.memory=512m")  # several run at once
 _GRACE_SECONDS = 180  # nothing hangs that was not silent for a minute, on a busy machine a little later

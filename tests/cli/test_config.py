@@ -32,14 +32,16 @@ def test_the_file_for_people_to_copy_is_what_config_prints() -> None:
 
 
 def test_config_prints_what_file_environment_and_command_line_say(tmp_path: Path) -> None:
-    (tmp_path / "f.yaml").write_text("late_limit: 7\ntrigger: 2s\nbeat: 2s\n")
-    arguments = ["--config", str(tmp_path / "f.yaml"), "--beat", "3s", "--set", "replicas=all", "--set", "spark.executor.cores=4"]
+    (tmp_path / "f.yaml").write_text("late_limit: 7\ntrigger: 2s\nlate_after: 2s\n")
+    arguments = ["--config", str(tmp_path / "f.yaml"), "--late-after", "3s", "--set", "replicas=all", "--set", "spark.executor.cores=4"]
     done = _segtail("config", *arguments, environ={"SEGTAIL_TRIGGER": "1m"})
     lines = done.stdout.splitlines()
-    assert [line for line in lines if line.split(":")[0] in ("late_limit", "trigger", "beat", "replicas", "  spark.executor.cores")] == [
+    assert [
+        line for line in lines if line.split(":")[0] in ("late_limit", "trigger", "late_after", "replicas", "  spark.executor.cores")
+    ] == [
         "replicas: all",
         "trigger: 1m",
-        "beat: 3s",
+        "late_after: 3s",
         "late_limit: 7",
         "  spark.executor.cores: '4'",
     ]

@@ -143,7 +143,7 @@ def test_an_upgrade_replaces_pods_and_an_uninstall_leaves_the_checkpoint(kuberne
     before = {pod["metadata"]["uid"] for pod in ready(kubernetes, namespace, "app.kubernetes.io/instance=rel")}
     (checkpoint,) = kubernetes.get("pvc", namespace, "app.kubernetes.io/component=job")
 
-    install(kubernetes, namespace, "--values", STRIMZI, values={"config": {"beat": "10s"}})
+    install(kubernetes, namespace, "--values", STRIMZI, values={"config": {"read_rate": "100MiB"}})
 
     def replaced() -> set[str]:
         now = {pod["metadata"]["uid"] for pod in ready(kubernetes, namespace, "app.kubernetes.io/instance=rel")}

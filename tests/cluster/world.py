@@ -63,7 +63,6 @@ class World:
             *("agent", "--log-dirs", ",".join(map(str, node.log_dirs)), "--journal", self.directory / f"journal-{number}"),
             *("--name", f"agent-{number}", "--listen", f"127.0.0.1:{self._ports[number]}", "--metrics-listen", "127.0.0.1:0"),
             *("--tls-cert", own.cert, "--tls-key", own.key, "--tls-client-ca", self._authority.ca, "--token-file", self._token),
-            *("--beat", "5s"),
         )
         return self._stack.enter_context(segtail(*arguments, said=self.directory / f"agent-{number}.said"))
 

@@ -347,7 +347,7 @@ def _observer(page: _Page) -> None:
     )
     for reason in ("partition_series", "topic_series"):
         page.add("segtail_series_dropped_total", 0, reason=reason)
-    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 30), ("beat", 30)):
+    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 30)):
         page.add("segtail_config_threshold_seconds", value, name=name)
     page.add("scrape_samples_scraped", 3200 + 40 * np.sin(times / 900))
     page.add("scrape_duration_seconds", 0.012 + 0.002 * np.sin(times / 700))

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 NEAR, FAR = "near", "far"
 UP = "segtail_agent_up"
 EXECUTORS = "pyspark.daemon"
-SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=2", "--set", "beat=5s")
+SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=2")
 SECONDS = 240
 
 Key = tuple[str, int]

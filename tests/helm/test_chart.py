@@ -194,7 +194,7 @@ def test_changed_options_start_pods_anew_and_unchanged_ones_do_not(component: st
         ]
         return str(found)
 
-    assert checksum({}) == checksum({"monitoring": {"monitor": "PodMonitor"}}) != checksum({"config": {"beat": "10s"}})
+    assert checksum({}) == checksum({"monitoring": {"monitor": "PodMonitor"}}) != checksum({"config": {"read_rate": "100MiB"}})
 
 
 def test_executors_find_certificates_and_state_where_the_driver_does() -> None:

@@ -15,7 +15,7 @@ from tests.builders import log_dir
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(), Settings(redact_ids=True, read_rate=1 << 20, beat=timedelta(seconds=5), producers_limit=7)],
+    [Settings(), Settings(redact_ids=True, read_rate=1 << 20, consumer_expiry=timedelta(hours=5), producers_limit=7)],
     ids=["defaults", "others"],
 )
 def test_the_job_s_agent_reads_the_settings_of_its_job(settings: Settings) -> None:

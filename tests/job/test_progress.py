@@ -1,9 +1,12 @@
 """How far behind the metrics are said to be: by what has arrived, whatever was planned."""
 
 import itertools
+import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -106,5 +109,39 @@ def test_after_a_restart_it_is_known_as_soon_as_anything_arrives(agent: Agent, l
         job.poll()
         job.poll()
         assert job.lag == ([], [1.0])
-        job.run(again, again, end)
+        recalled = job.run(again, again, end)
+        assert job.lag == ([], [1.0])
+        job.run(again, again, recalled)
         assert job.lag == ([0], [0])
+
+
+def planned(batch: int, start: object, end: object) -> dict[str, object]:
+    """What Spark says of a micro-batch."""
+    source = {"startOffset": "None" if start is None else json.dumps(start), "endOffset": json.dumps(end)}
+    return {"batchId": batch, "batchDuration": 5, "durationMs": {}, "sources": [source]}
+
+
+def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Path) -> None:
+    def at(seq: int) -> dict[str, object]:
+        return {"journal": "j", "seq": seq, "total": 0, "turn": 0}
+
+    def arrived(seq: int) -> pa.Table:
+        return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)
+
+    progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda _: None)
+    progress.begins(tmp_path / "looks")
+    assert not progress.delivered(["a"])
+    told = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]
+    query: Any = SimpleNamespace(recentProgress=told, lastProgress=told[-1])
+    progress.arrived(arrived(3), 1)
+    progress.poll(query)
+    assert not progress.delivered(["a"])
+    progress.arrived(arrived(5), 2)
+    assert progress.delivered(["a"])
+    assert not progress.delivered(["a", "b"])
+    progress.begins(tmp_path / "looks")  # one that goes on, in which nothing is new
+    query.lastProgress = planned(2, {"a": at(5), "b": at(1)}, {"": {"run": "r", "shards": 4}, "a": at(5), "b": at(1)})
+    query.recentProgress = [query.lastProgress]
+    progress.arrived(arrived(5), 2)
+    progress.poll(query)
+    assert progress.delivered(["a", "b"])

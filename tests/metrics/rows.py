@@ -93,8 +93,8 @@ def residue(shard: int, skipped_bytes: list[int], *, broker: int = 1) -> Row:
     return place("residue", "", shard, broker=broker, skipped_bytes=skipped_bytes)
 
 
-def picture(agent: str, shard: int) -> Row:
-    return {"change": "picture", "agent": agent, "partition": shard}
+def recalled(shard: int) -> Row:
+    return {"change": "recalled", "agent": "", "partition": shard}
 
 
 def states(*rows: Row) -> pa.Table:

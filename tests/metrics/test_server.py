@@ -17,7 +17,7 @@ from streaming.metrics.table import Table
 from streaming.web.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from tests.metrics.reading import page, samples
-from tests.metrics.rows import log, new_observer, new_table, picture, states
+from tests.metrics.rows import log, new_observer, new_table, recalled, states
 
 PATIENCE_S = 60.0
 """For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
@@ -128,10 +128,10 @@ def test_is_healthy_as_long_as_the_job_says_so(job: Job) -> None:
     assert ask(job, "/-/healthy").status == 503
 
 
-def test_is_ready_when_the_first_full_picture_is_in(job: Job) -> None:
-    job.table.expect(["a1"], 1)
+def test_is_ready_when_everything_is_recalled(job: Job) -> None:
+    job.table.recalls(1)
     assert ask(job, "/-/ready").status == 503
-    job.table.apply(states(picture("a1", 0)))
+    job.table.apply(states(recalled(0)))
     assert ask(job, "/-/ready").status == 200
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.metrics.table import LogKey, Table
 from streaming.rows import STATES
 from tests.metrics.reading import named, page
-from tests.metrics.rows import Row, departed, log, new_observer, new_table, picture, removed, residue, states
+from tests.metrics.rows import Row, departed, log, new_observer, new_table, recalled, removed, residue, states
 
 BYTES = "segtail_partition_appended_bytes_total"
 CODECS = "segtail_topic_codec_bytes_total"
@@ -184,15 +184,15 @@ def test_a_log_whose_backlog_cannot_be_read_hides_nobody_else_s_counters() -> No
 
 def test_a_run_that_goes_on_tells_no_topic_s_counters_before_all_its_logs_have_come_again() -> None:
     table = new_table()
-    table.hold_topics(2)
+    table.recalls(2)
     table.apply(states(log(agent="a1", share_codec_bytes=[10, 0, 0, 0, 0])))
     assert codec_bytes(table) == {}  # its other log, which was counted before, has not come yet
-    table.apply(states(picture("a1", 0)))
+    table.apply(states(recalled(0)))
     assert codec_bytes(table) == {}
-    table.apply(states(log(partition=1, agent="a1", share_codec_bytes=[100, 0, 0, 0, 0]), picture("a1", 1)))
+    table.apply(states(recalled(0)))
+    assert codec_bytes(table) == {}
+    table.apply(states(log(partition=1, agent="a1", share_codec_bytes=[100, 0, 0, 0, 0]), recalled(1)))
     assert codec_bytes(table) == {("1", "orders"): 110}
-    table.apply(states(log(broker=2, agent="a2", share_codec_bytes=[5, 0, 0, 0, 0])))
-    assert codec_bytes(table) == {("1", "orders"): 110}  # another agent that is late holds up its own alone
 
 
 def test_a_topic_of_which_no_backlog_can_be_read_has_no_counters() -> None:
@@ -268,21 +268,22 @@ def test_an_empty_table_makes_a_page() -> None:
     assert page(table) == page(new_table())
 
 
-def test_is_ready_when_every_expected_agent_s_picture_has_come_from_every_shard() -> None:
+def test_a_run_that_goes_on_is_ready_when_every_shard_has_been_recalled_whatever_agents_do() -> None:
     table = new_table()
-    assert not table.ready
-    table.expect(["a1", "a2"], 2)
-    for row in (picture("a1", 0), picture("a1", 1), picture("a2", 1), picture("a2", 1), picture("other", 0)):
+    table.recalls(2)
+    table.told_whole()
+    for row in (recalled(1), recalled(1), log()):
         assert not table.ready
         table.apply(states(row))
     assert not table.ready
-    table.apply(states(picture("a2", 0), log()))
+    table.apply(states(recalled(0), log()))
     assert table.ready
 
 
-def test_pictures_may_come_before_they_are_expected() -> None:
-    table = new_table(picture("a1", 0))
-    table.expect(["a1"], 1)
+def test_a_first_run_is_ready_when_it_is_told_so() -> None:
+    table = new_table(log(), recalled(0))
+    assert not table.ready
+    table.told_whole()
     assert table.ready
 
 
@@ -325,3 +326,13 @@ def test_rows_in_any_order_and_micro_batches_repeated_leave_the_same_page(data: 
         again.apply(states(*seed.sample(rows, seed.randint(0, len(rows)))))
     observer = new_observer()
     assert page(again, observer) == page(once, observer)
+
+
+def test_an_agent_that_is_recalled_and_never_answers_falls_silent() -> None:
+    table = new_table()
+    table.recalls(1)
+    table.apply(states(log(agent="a1"), log(broker=2, agent="a2"), recalled(0)))
+    table.mark_agent("a1", 1000.0)
+    assert table.snapshot(1000.0).silent.tolist()[:2] == [False, False]
+    table.mark_agent("a1", 1301.0)
+    assert table.snapshot(1301.0).silent.tolist()[:2] == [False, True]

@@ -88,9 +88,7 @@ class Agent:
         self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
         self.consumers = Consumers(self.journal, self.clock)
         cluster = ClusterView(log_dirs)
-        self.watcher = Watcher(
-            log_dirs, self.journal, cluster, self.clock, beat_ms=30_000, producers_limit=100, attached=self.consumers.any()
-        )
+        self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
         overview = Overview(log_dirs, cluster, self.watcher.tails, self.clock)
         looking = Looking(self.watcher, cluster, overview)
         self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls())

@@ -19,7 +19,7 @@ from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
 from streaming.rules.log_state import LogKey, LogState
 from streaming.rules.shard_state import ShardState
 from streaming.source import offsets
-from streaming.source.sharding import by_shard
+from streaming.source.sharding import by_shard, recall
 from tests.metrics.rows import new_judges
 from tests.model.agent import Wire
 
@@ -53,6 +53,7 @@ class Job:
         self.crash_after = ""
         self._greeted: dict[str, str] = {}  # agent and journal
         self._processed = False  # whether this run has run a micro-batch
+        self._goes_on: bool | None = None  # whether it recalls; None before its first plan
         self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, judges=new_judges())
 
     @property
@@ -88,6 +89,8 @@ class Job:
         self._show(changed)
         self._crash("shown")
         self.states, self._committed = states, len(self._offsets)
+        if offsets.recalls(start, self.at):
+            self._check_recalled()
         self._shown_before = self._shown()
         return True
 
@@ -96,6 +99,10 @@ class Job:
             raise Crashed(after)
 
     def _plan(self) -> offsets.Offset:
+        if self._goes_on is None:
+            self._goes_on = bool(self.at)
+        if self._goes_on and (recalled := offsets.recall(self.at, self.run, SHARDS)) is not self.at:
+            return recalled
         known = offsets.parse(self.at)
         for agent, wire in self.wires.items():
             if agent not in self._greeted:
@@ -131,7 +138,7 @@ class Job:
                     continue
 
     def _read(self, start: offsets.Offset, end: offsets.Offset) -> dict[int, list[bytes]]:
-        packed: dict[int, list[bytes]] = {}
+        packed = {row[SHARD]: [row[ROWS]] for row in recall(offsets.recalls(start, end)).to_pylist()}
         for agent, asked in offsets.ranges(start, end, self.name, self.run).items():
             try:
                 events = self.wires[agent].read(asked)
@@ -163,6 +170,21 @@ class Job:
         for key, counted in self._shown_before.items():
             if key in shown and key not in anew:
                 assert shown[key] >= counted, f"{self.name}: a counter of {key} stepped back from {counted} to {shown[key]}"
+
+    def _check_recalled(self) -> None:
+        """The table holds what the state does, whatever was told before."""
+        live = {key: state for key, state in self.logs().items() if key.topic and not state.departed}
+        assert self._shown() == {key: state.appended_bytes for key, state in live.items()}, f"{self.name}: recalled and not in the state"
+        seen = self.table.snapshot(0.0)
+        carried = {
+            LogKey(int(broker), seen.topic_names[topic], int(partition), seen.topic_ids[slot]): seen.carried[slot].facts is not None
+            for slot, (kind, broker, topic, partition) in enumerate(
+                zip(*(seen.columns[name] for name in ("kind", "broker", "topic", "partition")), strict=True)
+            )
+            if kind == 1
+        }
+        known = {key: state.facts is not None for key, state in live.items()}
+        assert carried == known, f"{self.name}: facts are in the state and were not recalled"
 
     def _shown(self) -> dict[LogKey, int]:
         """The byte counters on the page, by log."""

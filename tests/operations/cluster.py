@@ -125,8 +125,7 @@ class Cluster:
         dirs = ",".join(map(str, self.kafka.broker(host).log_dirs))
         listen = f"127.0.0.1:{self._ports[host]}"
         journal = self._directory / f"journal-{host}"
-        beat = shortened_options(self.factor)["beat"]
-        arguments = ("agent", "--log-dirs", dirs, "--journal", journal, "--listen", listen, "--name", f"host-{host}", "--beat", beat)
+        arguments = ("agent", "--log-dirs", dirs, "--journal", journal, "--listen", listen, "--name", f"host-{host}")
         service = self._service(f"agent-{host}", arguments)
         until(
             f"the agent of host {host} listens", lambda: "agent listens" in service.running.said

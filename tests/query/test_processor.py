@@ -20,8 +20,9 @@ HISTORY = [
     range_of(5, [Item(6, 9, 90, 3, codec=2)]),
     row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="journal_trimmed"),
     row(Kind.GONE, 7, topic="bills", reason="deleted"),
-    row(Kind.BEAT, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
-    row(Kind.BEAT_END, 8, part=1, topic="", settled=True),
+    row(Kind.FACTS, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
+    row(Kind.CENSUS, 9),
+    row(Kind.CENSUS_END, 9, part=1, topic=""),
 ]
 
 
@@ -52,7 +53,7 @@ def fold(tester: TwsTester, *rows: EventRow, shard: int = 7) -> list[dict[str, o
 
 def test_a_shard_hands_out_what_the_rules_say(tester: TwsTester) -> None:
     found = {(each["change"], each["topic"]): each for each in fold(tester, *HISTORY)}
-    assert set(found) == {("log", "orders"), ("removed", "bills"), ("residue", ""), ("picture", "")}
+    assert set(found) == {("log", "orders"), ("removed", "bills"), ("residue", "")}
     log = found["log", "orders"]
     expected = Shard()
     expected.fold(*HISTORY)
@@ -60,7 +61,7 @@ def test_a_shard_hands_out_what_the_rules_say(tester: TwsTester) -> None:
     assert {name: log[name] for name in STATES.names if name != "change"} == {
         name: list(value) if isinstance(value := getattr(state, name), tuple) else value for name in STATES.names if name != "change"
     }
-    assert (found["picture", ""]["partition"], found["residue", ""]["partition"]) == (7, 7)
+    assert found["residue", ""]["partition"] == 7
 
 
 def test_state_goes_on_from_one_micro_batch_to_the_next(tester: TwsTester) -> None:
@@ -74,6 +75,20 @@ def test_rows_that_come_again_change_nothing_and_are_not_told(tester: TwsTester)
     kept = tester.peekValueState("shard", 7)
     assert fold(tester, *reversed(HISTORY)) == []
     assert tester.peekValueState("shard", 7) == kept
+
+
+def test_a_shard_that_is_recalled_hands_out_all_it_has_and_keeps_its_state(tester: TwsTester) -> None:
+    fold(tester, *HISTORY)
+    kept = tester.peekValueState("shard", 7)
+    for _ in range(2):  # no mark covers it
+        recalled = {(each["change"], each["topic"]) for each in fold(tester, row(Kind.RECALL, 0, agent="", journal="", topic=""))}
+        assert recalled == {("log", "orders"), ("residue", ""), ("recalled", "")}
+    assert tester.peekValueState("shard", 7) == kept
+
+
+def test_a_shard_without_a_state_is_recalled_too_and_gets_none(tester: TwsTester) -> None:
+    assert [each["change"] for each in fold(tester, row(Kind.RECALL, 0, agent="", journal="", topic=""))] == ["recalled"]
+    assert tester.peekValueState("shard", 7) is None
 
 
 def test_shards_are_apart(tester: TwsTester) -> None:
@@ -92,5 +107,5 @@ def test_rows_may_come_in_several_frames_and_in_any_order() -> None:
 
 
 def test_a_micro_batch_without_news_leaves_the_state_as_it_is(tester: TwsTester) -> None:
-    assert fold(tester, row(Kind.BEAT, 3)) == []
-    assert fold(tester, row(Kind.BEAT, 3)) == []
+    assert fold(tester, row(Kind.FACTS, 3)) == []
+    assert fold(tester, row(Kind.FACTS, 3)) == []

@@ -35,7 +35,7 @@ class Sink:
 
     batches: list[int] = field(default_factory=list)
     rows: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    pictures: int = 0
+    recalled: set[int] = field(default_factory=set)
     observer: Observer = field(default_factory=new_observer)
     looks: list[float] = field(default_factory=list)
     took: list[float] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Sink:
         self.batches.append(number)
         self.progress.arrived(states, number)
         for row in states.to_pylist():
-            if row["change"] == Change.PICTURE:
-                self.pictures += 1
+            if row["change"] == Change.RECALLED:
+                self.recalled.add(row["partition"])
             elif row["change"] != Change.ARRIVED:
                 self.rows[row["topic"], row["partition"]] = row
 
@@ -131,7 +131,7 @@ def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
     with agent.served() as address:
         first = run_once(spark, address, checkpoint, max_bytes=10_000)
         assert first.appended() == facts(logs)
-        assert first.pictures == SHARDS
+        assert first.recalled == set()
         assert len(first.batches) > 3  # a cap of 10,000 bytes for some 40,000 in ranges of up to 14,000
         assert first.counted == len(first.batches)
         assert first.looks == [5.0]
@@ -141,6 +141,7 @@ def test_everything_is_counted_once_over_micro_batches_restarts_and_replays(
         logs[5].truncate(logs[5].active.entries[-1].base_offset)
         logs[5].append(batch(2), leader_epoch=1)
         second = run_once(spark, address, checkpoint)
+        assert second.recalled == set(range(SHARDS))
         assert {key: second.appended()[key] for key in facts(logs)} == facts(logs)
         assert second.batches[0] == first.batches[-1] + 1
         assert second.counted == len(second.batches)

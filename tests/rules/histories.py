@@ -84,8 +84,13 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
 }
 """What else is told of a log that ends there now."""
 
-ORDINARY = ("append",) * 6 + ("picture", "picture", "facts", "arrived")
-RARE = (*sorted({*APPENDS, *OTHERS} - {"append"}), "other facts", "picture without it", "new journal", "taken over")
+ORDINARY = ("append",) * 6 + ("facts", "facts", "census", "arrived")
+RARE = (*sorted({*APPENDS, *OTHERS} - {"append"}), "other facts", "census without it", "new journal", "taken over", "recall")
+
+
+def recall() -> EventRow:
+    """A run of the query begins."""
+    return row(Kind.RECALL, 0, agent="", journal="", topic="", partition=-1, broker=-1)
 
 
 @dataclass
@@ -117,15 +122,17 @@ class Teller:
         elif what in ("facts", "other facts"):
             if what == "other facts":
                 self.facts[log] = facts(0, size)
-            yield row(Kind.FACTS, **self.where(log), **self._picture(log))
+            yield row(Kind.FACTS, **self.where(log), **self._facts(log))
         elif what == "arrived":
             yield row(Kind.ARRIVED, **{**self.where(-1), "topic": "", "bytes": self.seq * 10})
+        elif what == "recall":
+            yield recall()
         elif what == "new journal":
             self.number, self.seq = self.number + 1, 0
             for part, (each, end) in enumerate(self.ends.items()):
                 yield row(Kind.APPEARED, **self.where(each, part), next_offset=end)
         else:
-            yield from self._pictures([each for each in sorted(self.ends) if each != log or what == "picture"], random)
+            yield from self._census([each for each in sorted(self.ends) if each != log or what == "census"], random)
 
     def _append(self, what: str, log: int, size: int, random: Random) -> EventRow:
         end = self.ends.get(log, 0)
@@ -152,16 +159,16 @@ class Teller:
         }
         return appended(base_offset=base, next_offset=base + size, **values | APPENDS[what](base, size, random))
 
-    def _picture(self, log: int) -> dict[str, Any]:
+    def _facts(self, log: int) -> dict[str, Any]:
         end = self.ends.get(log, 0)
         told = {"log_start_offset": end - 3, "high_watermark": end - 1, "leader": 1, "leader_epoch": 3, "active_producers": 4}
         return told | {"facts": self.facts.get(log)}
 
-    def _pictures(self, logs: Sequence[int], random: Random) -> Iterator[EventRow]:
+    def _census(self, logs: Sequence[int], random: Random) -> Iterator[EventRow]:
         for part, log in enumerate(logs):
-            yield row(Kind.BEAT, **self.where(log, part), **self._picture(log))
+            yield row(Kind.CENSUS, **self.where(log, part))
         reason = random.choice(["", "", "/data", "/other\n/data"])
-        yield row(Kind.BEAT_END, **self.where(-1, len(logs)) | {"topic": "", "settled": True, "reason": reason})
+        yield row(Kind.CENSUS_END, **self.where(-1, len(logs)) | {"topic": "", "reason": reason})
 
 
 histories = st.lists(

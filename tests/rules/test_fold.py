@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
 from streaming.rules.log_state import LogKey, LogState
 from tests.events import Item, Shard, appended, range_of, row
+from tests.rules.histories import facts
 
 APPEARED = row(Kind.APPEARED, 1, next_offset=0)
+FACTS = facts(0)
+RECALL = row(Kind.RECALL, 0, agent="", journal="", broker=-1, topic="", partition=-1)
 
 
 # --- a log, the journals that told it, and what was delivered of them
@@ -159,12 +162,12 @@ def test_every_byte_is_counted_or_skipped(steps: list[tuple[int, int, bool, bool
 
 
 def told(number: int, seq: int, agent: str, kind: str, log: int) -> list[EventRow]:
-    """What an agent tells in one event about one log, or in a full picture about all of them but one."""
+    """What an agent tells in one event about one log, or in a census about all of them but one."""
     where = {"agent": agent, "journal": f"of {agent}", "broker": int(agent[1:]), "partition": log, "seq": seq}
     match kind:
-        case "picture":
-            rest = [row(Kind.BEAT, **{**where, "partition": each, "part": each}) for each in range(3) if each != log]
-            return [*rest, row(Kind.BEAT_END, **{**where, "part": 9, "topic": "", "settled": True})]
+        case "census":
+            rest = [row(Kind.CENSUS, **{**where, "partition": each, "part": each}) for each in range(3) if each != log]
+            return [*rest, row(Kind.CENSUS_END, **{**where, "part": 9, "topic": ""})]
         case "nobody's":
             return [row(Kind.SKIPPED, **{**where, "topic": "", "bytes": 7, "reason": "journal_trimmed"})]
         case "append":
@@ -179,7 +182,7 @@ def told(number: int, seq: int, agent: str, kind: str, log: int) -> list[EventRo
             return [row(Kind.GONE, reason=kind, **where)]
 
 
-kinds = st.sampled_from(["appear", "append", "append", "append", "skip", "truncate", "deleted", "moved", "picture", "nobody's"])
+kinds = st.sampled_from(["appear", "append", "append", "append", "skip", "truncate", "deleted", "moved", "census", "nobody's"])
 histories = st.lists(st.tuples(st.sampled_from(["a1", "a2"]), kinds, st.integers(0, 2)), max_size=25)
 
 
@@ -289,60 +292,71 @@ def test_a_log_that_another_agent_has_taken_over_does_not_leave_with_the_first()
     assert (shard.log().agent, shard.log().departed) == ("a2", False)
 
 
-# --- full pictures
+# --- a census, and what is recalled
 
 
-def test_the_end_of_a_picture_drops_what_it_lacks_and_nothing_of_another_agent() -> None:
+def test_the_end_of_a_census_drops_what_it_lacks_and_nothing_of_another_agent() -> None:
     shard = Shard()
     other = {"agent": "a2", "journal": "of a2", "broker": 2}
     shard.fold(*(row(Kind.APPEARED, 1 + number, next_offset=0, partition=number) for number in range(3)))
     shard.fold(row(Kind.APPEARED, 1, next_offset=0, **other))
-    picture = [row(Kind.BEAT, 9, part=0, partition=0), row(Kind.BEAT, 9, part=1, partition=2)]
-    changes = shard.fold(row(Kind.BEAT_END, 9, part=2, topic="", settled=True), *picture)
-    assert {(each.state.broker, each.state.partition): each.change for each in changes} == {
-        (1, 0): Change.LOG,
-        (1, 1): Change.DEPARTED,
-        (1, 2): Change.LOG,
-        (1, 7): Change.PICTURE,
-    }
+    before = shard.log(partition=0)
+    census = [row(Kind.CENSUS, 9, part=0, partition=0, log_start_offset=5), row(Kind.CENSUS, 9, part=1, partition=2)]
+    changes = shard.fold(row(Kind.CENSUS_END, 9, part=2, topic=""), *census)
+    assert {(each.state.broker, each.state.partition): each.change for each in changes} == {(1, 1): Change.DEPARTED}
+    assert shard.log(partition=0) == before
     assert not shard.log(broker=2).departed
 
 
-def test_a_log_that_appears_behind_a_picture_is_not_missed_by_it() -> None:
+def test_a_log_that_appears_behind_a_census_is_not_missed_by_it() -> None:
     shard = Shard()
-    shard.fold(row(Kind.BEAT_END, 5, topic="", settled=True), row(Kind.APPEARED, 6, next_offset=0))
+    shard.fold(row(Kind.CENSUS_END, 5, topic=""), row(Kind.APPEARED, 6, next_offset=0))
     assert not shard.log().departed
 
 
-def test_a_picture_brings_no_log_that_was_not_published() -> None:
+def test_a_census_brings_no_log_that_was_not_published() -> None:
     shard = Shard()
-    assert shard.fold(row(Kind.BEAT, 5, partition=4)) == []
+    assert shard.fold(row(Kind.CENSUS, 5, partition=4)) == []
     assert shard.states == {}
 
 
-@pytest.mark.parametrize(("settled", "told"), [(True, [("a1", Change.PICTURE)]), (False, [])])
-def test_only_a_picture_behind_the_backlog_is_told(settled: bool, told: list[Any]) -> None:
-    changes = Shard().fold(row(Kind.BEAT_END, 5, topic="", settled=settled))
-    assert [(each.state.agent, each.change) for each in changes] == told
-
-
-def test_a_picture_says_all_values_again() -> None:
-    """After a restart of the driver its table is empty: the first picture fills it."""
+def test_a_recall_says_all_values_again_with_what_is_large_however_often_it_comes() -> None:
+    """After a restart of the driver its table is empty: only the states know what it held."""
     shard = Shard()
-    shard.fold(APPEARED, appended(2, 0, 10))
-    changes = shard.fold(row(Kind.BEAT, 3), row(Kind.BEAT_END, 3, part=1, topic="", settled=True))
-    assert [(each.change, each.state.appended_records) for each in changes] == [(Change.LOG, 10), (Change.PICTURE, 0)]
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FACTS, 3, facts=FACTS), row(Kind.APPEARED, 4, next_offset=0, partition=1))
+    shard.fold(row(Kind.GONE, 5, partition=1, reason="moved"), row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="deleted"))
+    before = (dict(shard.states), dict(shard.marks))
+    for _ in range(2):
+        changes = shard.fold(RECALL)
+        assert [(each.change, each.state.partition) for each in changes] == [
+            (Change.LOG, 0),
+            (Change.DEPARTED, 1),
+            (Change.RESIDUE, 7),
+            (Change.RECALLED, 7),
+        ]
+        assert (changes[0].state.appended_records, changes[0].state.facts) == (10, FACTS)
+        assert (shard.states, shard.marks) == before
+
+
+def test_what_comes_with_a_recall_is_in_what_it_says() -> None:
+    shard = Shard()
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FACTS, 3, facts=FACTS))
+    changes = shard.fold(RECALL, appended(4, 10, 15))
+    assert [(each.change, each.state.appended_records, each.state.facts) for each in changes] == [
+        (Change.LOG, 15, FACTS),
+        (Change.RECALLED, 0, None),
+    ]
 
 
 # --- losses without a log, and strangers
 
 
-def test_what_a_full_picture_lacks_stays_where_its_log_dir_could_not_be_looked_into() -> None:
+def test_what_a_census_lacks_stays_where_its_log_dir_could_not_be_looked_into() -> None:
     shard = Shard()
     shard.fold(row(Kind.APPENDED, 1, next_offset=3, bytes=300, log_dir="/d1"))
-    shard.fold(row(Kind.BEAT_END, 2, topic="", settled=True, reason="/d0\n/d1"))
+    shard.fold(row(Kind.CENSUS_END, 2, topic="", reason="/d0\n/d1"))
     assert not shard.log().departed
-    shard.fold(row(Kind.BEAT_END, 3, topic="", settled=True, reason="/d0"))
+    shard.fold(row(Kind.CENSUS_END, 3, topic="", reason="/d0"))
     assert shard.log().departed
 
 

@@ -81,9 +81,9 @@ plans = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), min_size=1, m
 
 
 @given(histories, plans, st.integers(0, 2**32))
-@example([(0, "append", 0, 5), (0, "append", 0, 5), (0, "picture", 0, 1)], [(0, 3), (0, 99)], 1)
+@example([(0, "append", 0, 5), (0, "append", 0, 5), (0, "census", 0, 1), (0, "recall", 0, 1)], [(0, 3), (0, 99)], 1)
 def test_columns_lead_to_what_rows_lead_to(history: list[Any], plan: list[Any], seed: int) -> None:
-    """With holes, overlaps, epochs, transactions, truncations, pictures, other journals and agents; in any order, some of it twice."""
+    """With holes, overlaps, epochs, transactions, truncations, censuses, recalls, other journals; in any order, some of it twice."""
     random = Random(seed)
     both = Both()
     events, reached = tellings(history, random), [0, 0]
@@ -201,19 +201,39 @@ def test_few_rows_are_folded_as_rows(columns: Columnar, few: int, slow: int, mon
 def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
-    beats = [row(Kind.BEAT, 3, part=log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
-    found = columns.fold([*beats, row(Kind.BEAT_END, 3, part=LOGS, topic="", partition=-1, settled=True)])
-    assert [each.kind for each in slow.rows] == [Kind.BEAT_END]
-    assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS + [str(Change.PICTURE)]
+    told = [row(Kind.FACTS, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
+    census = [row(Kind.CENSUS, 3 + LOGS, part=log, partition=log) for log in range(LOGS)]
+    found = columns.fold([*told, *census, row(Kind.CENSUS_END, 3 + LOGS, part=LOGS, topic="", partition=-1)])
+    assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
+    assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS
     state = columns.state.find(next(columns.state.known())[0])
     assert isinstance(state, LogState)
     assert (state.log_start_offset, state.high_watermark, state.leader) == (4, 9, 1)
 
 
-def test_a_log_that_a_picture_lacks_leaves_and_the_others_are_not_looked_at(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar) -> None:
+    columns.fold(appends(2))
+    before = columns.state.table.replace_schema_metadata()
+    census = [row(Kind.CENSUS, 3, part=log, partition=log, log_dir="/elsewhere") for log in range(LOGS)]
+    assert columns.fold([*census, row(Kind.CENSUS_END, 3, part=LOGS, topic="", partition=-1)]) == []
+    assert columns.state.table.replace_schema_metadata().equals(before)
+    assert {mark.seq for mark in columns.state.marks.values()} == {3}
+
+
+def test_what_is_recalled_is_no_row_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns.fold(appends(2))
+    before = columns.value
+    slow = Watched(monkeypatch)
+    found = columns.fold([row(Kind.RECALL, 0, agent="", journal="", topic="", partition=-1)])
+    assert slow.rows == []
+    assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS + [str(Change.RECALLED)]
+    assert columns.value == before
+
+
+def test_a_log_that_a_census_lacks_leaves_and_the_others_are_not_looked_at(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
-    beats = [row(Kind.BEAT, 3, part=log, partition=log) for log in range(LOGS) if log != 4]
-    found = columns.fold([*beats, row(Kind.BEAT_END, 3, part=LOGS, topic="", partition=-1)])
-    assert [each.kind for each in slow.rows] == [Kind.BEAT_END]
+    census = [row(Kind.CENSUS, 3, part=log, partition=log) for log in range(LOGS) if log != 4]
+    found = columns.fold([*census, row(Kind.CENSUS_END, 3, part=LOGS, topic="", partition=-1)])
+    assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
     assert [each["partition"] for each in found if each["change"] == str(Change.DEPARTED)] == [4]

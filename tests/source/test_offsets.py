@@ -103,3 +103,19 @@ def test_an_agent_is_known_by_its_name_or_by_its_brokers_and_of_an_earlier_versi
     assert offsets.knows(offsets.parse(earlier), "b", [4])
     assert offsets.advance(earlier, [plan(5)]) is earlier
     assert offsets.ranges(earlier, offsets.advance(earlier, [plan(5)], {"a1": [1]}), "job", "run") == {}
+
+
+def test_what_is_recalled_stands_beside_the_agents_and_stays_when_they_go_on() -> None:
+    start = offsets.advance({}, [plan(5, total=100)])
+    first = offsets.recall(start, "run", 20)
+    assert offsets.parse(first) == offsets.parse(start)
+    assert offsets.recalls(start, first) == range(16)
+    second = offsets.recall(json.loads(json.dumps(first)), "run", 20)
+    assert offsets.recalls(first, second) == range(16, 20)
+    assert offsets.recall(second, "run", 20) is second
+    following = offsets.advance(second, [plan(6, total=110)])
+    assert offsets.recalls(second, following) == range(0, 0)
+    assert offsets.recall(following, "run", 20) is following
+    assert list(offsets.ranges(second, following, "job", "run")) == ["a1"]
+    assert offsets.ranges(start, second, "job", "run") == {}
+    assert offsets.recalls(following, offsets.recall(following, "another", 20)) == range(16)

@@ -32,16 +32,16 @@ def events(*found: Event) -> pa.Table:
 
 logs = st.builds(
     Event,
-    kind=st.sampled_from([Kind.APPENDED, Kind.BEAT, Kind.GONE]),
+    kind=st.sampled_from([Kind.APPENDED, Kind.CENSUS, Kind.GONE]),
     broker=st.integers(1, 3),
     topic=st.sampled_from(["orders", "bills", ""]),
     partition=st.integers(-1, 3),
 )
-closing = st.just(Event(kind=Kind.BEAT_END))
+closing = st.just(Event(kind=Kind.CENSUS_END))
 
 
 @given(st.lists(st.one_of(logs, logs, closing), max_size=12), st.integers(1, 9))
-def test_a_row_goes_to_its_shard_and_the_end_of_a_picture_to_all(found: list[Event], shards: int) -> None:
+def test_a_row_goes_to_its_shard_and_the_end_of_a_census_to_all(found: list[Event], shards: int) -> None:
     table = events(*found)
     sharded = by_shard(table, shards)
     assert sharded.schema == PACKED
@@ -49,14 +49,14 @@ def test_a_row_goes_to_its_shard_and_the_end_of_a_picture_to_all(found: list[Eve
     rows = [row | {SHARD: each[SHARD]} for each in sharded.to_pylist() for row in unpack_rows(each[ROWS], EVENTS).to_pylist()]
     for seq, event in enumerate(found):
         copies = [row for row in rows if row["seq"] == seq]
-        expected = range(shards) if event.kind is Kind.BEAT_END else [shard_of(event.topic, event.partition, shards)]
+        expected = range(shards) if event.kind is Kind.CENSUS_END else [shard_of(event.topic, event.partition, shards)]
         assert sorted(row[SHARD] for row in copies) == list(expected)
         (original,) = table.slice(seq, 1).to_pylist()
         assert all({**row, SHARD: None} == {**original, SHARD: None} for row in copies)
     for each in sharded.to_pylist():  # in the order in which they came
         seqs = unpack_rows(each[ROWS], EVENTS)["seq"].to_pylist()
-        assert [seq for seq in seqs if found[seq].kind is not Kind.BEAT_END] == sorted(
-            seq for seq in seqs if found[seq].kind is not Kind.BEAT_END
+        assert [seq for seq in seqs if found[seq].kind is not Kind.CENSUS_END] == sorted(
+            seq for seq in seqs if found[seq].kind is not Kind.CENSUS_END
         )
 
 
@@ -77,4 +77,4 @@ def test_that_all_has_arrived_goes_along_with_another_row() -> None:
     both = shards(order, bill, arrived)
     assert (len(both), both[shard_of("orders", 0, 64)]) == (2, ["appended", "arrived"])
     assert list(shards(arrived).values()) == [["arrived"]]
-    assert shards(Event(kind=Kind.BEAT_END), arrived)[0] == ["arrived", "beat_end"]
+    assert shards(Event(kind=Kind.CENSUS_END), arrived)[0] == ["arrived", "census_end"]

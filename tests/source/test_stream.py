@@ -260,10 +260,46 @@ def test_an_agent_that_never_answers_holds_nobody_up(agent: Agent) -> None:
 @pytest.mark.usefixtures("soon")
 def test_without_any_answer_the_start_stays_and_nothing_is_raised() -> None:
     reader, start = reader_of("127.0.0.1:1"), {"a1": {"journal": "j", "seq": 1, "total": 1, "turn": 0}}
-    assert reader.latestOffset(start, ALL) is start
-    reader.commit(start)
-    end = {"a1": {"journal": "j", "seq": 2, "total": 1, "turn": 0}}
-    assert read(reader, start, end) == []
+    recalled = reader.latestOffset(start, ALL)
+    assert reader.latestOffset(recalled, ALL) is recalled
+    reader.commit(recalled)
+    end = recalled | {"a1": {"journal": "j", "seq": 2, "total": 1, "turn": 0}}
+    assert read(reader, recalled, end) == []
+
+
+START = {"a1": {"journal": "j", "seq": 1, "total": 1, "turn": 0}}
+
+
+def test_a_run_that_goes_on_recalls_every_shard_before_its_first_rows_though_no_agent_answers() -> None:
+    reader = reader_of("127.0.0.1:1", shards=40)
+    at, found = START, []
+    while (end := reader.latestOffset(at, ALL)) is not at:
+        tasks = reader.partitions(at, end)
+        assert reader_of("127.0.0.1:1", shards=40).partitions(at, end) == tasks  # another run that plans it again recalls the same
+        rows = [each for task in tasks for found in reader.read(task) for each in found.to_pylist()]
+        assert {kind for each in rows for kind in unpack_rows(each[ROWS], EVENTS)["kind"].to_pylist()} == {Kind.RECALL}
+        found.append([each["shard"] for each in rows])
+        assert {name: end[name] for name in START} == START
+        at = end
+    assert found == [list(range(16)), list(range(16, 32)), list(range(32, 40))]
+
+
+def test_what_is_recalled_is_not_paced() -> None:
+    reader = reader_of("127.0.0.1:1", shards=40)
+    at = START
+    for _ in range(3):
+        at, hurry = reader._latest(at, ALL)
+        assert hurry is Hurry.NOW
+
+
+def test_each_run_recalls_once_and_a_new_checkpoint_nothing() -> None:
+    first = reader_of("127.0.0.1:1")
+    assert first.latestOffset({}, ALL) == {}
+    assert first.latestOffset(START, ALL) is START  # planned by this run
+    end = reader_of("127.0.0.1:1").latestOffset(START, ALL)
+    again = reader_of("127.0.0.1:1").latestOffset(end, ALL)
+    assert end != again
+    assert [each.recalled for each in first.partitions(end, again)] == [range(SHARDS)]
 
 
 def test_an_agent_without_an_address_yet_is_waited_for(tmp_path: Path, agent: Agent) -> None:

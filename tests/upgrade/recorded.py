@@ -1,4 +1,4 @@
-"""An agent that answers over Flight what one of the version before this one has answered, or what one of yet another version would."""
+"""An agent that answers over Flight as one of another version would: with rows that one of protocol 1 has sent, under whatever protocol."""
 
 import json
 from collections.abc import Iterator
@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.flight as flight
 
+from streaming.agent.versions import PROTOCOL
 from tests.upgrade import before
 
 
@@ -16,8 +18,9 @@ class RecordedAgent(flight.FlightServerBase):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("grpc://127.0.0.1:0")
-        self.says: dict[str, Any] = json.loads((before.DATA / "status.json").read_bytes()) | {"now_ms": 0}
-        self.rows = pa.concat_tables([before.answer("committed"), before.answer("arrived")])
+        self.says: dict[str, Any] = json.loads((before.DATA / "status.json").read_bytes()) | {"now_ms": 0, "protocol": PROTOCOL}
+        rows = pa.concat_tables([before.answer("committed"), before.answer("arrived")])
+        self.rows = rows.filter(pc.invert(pc.starts_with(rows["kind"], "beat")))  # full pictures, of which there are no more
         self.received: list[dict[str, Any]] = []
 
     @property

@@ -56,8 +56,7 @@ def changed(name: str, values: Callable[[pa.Table], pa.Array]) -> Callable[[pa.T
 # --- what can be read
 
 
-def test_the_answer_of_the_version_before_is_read(client: AgentClient, agent: RecordedAgent) -> None:
-    assert client.status().protocol == UNNAMED
+def test_rows_of_another_version_are_read(client: AgentClient, agent: RecordedAgent) -> None:
     client.check(client.status())
     found = client.read(ASKED)
     assert found.schema == EVENTS
@@ -134,6 +133,12 @@ def test_a_missing_column_that_would_count_something_else_is_found_without_any_r
 def test_an_agent_of_another_protocol_is_refused(client: AgentClient, agent: RecordedAgent, protocol: int, upgrade: str) -> None:
     agent.says |= {"protocol": protocol, "version": "9.9.9"}
     with pytest.raises(VersionError, match=f"segtail 9.9.9 and speaks protocol {protocol}, .* segtail .* upgrade {upgrade}"):
+        client.check(client.status())
+
+
+def test_an_agent_that_names_no_protocol_is_to_be_upgraded(client: AgentClient, agent: RecordedAgent) -> None:
+    del agent.says["protocol"]
+    with pytest.raises(VersionError, match=f"speaks protocol {UNNAMED}, this job .* reads {PROTOCOL}: upgrade the agent"):
         client.check(client.status())
 
 

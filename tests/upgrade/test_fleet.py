@@ -23,7 +23,7 @@ from tests.source.test_agents import Stream
 from tests.upgrade.recorded import RecordedAgent, recorded
 
 OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
-"""Records by topic that the version before has told of."""
+"""Records by topic that the other version has told of."""
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Fleet:
-    """One of the version before this one and one of this version, which watches the log."""
+    """One of another version and one of this version, which watches the log."""
 
     def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
         disk = log_dir(tmp_path, broker=2)
@@ -70,7 +70,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
         yield Fleet(tmp_path, stack)
 
 
-def test_one_of_the_version_before_takes_part(fleet: Fleet) -> None:
+def test_one_of_another_version_takes_part(fleet: Fleet) -> None:
     stream = Stream(*fleet.addresses)
     stream.until(lambda records: records == OLD | {"bills": 3})
     assert sorted(stream.end) == ["a1", "a2"]
@@ -80,8 +80,12 @@ def test_one_of_the_version_before_takes_part(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "missing", "says"),
-    [(None, "bytes", "column bytes is missing"), (PROTOCOL + 1, None, f"speaks protocol {PROTOCOL + 1}")],
-    ids=["rows that cannot be used", "a later protocol"],
+    [
+        (None, "bytes", "column bytes is missing"),
+        (PROTOCOL + 1, None, f"speaks protocol {PROTOCOL + 1}"),
+        (PROTOCOL - 1, None, f"speaks protocol {PROTOCOL - 1}"),
+    ],
+    ids=["rows that cannot be used", "a later protocol", "an earlier protocol"],
 )
 def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
     fleet: Fleet, caplog: pytest.LogCaptureFixture, protocol: int | None, missing: str | None, says: str

@@ -9,6 +9,7 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.rows import Kind
+from streaming.watcher.census import members
 from streaming.watcher.cluster import Leads
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.events import Event, LogId, values_of
@@ -17,7 +18,6 @@ from streaming.watcher.roster import Beginning
 from streaming.watcher.watcher import SURVEY_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
-BEAT_MS = 30_000
 PRODUCERS_LIMIT = 100
 MOST_TURNS = 200
 """A watcher that still has more to do after so many turns never rests."""
@@ -111,10 +111,11 @@ class Fold:
     def __init__(self) -> None:
         self.logs: dict[LogId, Counted] = {}
 
-    def take(self, event: Event, present: set[LogId]) -> None:
+    def take(self, event: Event) -> None:
         if event.kind is Kind.FACTS:
             return
-        if event.kind is Kind.BEAT:
+        if event.kind is Kind.CENSUS:
+            present = {each.log for each in members(event)}
             self.logs = {log: counted for log, counted in self.logs.items() if log in present}
         elif event.kind is Kind.GONE:
             self.logs.pop(event.log, None)
@@ -196,7 +197,6 @@ class Station:
             self.journal,
             self.cluster,
             self.clock,
-            beat_ms=BEAT_MS,
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
             should_stop=self._should_stop,
@@ -250,7 +250,7 @@ class Station:
         return more
 
     def look(self, hints: set[Path] | None = None) -> list[Event]:
-        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without beats and facts."""
+        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without censuses and facts."""
         begun = len(self.events)
         self.clock.now += 1000 if hints is not None else SURVEY_MS
         for _ in range(MOST_TURNS):
@@ -259,7 +259,7 @@ class Station:
             hints = None
         else:
             raise AssertionError("the watcher never rests")
-        return [event for event in self.events[begun:] if event.kind not in (Kind.BEAT, Kind.FACTS)]
+        return [event for event in self.events[begun:] if event.kind not in (Kind.CENSUS, Kind.FACTS)]
 
     def everything(self) -> set[Path]:
         """Hints at all there is."""
@@ -270,14 +270,13 @@ class Station:
         return found
 
     def _fold(self) -> None:
-        present = {tail.place.log for tail in self.watcher.tails()}
         for number, (name, fold) in enumerate(self.folds.items()):
             begun = self.consumers.streamed(name)
             if begun is not None:
                 self._read.setdefault(name, begun)
                 upto = self.journal.reach(self._read[name], None).seq
                 for _, event in self.journal.read(self._read[name], upto):
-                    fold.take(event, present)
+                    fold.take(event)
                     if number == 0:
                         self.events.append(event)
                 self._read[name] = upto

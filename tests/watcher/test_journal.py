@@ -104,7 +104,7 @@ def test_events_come_back_as_they_were_written(journal: Journal) -> None:
         appended(0, 10, detail=b"\x01\x00binary", batch_bytes_buckets=tuple(range(9)), batch_records_buckets=tuple(range(9, 18))),
         Event(kind=Kind.APPEARED, broker=1, topic="ü.x", partition=3, topic_id="i", next_offset=2**62, log_dir='/"d"', settled=True),
         Event(kind=Kind.CORRUPT, broker=1, topic="t", partition=0, topic_id="id", reason="bad 'magic'", start_position=4),
-        Event(kind=Kind.BEAT, settled=True),
+        Event(kind=Kind.CENSUS, reason="/d", detail=b"keys"),
     ]
     journal.publish(events)
     assert [event for _, event in everything(journal)] == events
@@ -147,14 +147,6 @@ def test_another_event_of_the_log_between_them_keeps_appends_apart(journal: Jour
     between = appended(10, 0, kind=Kind.TRUNCATED, batches=0)
     journal.publish([appended(0, 10), between, appended(10, 5)])
     assert [event.kind for _, event in everything(journal)] == [Kind.APPENDED, Kind.TRUNCATED, Kind.APPENDED]
-
-
-def test_full_pictures_that_nobody_has_read_become_one(journal: Journal) -> None:
-    for _ in range(1000):
-        journal.publish([Event(kind=Kind.BEAT, settled=True)])
-    assert len(everything(journal)) == 1
-    journal.publish([Event(kind=Kind.BEAT, settled=True)])
-    assert len(everything(journal)) == 2
 
 
 def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time(journal: Journal) -> None:
@@ -293,9 +285,9 @@ def test_a_loss_keeps_what_is_no_loss_in_its_order(journal: Journal) -> None:
     """A truncation sets a reader back, and what leaves or appears does so for everybody."""
     truncated = appended(0, 0, kind=Kind.TRUNCATED, next_offset=5)
     gone = appended(0, 0, kind=Kind.GONE, number=1)
-    journal.publish([appended(0, 10), appended(0, 3, number=1), Event(kind=Kind.BEAT), truncated, appended(5, 20), gone])
+    journal.publish([appended(0, 10), appended(0, 3, number=1), Event(kind=Kind.CENSUS), truncated, appended(5, 20), gone])
     assert merge(journal, 6) == 33
-    assert Kind.BEAT not in {event.kind for _, event in everything(journal)}
+    assert Kind.CENSUS in {event.kind for _, event in everything(journal)}
     found = [(event.partition, event.kind, event.next_offset, event.bytes) for _, event in everything(journal)]
     assert [one for one in found if one[0] == 0] == [(0, Kind.SKIPPED, 10, 10), (0, Kind.TRUNCATED, 5, 0), (0, Kind.SKIPPED, 25, 20)]
     assert [one for one in found if one[0] == 1] == [(1, Kind.SKIPPED, 3, 3), (1, Kind.GONE, 0, 0)]
@@ -449,3 +441,19 @@ def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: 
     journal.publish([appended(10, 5)])
     assert [(event.bytes, event.next_offset) for _, event in everything(journal)] == [(15, 15)]
     assert journal.end().total == 15
+
+
+def test_of_what_a_slow_reader_did_not_get_the_last_facts_are_kept(journal: Journal) -> None:
+    """Nobody tells them again."""
+
+    def facts(number: int, leader: int, blob: bytes | None) -> Event:
+        return Event(kind=Kind.FACTS, broker=1, topic="t", partition=number, topic_id="id", leader=leader, facts=blob)
+
+    for leader, blob in ((1, b"first"), (2, b"second"), (3, None)):
+        journal.publish([facts(0, leader, blob), appended(leader * 10, 10)])
+        journal.reach(0, None)  # told: the next ones do not become one with these
+    journal.publish([facts(1, 7, b"other")])
+    merge(journal, journal.end().seq)
+    found = {event.partition: (event.leader, event.facts) for _, event in everything(journal) if event.kind is Kind.FACTS}
+    assert found == {0: (3, b"second"), 1: (7, b"other")}
+    assert [event.kind for _, event in everything(journal)].count(Kind.FACTS) == 2

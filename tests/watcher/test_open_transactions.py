@@ -131,7 +131,7 @@ class World:
             if begun is not None:
                 self.seqs.setdefault(name, begun)
                 upto = journal.reach(self.seqs[name], None).seq
-                rows = [self._row(seq, event) for seq, event in journal.read(self.seqs[name], upto) if event.kind is not Kind.BEAT]
+                rows = [self._row(seq, event) for seq, event in journal.read(self.seqs[name], upto) if event.kind is not Kind.CENSUS]
                 shard.fold(*rows)
                 self.seqs[name] = upto
                 self.station.consumers.note_streamed(name, 0, upto)

@@ -1,4 +1,4 @@
-"""When the watcher looks, how much it reads at once, and when it tells the full picture."""
+"""When the watcher looks, how much it reads at once, and when it says nothing."""
 
 from pathlib import Path
 
@@ -12,55 +12,59 @@ from streaming.watcher import watcher
 from streaming.watcher.events import Event
 from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from tests.builders import batch, partition
-from tests.watcher.station import BEAT_MS, SURVEY_MS, Station
+from tests.watcher.station import SURVEY_MS, Station
 
 MEGABYTE = 1 << 20
 
 
-def beats(station: Station) -> list[bool]:
-    return [event.settled for event in station.events if event.kind is Kind.BEAT]
+def ends(station: Station) -> list[int]:
+    """The end of the journal after each of many turns in which nothing happens."""
+    found = []
+    for _ in range(50):
+        station.clock.now += 7_000
+        station.turn()
+        found.append(station.journal.end().seq)
+    return found
 
 
-def test_the_first_scan_ends_with_a_full_picture(station: Station, disk: LogDir) -> None:
+def test_the_first_scan_tells_what_there_is_its_facts_and_nothing_more(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3))
     assert not station.watcher.caught_up
     station.look()
     assert station.watcher.caught_up
-    assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.APPENDED, Kind.BEAT]
-    assert beats(station) == [True]
+    assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.CENSUS, Kind.APPENDED, Kind.FACTS]
 
 
-def test_the_full_picture_comes_back_at_its_interval_though_nothing_happens(station: Station) -> None:
+def test_nothing_is_published_while_nothing_happens(station: Station, disk: LogDir) -> None:
+    for number in range(3):
+        partition(disk, "t", number).append(batch(3))
     station.look()
-    station.clock.now = (station.clock.now // BEAT_MS + 1) * BEAT_MS - 1
-    station.turn()
-    assert len(beats(station)) == 1
-    station.clock.now += 1
-    station.turn()
-    station.turn()
-    assert beats(station) == [True, True]
+    end = station.journal.end().seq
+    assert set(ends(station)) == {end}
+    station.restart()
+    assert set(ends(station)[1:]) == {end + 3}  # the facts of each log: a process knows not what was told before it
 
 
-def test_a_clock_that_is_set_back_stops_neither_the_picture_nor_the_surveys(station: Station, disk: LogDir) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_the_surveys(station: Station, disk: LogDir) -> None:
     station.look()
     station.clock.now -= 24 * 3_600_000
     partition(disk, "t").append(batch(3))
     station.turn()
-    assert len(beats(station)) == 2
     assert station.fold_of("t").records == 3
 
 
-def test_a_reader_that_says_hello_gets_a_full_picture_at_once(station: Station, disk: LogDir) -> None:
+def test_a_reader_that_says_hello_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3))
     station.look()
+    end = station.journal.end()
     station.watcher.greet()
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
-    assert len(beats(station)) == 2
+    assert station.journal.end() == end
 
 
-def test_a_greeting_that_comes_while_the_picture_is_written_gets_one_of_its_own(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     publish = station.journal.publish
 
     def greeted_meanwhile(events: list[Event], *rest: object) -> None:
@@ -70,14 +74,13 @@ def test_a_greeting_that_comes_while_the_picture_is_written_gets_one_of_its_own(
 
     monkeypatch.setattr(station.journal, "publish", greeted_meanwhile)
     station.turn()
-    assert len(beats(station)) == 1
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
-    assert len(beats(station)) == 2
 
 
-def test_caught_up_is_said_only_once_the_picture_is_in_the_journal(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caught_up_is_said_only_once_everything_is_in_the_journal(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition(disk, "t").append(batch(3))
     seen: list[bool] = []
     publish = station.journal.publish
 
@@ -90,19 +93,6 @@ def test_caught_up_is_said_only_once_the_picture_is_in_the_journal(station: Stat
     assert seen
     assert not any(seen)
     assert station.watcher.caught_up
-
-
-def test_while_a_second_reader_is_caught_up_with_the_first_one_still_gets_its_pictures(
-    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = partition(disk, "t", segment_bytes=1 << 30)
-    log.append(*[batch(1, value_bytes=MEGABYTE)] * 30)
-    station.look()
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
-    station.begin("earliest", "second")
-    station.clock.now += BEAT_MS
-    assert station.turn()
-    assert beats(station) == [True, False]
 
 
 def test_every_log_is_looked_at_in_every_turn(station: Station, disk: LogDir) -> None:
@@ -270,21 +260,20 @@ def test_a_live_log_that_fell_far_behind_is_a_backlog_like_the_others(
     assert station.fold_of("live").records == 10
 
 
-def test_pictures_and_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
+def test_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
     live = partition(disk, "live")
     live.append(batch(2))
     station.look()
     of_segments(disk, "big", 16, 1, topic_id=2)
     station.clock.now += SURVEY_MS
-    told, turns = len(beats(station)), 0
+    turns = 0
     facts = sum(event.kind is Kind.FACTS for event in station.events)
     while station.turn(budget=MEGABYTE):
-        station.clock.now += BEAT_MS
+        station.clock.now += 30_000
         turns += 1
         if turns == 4:
             live.roll()
     assert turns >= 16
-    assert len(beats(station)) - told >= turns
     assert sum(event.kind is Kind.FACTS and event.topic == "live" for event in station.events) > facts
 
 

@@ -49,12 +49,30 @@ def key(station: Station) -> LogId:
     return tail.place.log
 
 
-def test_what_the_first_full_picture_tells_is_not_told_before_it(station: Station, log: PartitionLog) -> None:
+def test_the_first_look_tells_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
     station.look()
-    assert [event.kind for event in station.events if event.kind in (Kind.FACTS, Kind.BEAT)] == [Kind.BEAT]
-    (tail,) = station.watcher.tails()
-    assert tail.told is not None
-    assert decode(tail.told.facts).segments["size"].tolist() == [log.active.size]
+    (told,) = [event for event in station.events if event.kind is Kind.FACTS]
+    assert facts_of(told).segments["size"].tolist() == [log.active.size]
+    station.restart()
+    begun = len(station.events)
+    station.look()
+    (again,) = [event for event in station.events[begun:] if event.kind is Kind.FACTS]
+    assert again == told
+
+
+@pytest.mark.parametrize("missed", [False, True])
+def test_the_facts_of_every_log_are_told_again_where_somebody_has_not_had_them(station: Station, log: PartitionLog, missed: bool) -> None:
+    station.look()
+    begun = len(station.events)
+    if missed:
+        station.watcher.appear_again()
+    else:
+        station.begin("latest", "second")
+    station.look()
+    told = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FACTS)]
+    assert [event.kind for event in told] == [Kind.CENSUS, Kind.FACTS]
+    assert facts_of(told[1]).segments["size"].tolist() == [log.active.size]
+    assert station.watcher.caught_up
 
 
 def test_a_log_that_appears_later_is_told_at_once(station: Station, disk: LogDir) -> None:
@@ -200,9 +218,7 @@ def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all
     station.close()
 
 
-def test_a_log_that_cannot_be_looked_at_holds_up_no_full_picture(
-    station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
         raise PermissionError(13, "no")
 

@@ -246,7 +246,7 @@ def _query(made: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Micro-batches",
                 Query(f"sum(rate(segtail_query_batch_duration_seconds_count[{RATE}]))", "a second"),
                 unit="count:/s",
-                told="Micro-batches a second. An idle cluster makes none but those of its beats.",
+                told="Micro-batches a second. An idle cluster makes none.",
                 width=8,
             )
         )
