@@ -120,13 +120,14 @@ class Shard:
     def fold(self, *rows: EventRow) -> list[Changed]:
         """Fold a micro-batch and keep what it leads to."""
         fold = self.look(rows)
+        changes = list(fold.changes())  # before it is kept: what was told already is left out by what was known
         for key, state in fold.touched.items():
             if state is None:
                 self.states.pop(key, None)
             else:
                 self.states[key] = state
         self.marks = fold.marks
-        return list(fold.changes())
+        return changes
 
     def look(self, rows: Iterable[EventRow]) -> ShardFold:
         """Fold a micro-batch and leave everything as it is."""

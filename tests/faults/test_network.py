@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streaming.job import worker_daemon
 from tests.broker.kafka import free_ports
 from tests.faults.network import EVERYBODY, Network
 from tests.faults.writing import WritingBroker, writing_broker, written
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 NEAR, FAR = "near", "far"
 UP = "segtail_agent_up"
-EXECUTORS = "pyspark.daemon"
+EXECUTORS = worker_daemon.__name__
 SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=2")
 SECONDS = 240
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from streaming.job import worker_daemon
 from tests.processes import Process, Segtail, left_of
 
 AGENT, CHILD, DRIVER, JVM, SOURCE, WORKER, ALL = "agent", "child", "driver", "jvm", "source", "worker", "all"
@@ -20,7 +21,7 @@ _COMMANDS = {
     CHILD: " agent --child ",
     JVM: "org.apache.spark.deploy.SparkSubmit",
     SOURCE: "python_streaming_source_runner",
-    WORKER: "pyspark.daemon",
+    WORKER: worker_daemon.__name__,
 }
 
 
