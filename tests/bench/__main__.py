@@ -8,11 +8,13 @@ from collections.abc import Callable
 
 from tests.bench import (
     agent,
+    backlog,
     dump,
     fold,
     inventory,
     latency,
     memory,
+    naive,
     pace,
     remote,
     render,
@@ -36,6 +38,8 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "latency": (latency.run, "from an append to /metrics"),
     "pace": (lambda _: pace.run(), "the running job where a scraper comes every 15 s: cost, and how old what it sees is"),
     "memory": (lambda _: memory.run(), "what each process of a running job holds"),
+    "naive": (lambda _: naive.run(), "ours beside a plain job on Spark's Kafka source, on a live broker"),
+    "backlog": (lambda _: backlog.run(), "the same two, a gigabyte that lies there"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),

@@ -35,7 +35,11 @@ def run(bounds: Bounds) -> None:
         )
         for part in PARTS
     ]
+    whole = (f"{100 * each.cores:.1f}" for each in (quiet, busy))
+    rows.append(("all", *whole, f"{sum(busy.resident_bytes.values()) / 1e6:.0f}"))
     show(title, ("", "idle %", "appends %", "MB"), rows)
+    written = busy.written_bytes["jvm"], busy.written_bytes["agent"]
+    print(f"  written a micro-batch, KB: checkpoint {written[0] / busy.batches / 1e3:.0f}, journal {written[1] / busy.batches / 1e3:.0f}\n")
 
 
 def _append(logs: Partitions, until: float) -> None:

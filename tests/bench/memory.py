@@ -7,11 +7,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench.pace import BATCH_BYTES, PARTITIONS, Scraper
+from tests.bench.pace import BATCH_BYTES, LOADS, Scraper
 from tests.bench.partitions import Partitions
 from tests.bench.running import RunningJob
 from tests.bench.table import show
 
+PARTITIONS, APPENDS = LOADS[0]
 SCRAPES = 12
 """Three minutes: Spark ends workers that were idle for one, and the daemons of those that make a query end after that."""
 
@@ -25,7 +26,7 @@ def run() -> None:
     ):
         young = sum(each.proportional_bytes for each in job.processes())
         began = time.monotonic()
-        Scraper(job, logs).go_on(SCRAPES)
+        Scraper(job, logs, APPENDS).go_on(SCRAPES)
         processes = sorted(job.processes(), key=lambda each: -each.proportional_bytes)
         minutes = (time.monotonic() - began) / 60
     rows = [(each.name, f"{each.proportional_bytes / 1e6:.0f}") for each in processes]

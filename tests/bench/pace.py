@@ -10,36 +10,36 @@ import time
 from collections import deque
 from pathlib import Path
 
-from tests.bench.partitions import Partitions
+from tests.bench.partitions import PARTITIONS_A_TOPIC, Partitions
 from tests.bench.running import RunningJob, batches_of
 from tests.bench.table import show
 
 TRIGGERS = ("auto", "1s")
+LOADS = ((12, 320), (1000, 2000))  # partitions, appends a second
 PERIOD_SECONDS = 15
 UNTIL_LEARNED = 6
 SCRAPES = 10
-PARTITIONS = 12
 BATCH_BYTES = 16_384
-APPENDS_A_SECOND = 320
 _PAUSE_SECONDS = 0.02
-_END_OFFSET = re.compile(rb'^segtail_partition_log_end_offset\{broker="1",topic="bench\.0",partition="(\d+)"\} (\d+)$', re.MULTILINE)
+_END_OFFSET = re.compile(rb'^segtail_partition_log_end_offset\{broker="1",topic="bench\.(\d+)",partition="(\d+)"\} (\d+)$', re.MULTILINE)
 
 
 def run() -> None:
-    """Print one table."""
-    rows = [_measure(trigger) for trigger in TRIGGERS]
-    megabytes = APPENDS_A_SECOND * (BATCH_BYTES + 8) / 1e6
-    title = f"a scraper every {PERIOD_SECONDS} s, {PARTITIONS} partitions, {megabytes:.0f} MB/s, {SCRAPES} scrapes once it is known"
-    show(title, ("", "micro-batches", "% of a core", "of that the agent", "p50 s", "oldest s"), rows)
+    """Print a table a load."""
+    for partitions, appends in LOADS:
+        rows = [_measure(trigger, partitions, appends) for trigger in TRIGGERS]
+        megabytes = appends * (BATCH_BYTES + 8) / 1e6
+        title = f"a scraper every {PERIOD_SECONDS} s, {partitions:,} partitions, {megabytes:.0f} MB/s, {SCRAPES} scrapes once it is known"
+        show(title, ("", "micro-batches", "% of a core", "of that the agent", "p50 s", "oldest s"), rows)
 
 
-def _measure(trigger: str) -> tuple[str, ...]:
+def _measure(trigger: str, partitions: int, appends: int) -> tuple[str, ...]:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
-        Partitions(Path(scratch, "log"), PARTITIONS, BATCH_BYTES) as logs,
+        Partitions(Path(scratch, "log"), partitions, BATCH_BYTES) as logs,
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", trigger) as job,
     ):
-        scraper = Scraper(job, logs)
+        scraper = Scraper(job, logs, appends)
         scraper.go_on(UNTIL_LEARNED)
         began, spent, batches = time.monotonic(), job.usage().cpu_seconds, scraper.batches
         scraper.ages.clear()
@@ -55,8 +55,9 @@ def _measure(trigger: str) -> tuple[str, ...]:
 class Scraper:
     """Appends to all partitions in turn, and takes a page every ``PERIOD_SECONDS``."""
 
-    def __init__(self, job: RunningJob, logs: Partitions) -> None:
+    def __init__(self, job: RunningJob, logs: Partitions, appends: int) -> None:
         self._job = job
+        self._appends = appends
         self._logs = logs
         self._unseen: list[deque[tuple[int, float]]] = [deque() for _ in range(len(logs))]
         self._due = time.monotonic()
@@ -68,7 +69,7 @@ class Scraper:
         began, done = time.monotonic(), 0
         until = self._due + scrapes * PERIOD_SECONDS
         while (now := time.monotonic()) < until:
-            due = int((now - began) * APPENDS_A_SECOND)
+            due = int((now - began) * self._appends)
             for number in range(done, due):
                 item = number % len(self._logs)
                 self._unseen[item].append((self._logs.append(item), time.monotonic()))
@@ -81,8 +82,9 @@ class Scraper:
     def _scrape(self) -> None:
         asked, page = time.monotonic(), self._job.scrape()  # nobody else may: an unexpected scrape changes the pace
         self.batches, _ = batches_of(page)
-        for partition, offset in _END_OFFSET.findall(page):
-            unseen = self._unseen[int(partition)]
+        for topic, partition, offset in _END_OFFSET.findall(page):
+            item = int(topic) * PARTITIONS_A_TOPIC + int(partition)
+            unseen = self._unseen[item]
             while unseen and unseen[0][0] <= int(offset):
                 unseen.popleft()
         self.ages.append(max((asked - unseen[0][1] for unseen in self._unseen if unseen), default=0.0))

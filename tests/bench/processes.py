@@ -1,6 +1,7 @@
 """What a running job costs, from /proc: CPU and memory of the driver, the JVM, its Python workers and the agent."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +11,14 @@ PARTS = ("driver", "jvm", "workers", "agent")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds so far and resident bytes, by part of the job. Of a page that several processes share each has its part."""
+    """CPU seconds so far, resident bytes and bytes written to disks so far, by part of the job.
+
+    Of a page that several processes share each has its part. What ended processes wrote is not counted.
+    """
 
     cpu_seconds: dict[str, float]
     resident_bytes: dict[str, int]
+    written_bytes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +52,32 @@ def _name(process: int, part: str) -> str:
     return f"worker: {kind}" if forked or "daemon" not in words[words.index("-m") + 1] else f"daemon: {kind}"
 
 
+def cpu_seconds(processes: Iterable[int]) -> float:
+    """Of these processes so far, with their children that have ended."""
+    return sum(sum(map(int, _stat(process)[11:15])) for process in processes) / _TICKS
+
+
 def usage(driver: int) -> Usage:
     """The job whose driver has this process id. The CPU of children that have ended counts for who waited for them."""
     cpu = dict.fromkeys(PARTS, 0.0)
     resident = dict.fromkeys(PARTS, 0)
+    written = dict.fromkeys(PARTS, 0)
     children = _children()
     waiting = [(driver, "driver")]
     while waiting:
         process, part = waiting.pop()
         try:
             stat = _stat(process)
-            memory = _proportional_bytes(process)
+            memory, wrote = _proportional_bytes(process), _written_bytes(process)
         except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
             continue
         own, ended = sum(map(int, stat[11:13])), sum(map(int, stat[13:15]))
         cpu[part] += own / _TICKS
         cpu["workers" if part == "jvm" else part] += ended / _TICKS
         resident[part] += memory
+        written[part] += wrote
         waiting += [(child, _part(child, part)) for child in children.get(process, ())]
-    return Usage(cpu, resident)
+    return Usage(cpu, resident, written)
 
 
 def _stat(process: int) -> list[str]:
@@ -78,6 +90,11 @@ def _proportional_bytes(process: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0  # a zombie has none
+
+
+def _written_bytes(process: int) -> int:
+    fields = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
+    return int(fields["write_bytes"]) - int(fields["cancelled_write_bytes"])
 
 
 def _children() -> dict[int, list[int]]:

@@ -22,13 +22,14 @@ _BATCHES = re.compile(rb"^segtail_query_batch_duration_seconds_(count|sum)\{[^}]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a job did in some seconds: CPU seconds by part, micro-batches and how long they took together."""
+    """What a job did in some seconds: CPU seconds and bytes written by part, micro-batches and how long they took together."""
 
     seconds: float
     cpu_seconds: dict[str, float]
     batches: int
     batch_seconds: float
     resident_bytes: dict[str, int]
+    written_bytes: dict[str, int]
 
     @property
     def cores(self) -> float:
@@ -78,6 +79,7 @@ class RunningJob:
             batches=int(batches_then[0] - batches[0]),
             batch_seconds=batches_then[1] - batches[1],
             resident_bytes=spent_then.resident_bytes,
+            written_bytes={part: spent_then.written_bytes[part] - spent.written_bytes[part] for part in PARTS},
         )
 
     def usage(self) -> Usage:

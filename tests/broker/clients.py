@@ -25,8 +25,19 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     admin.delete_topics([topic])[topic].result(SECONDS)
 
 
-def producer(bootstrap: str, codec: str = "none", *, idempotent: bool = False, transactional_id: str | None = None) -> Producer:
-    """A producer that sends only when it is flushed, so that a flush makes one batch a partition."""
+def producer(
+    bootstrap: str,
+    codec: str = "none",
+    *,
+    idempotent: bool = False,
+    transactional_id: str | None = None,
+    more: Mapping[str, str | int] | None = None,
+) -> Producer:
+    """A producer that sends only when it is flushed, so that a flush makes one batch a partition.
+
+    Args:
+        more: settings of librdkafka's over these.
+    """
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap,
         "compression.type": codec,
@@ -36,7 +47,7 @@ def producer(bootstrap: str, codec: str = "none", *, idempotent: bool = False, t
     if transactional_id is not None:
         settings["transactional.id"] = transactional_id
         settings["transaction.timeout.ms"] = _PATIENT_MS
-    return Producer(settings)
+    return Producer({**settings, **(more or {})})
 
 
 def send(client: Producer, topic: str, partition: int, batches: int, records: int, *, value_bytes: int = 100) -> None:

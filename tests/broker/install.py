@@ -12,6 +12,7 @@ from streaming.errors import JavaError
 from streaming.java import find
 
 KAFKA_VERSION = "4.3.1"
+
 _DOWNLOAD_SECONDS = 900
 
 FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -28,6 +29,20 @@ _IVY_MODULE = f"""\
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="run->default"/>
     <exclude module="connect-.*" matcher="regexp"/>
     <exclude org="org\\.glassfish\\..*|org\\.eclipse\\.jetty.*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+# What Spark needs to read from Kafka itself; PySpark brings the rest. There is not one of each for each version of Spark.
+_SPARK_KAFKA_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="tests" module="spark-kafka"/>
+  <configurations><conf name="run"/></configurations>
+  <dependencies>
+    <dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="4.2.0" conf="run->default" transitive="false"/>
+    <dependency org="org.apache.spark" name="spark-token-provider-kafka-0-10_2.13" rev="4.0.0" conf="run->default" transitive="false"/>
+    <dependency org="org.apache.kafka" name="kafka-clients" rev="3.9.2" conf="run->default" transitive="false"/>
+    <dependency org="org.apache.commons" name="commons-pool2" rev="2.12.0" conf="run->default" transitive="false"/>
   </dependencies>
 </ivy-module>
 """
@@ -65,14 +80,24 @@ def java() -> str:
 @cache
 def class_path() -> str:
     """Kafka's class path, fetched once a machine."""
-    home = cache_dir() / f"kafka-{KAFKA_VERSION}"
+    return os.pathsep.join(map(str, _jars(f"kafka-{KAFKA_VERSION}", _IVY_MODULE)))
+
+
+@cache
+def spark_kafka_jars() -> tuple[Path, ...]:
+    """The jars of Spark's own Kafka source, fetched once a machine."""
+    return _jars("spark-kafka-4.2.0", _SPARK_KAFKA_MODULE)
+
+
+def _jars(name: str, module: str) -> tuple[Path, ...]:
+    home = cache_dir() / name
     libs = home / "libs"
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes side by side fetch once
         if not libs.is_dir():
-            _fetch(libs)
-    return os.pathsep.join(str(jar) for jar in sorted(libs.glob("*.jar")))
+            _fetch(libs, module)
+    return tuple(sorted(libs.glob("*.jar")))
 
 
 def java_command(
@@ -88,7 +113,7 @@ def java_command(
     return [java(), *jvm, "-cp", path, main_class, *arguments]
 
 
-def _fetch(libs: Path) -> None:
+def _fetch(libs: Path, wanted: str) -> None:
     """Lets Ivy resolve and download into a folder beside `libs`, which appears only when it is whole."""
     ivy = next(_pyspark_dir().glob("jars/ivy-*.jar"), None)
     if ivy is None:
@@ -96,15 +121,13 @@ def _fetch(libs: Path) -> None:
     with tempfile.TemporaryDirectory(dir=libs.parent) as scratch:
         staged = Path(scratch, "libs")
         module = Path(scratch, "ivy.xml")
-        module.write_text(_IVY_MODULE)
+        module.write_text(wanted)
         pattern = f"{staged}/[artifact]-[revision](-[classifier]).[ext]"
         options = f"-error -cache {scratch}/cache -ivy {module} -confs run -retrieve {pattern}".split()
         command = [java(), "-jar", str(ivy), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)
         if done.returncode:
-            raise UnavailableError(
-                f"the jars of Kafka {KAFKA_VERSION} could not be fetched: ...{(done.stdout + done.stderr).strip()[-300:]}"
-            )
+            raise UnavailableError(f"the jars of {libs.parent.name} could not be fetched: ...{(done.stdout + done.stderr).strip()[-300:]}")
         staged.rename(libs)
 
 

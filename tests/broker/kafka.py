@@ -115,6 +115,11 @@ class Kafka:
         """The log dirs of all brokers."""
         return tuple(log_dir for node in self.brokers for log_dir in node.log_dirs)
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run now."""
+        return [process.pid for process in self._running.values()]
+
     def broker(self, node_id: int) -> Node:
         """One by its id."""
         return next(node for node in self.brokers if node.node_id == node_id)

@@ -1,0 +1,92 @@
+"""Steady traffic to a live broker, and what of it a page does not show yet."""
+
+import os
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Producer
+
+RECORD_BYTES = 1000
+_TICK_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is produced: ``batches`` a second over ``partitions`` of one topic, ``records`` of a kilobyte each in one."""
+
+    name: str
+    partitions: int
+    batches: int
+    records: int
+    codec: str
+
+    @property
+    def bytes_a_second(self) -> int:
+        """Of values."""
+        return self.batches * self.records * RECORD_BYTES
+
+
+def values() -> list[bytes]:
+    """Some values, half random: a codec takes them down to about half."""
+    return [os.urandom(RECORD_BYTES // 2).ljust(RECORD_BYTES, b".") for _ in range(64)]
+
+
+class Traffic:
+    """Produces on a thread until it is closed."""
+
+    def __init__(self, bootstrap: str, topic: str, load: Load) -> None:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,  # that the broker is gone at the end
+            "compression.type": load.codec,
+            "linger.ms": 20 if load.records > 1 else 0,
+            "batch.num.messages": load.records,
+        }
+        self._client = Producer(settings)
+        self._topic = topic
+        self._load = load
+        self._values = values()
+        self._lock = threading.Lock()
+        self._unseen: list[deque[tuple[int, float]]] = [deque() for _ in range(load.partitions)]
+        self.failures: list[str] = []
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="traffic")
+        self._thread.start()
+
+    def age(self, ends: dict[int, int], now: float) -> float:
+        """How long ago the first record was delivered that lies behind the ends that somebody shows, over all partitions."""
+        oldest = 0.0
+        with self._lock:
+            for partition, unseen in enumerate(self._unseen):
+                while unseen and unseen[0][0] < ends.get(partition, 0):
+                    unseen.popleft()
+                if unseen:
+                    oldest = max(oldest, now - unseen[0][1])
+        return oldest
+
+    def close(self) -> None:
+        """Stop producing."""
+        self._ends.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        began, done = time.monotonic(), 0
+        while not self._ends.is_set():
+            due = int((time.monotonic() - began) * self._load.batches)
+            for number in range(done, due):
+                for record in range(self._load.records):
+                    value = self._values[(number + record) % len(self._values)]
+                    self._client.produce(self._topic, value, partition=number % self._load.partitions, on_delivery=self._delivered)
+            done = due
+            self._client.poll(_TICK_SECONDS)
+        self._client.flush(30)
+
+    def _delivered(self, error: object, message: Any) -> None:
+        if error is not None:
+            self.failures.append(str(error))
+            return
+        with self._lock:
+            self._unseen[message.partition()].append((message.offset(), time.monotonic()))
