@@ -134,6 +134,8 @@ class Service:
         if not request.catalog:
             return []
         changes = self.watcher.decided(Version(each.process, each.number) for each in request.catalogs)
+        if changes is None:
+            return []
         version = CatalogVersion(changes.version.process, changes.version.number)
         return [CatalogPart(version=version, whole=changes.whole, changes=changes.pack())]
 

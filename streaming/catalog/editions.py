@@ -27,18 +27,25 @@ class Editions:
         self._lock = threading.Lock()
         self._process = uuid.uuid4().hex
         self._number = 0
+        self._made = False
         self._tables = tuple(_Rows(table) for table in NOTHING_DECIDED.tables)
 
     def update(self, catalog: Catalog) -> None:
         """From now on the catalog is another one, or still the same."""
         with self._lock:
+            self._made = True
             number = self._number + 1
             changed = [rows.update(table, number) for rows, table in zip(self._tables, catalog.tables, strict=True)]
             self._number += any(changed)
 
-    def since(self, known: Iterable[Version]) -> Changes:
-        """What changed since the version of this process that is among those ``known``; all there is where none of them is."""
+    def since(self, known: Iterable[Version]) -> Changes | None:
+        """What changed since the version of this process that is among those ``known``; all there is where none of them is.
+
+        None before the first one is made: that nothing is known yet is not that nothing is there.
+        """
         with self._lock:
+            if not self._made:
+                return None
             numbers = [each.number for each in known if each.process == self._process]
             number = max(numbers, default=-1)
             whole = number < max(rows.forgotten for rows in self._tables) or number > self._number

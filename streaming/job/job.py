@@ -266,8 +266,10 @@ class Job:
             if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
                 self.observer.begins(agent)  # else it is told when something of it arrives how much the metrics hold
         self._met |= self._agents.up
-        if not self.table.ready and (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
-            self.table.told_whole()
+        if not self.table.ready:
+            self.table.told_agents(self._agents.up)
+            if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
+                self.table.told_whole()
 
     def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return.

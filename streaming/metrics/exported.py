@@ -1,5 +1,6 @@
 """The exported logs, one a partition, with all that is worked out of what they told: offsets, transactions, retention."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,8 @@ from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.metrics import retention, transactions
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.decided import Decided, join
+from streaming.metrics.decisions import keys_of
 from streaming.metrics.family import TEXT, text
 from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
 from streaming.metrics.table import Snapshot
@@ -26,9 +29,10 @@ or is in sync by now."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """All replicas that are there. In ``columns``, ``leader`` and ``leader_epoch`` are as each was told."""
+    """All replicas that are there."""
 
     columns: Columns
+    decided: Decided
     carried: list[Carried]
     names: list[str]  # of their topics
     roles: Roles
@@ -71,24 +75,17 @@ class Followers:
 def observe(there: Columns, snapshot: Snapshot) -> Observed:
     """Look at all replicas of all partitions together."""
     silent = snapshot.silent[there["agent"]]
-    roles = assign_roles(
-        Replicas(
-            partition=there["replicas_of"],
-            broker=there["broker"],
-            leader=_leaders(there["leader"], snapshot.judges.fenced),
-            leader_epoch=there["leader_epoch"],
-            log_epoch=there["log_epoch"],
-            end_offset=there["log_end_offset"],
-            silent=silent,
-        )
-    )
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
     judges = snapshot.judges
-    standing = stand(there, carried, names, roles, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated)
+    decided, *ahead = ((each, _roles(there, each, silent, judges.fenced)) for each in _decided(there, names, snapshot))
+    roles = decided[1]
+    standing = stand(
+        there, carried, names, decided, ahead, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated
+    )
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
-        standing[name][quorum | _unheard(there, roles)] = ABSENT
+        standing[name][quorum | _unheard(there, roles) | ~decided[0].heard] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
     old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
     if old:
@@ -106,6 +103,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     )
     return Observed(
         columns=there,
+        decided=decided[0],
         carried=carried,
         names=names,
         roles=roles,
@@ -124,6 +122,31 @@ def _all_in_sync_here(there: Columns, standing: Standing, silent: Flags) -> Flag
     here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
     all_here: Flags = (standing["in_sync_replicas"] > 0) & (here[there["replicas_of"]] >= standing["in_sync_replicas"])
     return all_here
+
+
+def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[Decided]:
+    """What is decided of all logs; then the same as it will be when what is on its way has been taken in, where that is anything else."""
+    topic_ids = [snapshot.topic_ids[slot] for slot in there["slot"].tolist()]
+    keys = keys_of(there["broker"], names, topic_ids, there["partition"])
+    speaks = {agent: rounds.speaks for agent, rounds in snapshot.rounds.items() if rounds.speaks is not None}
+    yield join(keys, there["agent"], speaks)
+    ahead = {agent: rounds.ahead for agent, rounds in snapshot.rounds.items() if agent in speaks and rounds.ahead}
+    for number in range(max(map(len, ahead.values()), default=0)):
+        yield join(keys, there["agent"], speaks | {agent: each[min(number, len(each) - 1)] for agent, each in ahead.items()})
+
+
+def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[int]) -> Roles:
+    return assign_roles(
+        Replicas(
+            partition=there["replicas_of"],
+            broker=there["broker"],
+            leader=_leaders(decided.leader, fenced),
+            leader_epoch=decided.leader_epoch,
+            log_epoch=there["log_epoch"],
+            end_offset=there["log_end_offset"],
+            silent=silent,
+        )
+    )
 
 
 def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
@@ -165,6 +188,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         observed.columns.select(items),
         [observed.carried[item] for item in items.tolist()],
         [observed.names[item] for item in items.tolist()],
+        observed.decided.take(items),
         {name: column[items] for name, column in observed.standing.items()},
         snapshot.judges.limiter,
         snapshot.judges.deletable,

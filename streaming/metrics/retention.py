@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.facts import Facts
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.decided import Decided
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.standing import ABSENT, Standing
@@ -64,6 +64,7 @@ def keep(
     logs: Columns,
     carried: Sequence[Carried],
     names: Sequence[str],
+    decided: Decided,
     standing: Standing,
     limiter: Limiter,
     deletable: DeletableSince | None,
@@ -73,6 +74,7 @@ def keep(
 
     Args:
         names: their topics.
+        decided: what is decided of them.
         standing: what `streaming.metrics.standing.stand` made of the same logs.
         deletable: what was seen of them before, None for nothing that could have been.
     """
@@ -81,12 +83,11 @@ def keep(
     told = [item for item, each in enumerate(carried) if each.facts is not None and len(each.facts.segments)]
     if not told:
         return columns, limits
-    brokers = logs["broker"].tolist()
-    limits_of, found = limiter.now(), []
+    checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, told, limiter), []
     for item, segments, *offsets in zip(told, _grown(logs, carried, told), *_offsets(logs, standing, told), strict=True):
         facts = carried[item].facts
         assert facts is not None
-        limits[item] = limit = limits_of(brokers[item], names[item], facts.configs)
+        limits[item] = limit = each_limit[item]
         log_start, log_end, high_watermark, last_stable = offsets
         found.append(
             LogFacts(
@@ -95,7 +96,7 @@ def keep(
                 log_end_offset=log_end,
                 high_watermark=high_watermark,
                 last_stable_offset=last_stable,
-                cleaner_checkpoint=facts.cleaner_checkpoint,
+                cleaner_checkpoint=checkpoints[item],
                 oldest_record_ms=facts.oldest_timestamp,
                 limits=limit,
             )
@@ -134,8 +135,8 @@ def keep(
             standing["replicas"][told] >= 0,  # of no use to anybody where nothing is known of replicas
             effective_min_isr(
                 together.limit("min_insync_replicas"),
-                _replica_counts(carried, told),
-                _of_facts(carried, told, "leader_metadata_version"),
+                np.maximum(decided.all_replicas[told], 0),
+                decided.leader_metadata_version[told],
             ),
             ABSENT,
         ),
@@ -185,7 +186,12 @@ def _millionths(ratio: NDArray[np.float64]) -> Longs:
     return millionths
 
 
-def _replica_counts(carried: Sequence[Carried], told: Sequence[int]) -> Longs:
-    """How many replicas each partition has, those that are being added too."""
-    replicas = ((carried[item].facts or Facts()).all_replicas or () for item in told)
-    return np.array([len(each) for each in replicas], np.int64)
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, told: Sequence[int], limiter: Limiter) -> dict[int, Limits]:
+    """What limits the logs ``told``: worked out once for each topic of a broker, however many logs it has."""
+    limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), {}
+    for item, topic, configs in zip(told, logs["topic"][told].tolist(), decided.configs[told].tolist(), strict=True):
+        limits = of_topic.get((topic, configs))
+        if limits is None:
+            limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
+        found[item] = limits
+    return found

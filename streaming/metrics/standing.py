@@ -1,13 +1,13 @@
 """Where every observed log stands among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
-from streaming.facts import Facts
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
+from streaming.metrics.decided import Decided, best_of_each
+from streaming.metrics.decisions import NOWHERE
 from streaming.metrics.limiter import LimitsOf
 from streaming.rules.leaders import Flags, Roles
 from streaming.rules.min_isr import may_stand
@@ -39,11 +39,16 @@ Standing = dict[str, Longs]
 """Columns by name, one item a log."""
 
 
+Known = tuple[Decided, Roles]
+"""What is decided of all logs, and what each of them is by that."""
+
+
 def stand(
     logs: Columns,
     carried: Sequence[Carried],
     names: Sequence[str],
-    roles: Roles,
+    known: Known,
+    ahead: Sequence[Known],
     silent: Flags,
     fenced: frozenset[int],
     limits_of: LimitsOf,
@@ -56,29 +61,16 @@ def stand(
         logs: the observed logs, all replicas of all partitions.
         carried: what is carried of each.
         names: their topics.
-        roles: what each of them is.
+        known: what is decided of each.
+        ahead: what will be when more has been taken in: of all high watermarks that follow the smallest counts, so that none is later than
+            the truth, whichever of these the rows that were taken in belong to.
         silent: whose agents have not answered for long.
         fenced: brokers that the controller has fenced off.
         limits_of: the limits of a topic on a broker.
     """
-    told = _told(logs, carried, roles, silent)
-    in_sync = [None if facts is None else facts.isr for facts in told]
-    count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
-    isr = _lengths(in_sync)[logs["replicas_of"]]
-    start = np.maximum(logs["log_start_offset"], 0)
-    copies = Copies(
-        partition=logs["replicas_of"],
-        broker=logs["broker"],
-        log_start=start,
-        end_offset=np.maximum(logs["log_end_offset"], start),
-        checkpoint=logs["high_watermark"],
-        leads=roles.leads,
-        in_sync=_members(logs, in_sync),
-        isr=isr,
-        stands=_standing(logs, carried, names, roles, told, limits_of)[logs["replicas_of"]],
-        fenced=np.isin(logs["broker"], list(fenced)),
-        silent=silent,
-    )
+    decided, roles = known
+    assigned = _assigned(logs, decided, roles, silent)
+    copies = _copies(logs, names, known, assigned, silent, fenced, limits_of)
     owners, transactions = of_all([each.transactions for each in carried])
     undecided = Undecided(
         replica=owners,
@@ -86,24 +78,55 @@ def stand(
         marker_offset=transactions["marker_offset"],
         bytes_at=transactions["bytes_at"],
     )
+    high_watermark = high_watermarks(copies, assume_replicated=assume_replicated)
+    for later in ahead:
+        those = _copies(logs, names, later, _assigned(logs, *later, silent), silent, fenced, limits_of)
+        next_one = high_watermarks(those, assume_replicated=assume_replicated)
+        high_watermark = np.where(later[0].heard, np.minimum(high_watermark, next_one), high_watermark)
     sizes = Sizes(appended=logs["appended_bytes"], log=_sizes(logs, carried))
-    stable = stable_offsets(copies, high_watermarks(copies, assume_replicated=assume_replicated), undecided, sizes)
-    ends = np.full(count, ABSENT, np.int64)
+    stable = stable_offsets(copies, high_watermark, undecided, sizes)
+    ends = np.full(len(assigned), ABSENT, np.int64)
     leading = np.flatnonzero(roles.leads)
     ends[logs["replicas_of"][leading]] = logs["log_end_offset"][leading]
     return {
         "size_bytes": sizes.log,
-        "high_watermark_checkpoint": logs["high_watermark"],
+        "high_watermark_checkpoint": decided.high_watermark,
         "high_watermark": stable.high_watermark,
         "last_stable_offset": stable.last_stable_offset,
         "last_stable_offset_lag": stable.lag,
         "last_stable_offset_lag_bytes": stable.lag_bytes,
         "leader_id": roles.leader,
-        "replicas": _lengths([None if facts is None else facts.replicas for facts in told])[logs["replicas_of"]],
-        "in_sync_replicas": isr,
+        "replicas": _of_partition(decided.replicas, assigned)[logs["replicas_of"]],
+        "in_sync_replicas": copies.isr,
         "in_sync": copies.in_sync.astype(np.int64),
         "replica_lag_offsets": np.maximum(ends[logs["replicas_of"]] - logs["log_end_offset"], 0),
     }
+
+
+def _copies(
+    logs: Columns,
+    names: Sequence[str],
+    known: Known,
+    assigned: Longs,
+    silent: Flags,
+    fenced: frozenset[int],
+    limits_of: LimitsOf,
+) -> Copies:
+    decided, roles = known
+    start = np.maximum(logs["log_start_offset"], 0)
+    return Copies(
+        partition=logs["replicas_of"],
+        broker=logs["broker"],
+        log_start=start,
+        end_offset=np.maximum(logs["log_end_offset"], start),
+        checkpoint=decided.high_watermark,
+        leads=roles.leads,
+        in_sync=_members(logs, decided, assigned),
+        isr=_of_partition(decided.in_sync_replicas, assigned)[logs["replicas_of"]],
+        stands=_standing(logs, names, known, assigned, limits_of)[logs["replicas_of"]],
+        fenced=np.isin(logs["broker"], list(fenced)),
+        silent=silent,
+    )
 
 
 def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
@@ -125,54 +148,40 @@ def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
     return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
 
 
-def _told(logs: Columns, carried: Sequence[Carried], roles: Roles, silent: Flags) -> list[Facts | None]:
-    """For each partition the facts that tell its replicas and ISR, None where nobody knows them.
+def _assigned(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
+    """For each partition the log whose agent tells its replicas and ISR, `NOWHERE` where nobody knows them.
 
-    Those of the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, of the highest
+    That of the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, of the highest
     leader epoch that a broker knows.
     """
     count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
-    told: list[Facts | None] = [None] * count
-    newest = np.lexsort((logs["leader_epoch"], roles.leads, ~silent)).tolist()
-    partitions = logs["replicas_of"].tolist()
-    for item in newest:  # the best one last
-        facts = carried[item].facts
-        if facts is not None and facts.isr is not None:
-            told[partitions[item]] = facts
-    return told
+    return best_of_each(logs["replicas_of"], count, decided.in_sync_replicas >= 0, (decided.leader_epoch, roles.leads, ~silent))
 
 
-def _standing(
-    logs: Columns, carried: Sequence[Carried], names: Sequence[str], roles: Roles, told: Sequence[Facts | None], limits_of: LimitsOf
-) -> Flags:
+def _of_partition(column: Longs, assigned: Longs) -> Longs:
+    found: Longs = np.where(assigned == NOWHERE, ABSENT, column[assigned]) if len(column) else np.empty(0, np.int64)
+    return found
+
+
+def _standing(logs: Columns, names: Sequence[str], known: Known, assigned: Longs, limits_of: LimitsOf) -> Flags:
     """Whether the leader of each partition may not move its high watermark on: by its own broker's limits, where it is observed."""
-    stands = np.zeros(len(told), np.bool_)
-    few = np.array([_is_few(facts) for facts in told], np.bool_)
-    stands[few] = True  # where the leader is not observed, or there is none
+    decided, roles = known
+    isr, replicas = (_of_partition(column, assigned) for column in (decided.in_sync_replicas, decided.all_replicas))
+    stands: Flags = (isr >= 0) & (replicas >= 0) & (isr < replicas)  # also where the leader is not observed, or there is none
+    few = roles.leads & stands[logs["replicas_of"]]
     if not few.any():
         return stands
-    for item in np.flatnonzero(roles.leads & few[logs["replicas_of"]]).tolist():
+    version = _of_partition(decided.leader_metadata_version, assigned)
+    for item in np.flatnonzero(few).tolist():
         partition = int(logs["replicas_of"][item])
-        facts, own = told[partition], carried[item].facts
-        assert facts is not None
-        assert facts.isr is not None
-        assert facts.all_replicas is not None
-        limits = limits_of(int(logs["broker"][item]), names[item], "" if own is None else own.configs)
-        stands[partition] = may_stand(limits, len(facts.isr), len(facts.all_replicas), facts.leader_metadata_version)
+        limits = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
+        stands[partition] = may_stand(limits, int(isr[partition]), int(replicas[partition]), int(version[partition]))
     return stands
 
 
-def _is_few(facts: Facts | None) -> bool:
-    return facts is not None and facts.isr is not None and facts.all_replicas is not None and len(facts.isr) < len(facts.all_replicas)
-
-
-def _lengths(brokers: Sequence[tuple[int, ...] | None]) -> Longs:
-    return np.array([ABSENT if each is None else len(each) for each in brokers], np.int64)
-
-
-def _members(logs: Columns, in_sync: list[tuple[int, ...] | None]) -> Flags:
-    sizes = [len(each or ()) for each in in_sync]
-    members = np.fromiter(chain.from_iterable(each or () for each in in_sync), np.int64, sum(sizes))
-    known = np.repeat(np.arange(len(in_sync)), sizes) << 32 | members
-    found: Flags = np.isin(logs["replicas_of"] << 32 | logs["broker"], known)
+def _members(logs: Columns, decided: Decided, assigned: Longs) -> Flags:
+    """Which logs are in sync."""
+    known = np.flatnonzero(assigned != NOWHERE)
+    owners, brokers = decided.brokers_in_sync(assigned[known])
+    found: Flags = np.isin(logs["replicas_of"] << 32 | logs["broker"], known[owners] << 32 | brokers)
     return found

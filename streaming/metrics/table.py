@@ -110,6 +110,8 @@ class Table:
         self._recalled: set[int] = set()  # shards
         self._recalls = 0
         self._whole = False  # what was there when the run was new is in it
+        self._decided = False  # what is decided is known of each agent that takes part
+        self._ready = False
 
     def apply(self, states: pa.Table) -> None:
         """Set what rows of `streaming.rows.STATES` say of logs.
@@ -141,6 +143,7 @@ class Table:
                 number = self._agent(agent)
                 self._rounds[number] = self._rounds.get(number, Rounds()).arrived(End(*end))
             self._count_topics()
+            self._check_ready()
 
     def take_catalog(self, agent: str, catalog: Catalog, end: End | None = None) -> None:
         """Say what an agent knows to be decided.
@@ -148,7 +151,7 @@ class Table:
         Args:
             end: where its journal ended then: it counts once all rows up to there have been taken in; None for at once.
         """
-        told = Round(Decisions(catalog), end)
+        told = Round(Decisions(catalog), None if self._judges.bench.once else end)  # a run that ends goes by what was told last
         with self._lock:
             number = self._agent(agent)
             self._rounds[number] = self._rounds.get(number, Rounds()).told(told)
@@ -166,6 +169,14 @@ class Table:
         """Say that all that was there when the run began has come: of a run that recalls nothing."""
         with self._lock:
             self._whole = True
+            self._check_ready()
+
+    def told_agents(self, agents: Iterable[str]) -> None:
+        """Say which agents take part: it is ready once it knows what is decided of their logs."""
+        with self._lock:
+            rounds = (self._rounds.get(self._agents.get(agent, -1), Rounds()) for agent in agents)
+            self._decided = all(each.speaks is not None for each in rounds)
+            self._check_ready()
 
     def mark_agent(self, agent: str, seen: float) -> None:
         """Say that an agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
@@ -227,9 +238,12 @@ class Table:
 
     @property
     def ready(self) -> bool:
-        """Is everything in it that was there when the run began?"""
+        """Was everything in it once that was there when the run began, and what is decided of that?"""
         with self._lock:
-            return self._has_recalled if self._recalls else self._whole
+            return self._ready
+
+    def _check_ready(self) -> None:
+        self._ready = self._ready or (self._decided and (self._has_recalled if self._recalls else self._whole))
 
     @property
     def _has_recalled(self) -> bool:

@@ -104,7 +104,9 @@ class Look:
         tell(self._table, [known], [status])
         if written_ms(status.broker_statuses) is None:  # nothing says that it is not old
             self._table.told_metadata(_NEVER_MS)
-        self._table.take_catalog(NAME, self.onlooker.watcher.decided(()).applied(NOTHING_DECIDED))
+        decided = self.onlooker.watcher.decided(())
+        if decided is not None:
+            self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
         self._table.mark_agent(NAME, self._now_ms / 1000)
         self._table.told_reading({NAME: self._clock()})
 

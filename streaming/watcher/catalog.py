@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from streaming.catalog.editions import Editions
-from streaming.catalog.tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, Catalog
+from streaming.catalog.tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, Catalog
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.watcher.checkpoints import Checkpoints
 from streaming.watcher.cluster import LEADER_UNKNOWN, Cluster
@@ -37,7 +37,9 @@ def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints) -> pa.Table:
     rows = {}
     for tail in tails:
         log, where = tail.place.log, tail.partition
-        told = checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)
+        told = [checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)]
+        if tail.away:  # of a log dir that was never read here, that a checkpoint has no entry is not known
+            told = [UNREADABLE if offset < 0 else offset for offset in told]
         rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *told)
     return _table(list(rows.values()), LOGS)
 
@@ -62,16 +64,17 @@ class Decided:
         self._cluster = cluster
         self._checkpoints = checkpoints
         self._catalog = NOTHING_DECIDED
-        self._logs: list[LogId] = []
+        self._logs: list[tuple[LogId, bool]] | None = None  # and whether each is away
         self._version = -1  # of what metadata logs and configurations say
 
     def look(self, tails: Sequence[Tail], *, replaced: bool) -> None:
         """Take in what these logs' files say by now; ``replaced``: some checkpoint was."""
-        logs, version = [tail.place.log for tail in tails], self._cluster.version()
+        logs, version = [(tail.place.log, tail.away) for tail in tails], self._cluster.version()
         others = logs != self._logs
         catalog = self._catalog
         if others or version != self._version:
-            catalog = replace(catalog, topics=topics_of(logs, self._cluster), partitions=partitions_of(logs, self._cluster))
+            ids = [log for log, _ in logs]
+            catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
         if others or replaced:
             catalog = replace(catalog, logs=logs_of(tails, self._checkpoints))
         if catalog is not self._catalog:

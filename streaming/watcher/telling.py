@@ -71,7 +71,7 @@ class Teller:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
         self.decided = Decided(cluster, self._checkpoints)
-        """What is decided of the logs that have been read."""
+        """What is decided of the logs."""
         self._clock_ms = clock_ms
         self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # of which something has to be scanned
@@ -121,8 +121,8 @@ class Teller:
         if all(tail.told is not None for tail in tails):
             self._inventory.scanned.keep_only(self._inventory.files())
 
-    def round(self, tails: Iterable[Tail], *, at_once: bool) -> Telling:
-        """Look at those that may have changed, for a short while.
+    def round(self, tails: Sequence[Tail], *, at_once: bool) -> Telling:
+        """Look at those that may have changed, for a short while, but for those that are away or leaving.
 
         Args:
             at_once: somebody waits for it: whatever may have changed is looked at now.
@@ -131,9 +131,10 @@ class Teller:
         check = not self._next_check - CHECK_MS <= now < self._next_check
         anew = check or (at_once and not self._due)
         if anew:
-            read = [tail for tail in tails if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
+            there = [tail for tail in tails if not (tail.away or tail.leaving)]
+            read = [tail for tail in there if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
             replaced = check and self._checkpoints.refresh()
-            self.decided.look(read, replaced=replaced)
+            self.decided.look(tails, replaced=replaced)
             if check:
                 self._next_check = now + CHECK_MS
                 self._compare(read, now, replaced=replaced)

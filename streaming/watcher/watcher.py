@@ -211,8 +211,8 @@ class Watcher:
             Doubt.CHECKPOINT: self._teller.unreadable_checkpoints,
         }
 
-    def decided(self, known: Iterable[Version]) -> Changes:
-        """What is decided of the logs, as far as it changed since the version of this process that is among those ``known``."""
+    def decided(self, known: Iterable[Version]) -> Changes | None:
+        """What is decided of the logs, as `streaming.catalog.editions.Editions.since` tells it."""
         return self._teller.decided.editions.since(known)
 
     def unreadable(self) -> list[Unreadable]:
@@ -451,7 +451,7 @@ class Watcher:
     def _tell_facts(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which everything has to be told yet."""
         soon = not self.caught_up and not self._backlog  # what is read of a backlog meanwhile has to be looked at again
-        telling = self._teller.round([tail for tail in self.tails() if not (tail.away or tail.leaving)], at_once=soon)
+        telling = self._teller.round(self.tails(), at_once=soon)
         if telling.events:
             self._publish(telling.events, ())
         return telling.more

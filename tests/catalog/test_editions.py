@@ -33,6 +33,18 @@ CATALOGS = st.builds(
 )
 
 
+def new_editions(first: Catalog) -> Editions:
+    made = Editions()
+    made.update(first)
+    return made
+
+
+def changes(made: Editions, *known: Version) -> Changes:
+    told = made.since(known)
+    assert told is not None
+    return told
+
+
 class Asker:
     """One that asks for what changed, and keeps what comes of it."""
 
@@ -41,7 +53,7 @@ class Asker:
         self.known = NOTHING_DECIDED
 
     def ask(self, made: Editions, others: list[Version]) -> Changes:
-        told = made.since([*others, *([] if self.version is None else [self.version])])
+        told = changes(made, *others, *([] if self.version is None else [self.version]))
         told = unpack(told.pack(), told.version, whole=told.whole)  # as it crosses the wire
         self.version, self.known = told.version, told.applied(self.known)
         return told
@@ -51,19 +63,18 @@ class Asker:
 def test_changes_come_to_the_whole(steps: list[Catalog | str], most_gone: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(editions, "MOST_GONE", most_gone)
-        made, now = Editions(), NOTHING_DECIDED
+        made, now = new_editions(NOTHING_DECIDED), NOTHING_DECIDED
         askers = {"first asks": Asker(), "second asks": Asker()}
         for step in [*steps, *askers]:
             if isinstance(step, Catalog):
                 now = step
                 made.update(now)
             elif step == "restart":
-                made = Editions()
-                made.update(now)
+                made = new_editions(now)
             else:
                 askers[step].ask(made, [Version("of another agent", 7)])
                 assert rows_of(askers[step].known) == rows_of(now)
-        assert rows_of(made.since([]).applied(NOTHING_DECIDED)) == rows_of(now)
+        assert rows_of(changes(made).applied(NOTHING_DECIDED)) == rows_of(now)
 
 
 def test_only_what_changed_is_told() -> None:
@@ -80,18 +91,25 @@ def test_only_what_changed_is_told() -> None:
 def test_the_same_again_is_no_other_version() -> None:
     made = Editions()
     made.update(catalog(partitions=[{"isr": [1, 2]}]))
-    before = made.since([]).version
+    before = changes(made).version
     made.update(catalog(partitions=[{"isr": [1, 2]}]))
-    assert made.since([]).version == before
+    assert changes(made).version == before
     made.update(catalog(partitions=[{"isr": None}]))
-    assert made.since([]).version != before
+    assert changes(made).version != before
+
+
+def test_before_anything_is_made_nothing_is_told_and_not_that_nothing_is_there() -> None:
+    made = Editions()
+    assert made.since([]) is None
+    made.update(NOTHING_DECIDED)
+    assert changes(made).whole
 
 
 def test_what_a_later_process_was_told_is_not_taken_for_this_one() -> None:
     made = Editions()
     made.update(catalog(logs=[{}]))
-    assert made.since([Version("another", 1)]).whole
-    assert made.since([Version(made.since([]).version.process, 9)]).whole  # of a future that this process has not seen
+    assert changes(made, Version("another", 1)).whole
+    assert changes(made, Version(changes(made).version.process, 9)).whole  # of a future that this process has not seen
 
 
 @pytest.mark.parametrize("packed", ["what", "AAAA", "eJwDAAAAAAE="])

@@ -10,7 +10,7 @@ from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.transactions import Bench
-from streaming.rows import STATES
+from tests.metrics.told import TOLD, ToldTable
 
 Row = dict[str, Any]
 
@@ -98,15 +98,20 @@ def recalled(shard: int) -> Row:
 
 
 def states(*rows: Row) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=STATES)
+    return pa.Table.from_pylist(list(rows), schema=TOLD)
 
 
 def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:
-    table = Table(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
+    table = ToldTable(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
     table.told_reading(dict.fromkeys(("a1", "a2", "a3"), EVER))
     if rows:
         table.apply(states(*rows))
     return table
+
+
+def untold_table() -> Table:
+    """One that is told of catalogs apart from its rows."""
+    return Table(replicas="leaders", stale_after_s=300, series_limit=1_000_000, judges=new_judges())
 
 
 def new_judges(**judged: Any) -> Judges:

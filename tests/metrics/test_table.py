@@ -272,6 +272,7 @@ def test_a_run_that_goes_on_is_ready_when_every_shard_has_been_recalled_whatever
     table = new_table()
     table.recalls(2)
     table.told_whole()
+    table.told_agents([])
     for row in (recalled(1), recalled(1), log()):
         assert not table.ready
         table.apply(states(row))
@@ -282,8 +283,22 @@ def test_a_run_that_goes_on_is_ready_when_every_shard_has_been_recalled_whatever
 
 def test_a_first_run_is_ready_when_it_is_told_so() -> None:
     table = new_table(log(), recalled(0))
+    table.told_agents([])
     assert not table.ready
     table.told_whole()
+    assert table.ready
+
+
+def test_it_is_not_ready_before_it_is_known_what_is_decided_of_each_agents_logs() -> None:
+    table = new_table(recalled(0))
+    table.recalls(1)
+    table.take_catalog("b", NOTHING_DECIDED, End("journal", 5))
+    table.told_agents(["b"])
+    assert not table.ready
+    table.apply(states(arrived("b", "journal", 5)))
+    table.told_agents(["b"])
+    assert table.ready
+    table.told_agents(["b", "c"])
     assert table.ready
 
 

@@ -26,6 +26,7 @@ class Asker:
         self._station.clock.now += CHECK_MS
         self._station.turn(self._station.everything())
         told = self._station.watcher.decided(self._known)
+        assert told is not None
         self._known, self.whole = [told.version], told.whole
         return told.tables[table].to_pylist()
 

@@ -1,0 +1,112 @@
+"""What is decided of the logs on a page: their rows joined by key with what each one's agent told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streaming.catalog.tables import UNREADABLE
+from streaming.metrics.decisions import NOWHERE, Decisions, Keys
+from streaming.rules.leaders import LEADER_UNKNOWN
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_OF_PARTITIONS = {
+    "leader": LEADER_UNKNOWN,
+    "leader_epoch": -1,
+    "leader_metadata_version": -1,
+    "replicas": -1,
+    "adding_replicas": -1,
+    "in_sync_replicas": -1,
+}
+_OF_LOGS = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE}
+_NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decided:
+    """Columns of one item a log. What its agent has not told is as `streaming.catalog.tables` says of what is not known; ``heard`` says
+    whether it told anything. ``replicas`` to ``in_sync_replicas`` are counts, -1 not known.
+
+    ``members`` are the ISRs of all partitions that are known, and ``isr`` the place of each log's among them; ``texts`` what is configured
+    of all topics, and ``configs`` the place of each log's; `NOWHERE` where there is none.
+    """
+
+    heard: Flags
+    leader: Longs
+    leader_epoch: Longs
+    leader_metadata_version: Longs
+    replicas: Longs
+    adding_replicas: Longs
+    in_sync_replicas: Longs
+    high_watermark: Longs
+    cleaner_checkpoint: Longs
+    members: pa.ListArray
+    isr: Longs
+    texts: tuple[str, ...]
+    configs: Longs
+
+    @property
+    def all_replicas(self) -> Longs:
+        """Those that a reassignment adds among them, -1 where nobody knows."""
+        count: Longs = np.where(self.replicas < 0, -1, self.replicas + np.maximum(self.adding_replicas, 0))
+        return count
+
+    def text(self, item: int) -> str:
+        """What is configured for the topic of a log, "" where that is not known."""
+        place = int(self.configs[item])
+        return "" if place == NOWHERE else self.texts[place]
+
+    def brokers_in_sync(self, items: Longs) -> tuple[Longs, Longs]:
+        """The members of some logs' ISRs, and for each the place among ``items`` of whose it is; the ISR of each has to be known."""
+        lists = self.members.take(pa.array(self.isr[items]))
+        return np.repeat(np.arange(len(items)), lists.value_lengths().to_numpy()), lists.flatten().to_numpy().astype(np.int64)
+
+    def take(self, items: Longs) -> "Decided":
+        """Those of some logs."""
+        columns = {name: getattr(self, name)[items] for name in _NOT_KNOWN}
+        return Decided(
+            **columns, heard=self.heard[items], members=self.members, isr=self.isr[items], texts=self.texts, configs=self.configs[items]
+        )
+
+
+def join(keys: Keys, agents: Longs, told: dict[int, Decisions]) -> Decided:
+    """What is decided of some logs.
+
+    Args:
+        agents: the number of each log's.
+        told: what counts of each agent, by its number.
+    """
+    columns = {name: np.full(len(agents), value, np.int64) for name, value in _NOT_KNOWN.items()}
+    heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
+    members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
+    texts: list[str] = []
+    for agent, decisions in told.items():
+        items = np.flatnonzero(agents == agent)
+        places = decisions.places(keys.take(items))
+        known, there = places.partitions != NOWHERE, places.logs != NOWHERE
+        for name in _OF_PARTITIONS:
+            columns[name][items[known]] = getattr(decisions, name)[places.partitions[known]]
+        for name in _OF_LOGS:
+            columns[name][items[there]] = getattr(decisions, name)[places.logs[there]]
+        heard[items] = there
+        isr[items[known]] = places.partitions[known] + sum(map(len, members))
+        limited = places.topics != NOWHERE
+        configs[items[limited]] = places.topics[limited] + len(texts)
+        members.append(decisions.isr)
+        texts += decisions.configs
+    isr[columns["in_sync_replicas"] < 0] = NOWHERE
+    return Decided(**columns, heard=heard, members=pa.concat_arrays(members), isr=isr, texts=tuple(texts), configs=configs)
+
+
+def best_of_each(group: Longs, count: int, wanted: Flags, keys: Sequence[Longs | Flags]) -> Longs:
+    """The item of each group whose keys are the largest among those that are wanted, the last key first; `NOWHERE` where none is."""
+    some = np.flatnonzero(wanted)
+    order = some[np.lexsort((*(key[some] for key in keys), group[some]))]
+    ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True)) if len(order) else np.empty(0, np.int64)
+    best = np.full(count, NOWHERE, np.int64)
+    best[group[order[ends]]] = order[ends]
+    return best
