@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from streaming.catalog.tables import PARTITIONS, Catalog
 from streaming.facts import Facts
 from streaming.metrics.columns import LISTS
 from streaming.metrics.definitions import METRICS
@@ -48,9 +49,9 @@ def run() -> None:
 def million() -> Table:
     """A table with about `SERIES` series."""
     table = new_table()
-    table.apply(states(1000))
+    tell(table, states(1000))
     logs = round(SERIES / series_in(render(table, new_observer(), NOW_MS / 1000)) * 1000)
-    table.apply(states(logs))
+    tell(table, states(logs))
     return table
 
 
@@ -111,6 +112,25 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
         else:
             columns[field.name] = pa.array(np.ones(logs, np.int32))
     return pa.table([columns[field.name] for field in STATES], schema=STATES)
+
+
+def tell(table: Table, logs: pa.Table) -> None:
+    """Apply what `states` made, with a catalog by which each log leads, in sync."""
+    table.apply(logs)
+    count = len(logs)
+    key = {name: logs[name] for name in ("broker", "topic", "topic_id", "partition")}
+    three, ones = pa.array([[1, 2, 3]] * count, pa.list_(pa.int32())), pa.array(np.ones(count, np.int32))
+    partitions = key | dict.fromkeys(("leader", "leader_epoch", "leader_metadata_version"), ones)
+    partitions |= {"replicas": three, "isr": three, "adding_replicas": pa.array([[]] * count, three.type)}
+    none = pa.array(np.full(count, -1, np.int64))
+    checkpoints = {"high_watermark": logs["log_end_offset"], "cleaner_checkpoint": none, "log_start_checkpoint": none}
+    topics = pa.table(key).group_by(["broker", "topic", "topic_id"]).aggregate([])
+    catalog = Catalog(
+        topics=topics.append_column("configs", pa.array([""] * len(topics))),
+        partitions=pa.table({each.name: partitions[each.name] for each in PARTITIONS}),
+        logs=pa.table(key | checkpoints),
+    )
+    table.take_catalog("agent", catalog)
 
 
 def _facts() -> bytes:

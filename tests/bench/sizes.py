@@ -7,7 +7,7 @@ import cramjam
 from streaming.metrics.export import Export
 from streaming.metrics.render import render
 from streaming.settings import Settings
-from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, series_in, states
+from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, series_in, states, tell
 from tests.bench.table import show
 
 PARTITIONS = (1_000, 10_000, 50_000, 200_000)
@@ -30,7 +30,7 @@ def run() -> None:
         logs = states(partitions, PARTITIONS_A_TOPIC)
         for row, (export, limit) in zip(rows, CASES.values(), strict=True):
             table = new_table(series_limit=limit, export=export)
-            table.apply(logs)
+            tell(table, logs)
             page = render(table, new_observer(), NOW_MS / 1000)
             row.append(f"{series_in(page):,} / {len(page) / 1e6:.1f} / {len(bytes(cramjam.gzip.compress(page, 1))) / 1e6:.1f}")
     heads = ("", *(f"{partitions:,} partitions" for partitions in PARTITIONS))
