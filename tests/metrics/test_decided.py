@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog.tables import Catalog
+from streaming.catalog.tables import NOTHING_DECIDED, Catalog
 from streaming.metrics.rounds import End
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
@@ -104,3 +104,18 @@ def test_what_another_agent_knows_of_a_partition_counts_for_all_its_replicas() -
     made.take_catalog("a2", led([1, 2], leader=2))
     found = view(made.snapshot(0.0)).logs
     assert [int(found["broker"][0]), int(found["leader"][0])] == [2, 1]
+
+
+def test_it_is_ready_once_what_is_decided_speaks_of_each_agent_that_takes_part() -> None:
+    made = untold_table()
+    made.told_whole()
+    made.take_catalog("a1", NOTHING_DECIDED, End("j", 5))
+    made.told_agents(["a1"])
+    assert not made.ready
+    arrived(made, 5)
+    made.told_agents(["a1", "a2"])
+    assert not made.ready
+    made.told_agents(["a1"])
+    assert made.ready
+    made.told_agents(["a1", "a2"])
+    assert made.ready

@@ -289,19 +289,6 @@ def test_a_first_run_is_ready_when_it_is_told_so() -> None:
     assert table.ready
 
 
-def test_it_is_not_ready_before_it_is_known_what_is_decided_of_each_agents_logs() -> None:
-    table = new_table(recalled(0))
-    table.recalls(1)
-    table.take_catalog("b", NOTHING_DECIDED, End("journal", 5))
-    table.told_agents(["b"])
-    assert not table.ready
-    table.apply(states(arrived("b", "journal", 5)))
-    table.told_agents(["b"])
-    assert table.ready
-    table.told_agents(["b", "c"])
-    assert table.ready
-
-
 def test_a_snapshot_is_not_touched_by_later_rows() -> None:
     table = new_table(log(appended_bytes=1))
     snapshot = table.snapshot(0.0)
