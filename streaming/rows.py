@@ -37,7 +37,7 @@ class Kind(StrEnum):
     CORRUPT = "corrupt"  # the log is not understood at start_position of segment: reason in words
     GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
     UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
-    FACTS = "facts"  # what stands of a log in other files than its segments: log start, leader, facts; never counters or offsets read
+    FOUND = "found"  # the list of a log's segments, and what goes with it: in the place of what was known
     CENSUS = "census"  # one of the logs that an agent has: its key and its log dir, nothing else
     CENSUS_END = "census_end"  # closes a census: what it lacked is gone, but in the log dirs that reason names, one a line
     MISSED = "missed"  # a reader has missed something of a coordinator's log: what its entries are is not known until they are told again
@@ -146,10 +146,14 @@ EVENTS = pa.schema(
         ("active_producers", _INT),  # producer ids with state at the end of the range, -1 not known
         ("sequence_gaps", _LONG),
         ("coordinator", pa.binary()),  # COORDINATOR, the newest entries of a range of `__transaction_state`; null for none
-        ("high_watermark", _LONG),  # by the checkpoint file, -1 none
-        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for none
+        ("high_watermark", _LONG),  # by the checkpoint file, -1 none: below it the fold keeps no transaction that is closed
+        ("segments", pa.binary()),  # SEGMENTS of a log, all of them; null for what was told last
+        ("local_log_start_offset", _LONG),  # with remote storage alone; -1 none, as those that follow
+        ("oldest_timestamp", _LONG),  # of the first batch at or after the log start that holds records
+        ("active_first_timestamp", _LONG),  # of the first batch of the active segment
+        ("active_created_ms", _LONG),  # when that was made
         ("log_start_offset", _LONG),
-        ("leader", _INT),  # by the metadata log; -1 none, -2 not known
+        ("leader", _INT),  # by the metadata log; -1 none, -2 not known: tells whose ranges count where another agent can read none
         ("leader_epoch", _INT),  # by the metadata log; -1 not known
         ("reason", _TEXT),
         ("follows", _LONG),  # of a log of `__transaction_state`: up to where the row before it told the log; -1 not known
@@ -240,8 +244,6 @@ STATES = pa.schema(
         ("log_start_offset", _LONG),
         ("log_end_offset", _LONG),
         ("log_epoch", _INT),
-        ("leader", _INT),
-        ("leader_epoch", _INT),
         ("last_append_ms", _LONG),
         ("max_timestamp_ms", _LONG),
         ("appended_bytes", _LONG),
@@ -256,7 +258,6 @@ STATES = pa.schema(
         ("share_batch_bytes_buckets", _LONGS),
         ("share_batch_records_buckets", _LONGS),
         ("share_records", _LONG),
-        ("high_watermark", _LONG),  # by the checkpoint file, -1 none
         ("transactional", pa.bool_()),  # had a transactional batch
         ("committed_transactions", _LONG),
         ("aborted_transactions", _LONG),
@@ -279,7 +280,11 @@ STATES = pa.schema(
         ("unclean_lost_acknowledged", _LONG),  # those of them that were below the high watermark, at least; -1 not known
         ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
         ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null for what was told last
-        ("facts", pa.binary()),  # `streaming.facts.Facts`; null for what was told last
+        ("segments", pa.binary()),  # SEGMENTS of the log; null for what was told last
+        ("local_log_start_offset", _LONG),
+        ("oldest_timestamp", _LONG),
+        ("active_first_timestamp", _LONG),
+        ("active_created_ms", _LONG),
         ("coordinator_upto", _LONG),  # offset up to which `coordinator` holds all entries from the first byte on, -1 not known
     ]
 )
@@ -352,7 +357,11 @@ class EventRow:
     sequence_gaps: int
     coordinator: "Blob | None"
     high_watermark: int
-    facts: "Blob | None"
+    segments: "Blob | None"
+    local_log_start_offset: int
+    oldest_timestamp: int
+    active_first_timestamp: int
+    active_created_ms: int
     log_start_offset: int
     leader: int
     leader_epoch: int

@@ -10,7 +10,7 @@ from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import NOT_SHOWN
 from streaming.watcher.events import Event
 
-BLOBS = ("detail", "transactions", "coordinator", "facts")
+BLOBS = ("detail", "transactions", "coordinator", "segments")
 OF_THE_AGENT = ["agent", "journal", "seq", "part"]
 KINDS = {pa.string(): str, pa.int32(): int, pa.int64(): int, pa.bool_(): bool, pa.list_(pa.int64()): tuple[int, ...]}
 

@@ -20,7 +20,7 @@ MISSING: Mapping[str, Any] = {
 a column that is not here has to be sent. A column that is added later and that agents before it cannot send belongs here, or their
 protocol is served no longer (`streaming.agent.versions`)."""
 
-NULLABLE = frozenset({"detail", "transactions", "coordinator", "facts"})
+NULLABLE = frozenset({"detail", "transactions", "coordinator", "segments"})
 """Columns in which null stands for none."""
 
 _LENGTHS = {

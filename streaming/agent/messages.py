@@ -387,8 +387,8 @@ class Status(Message):
     """What an agent is and how far it has come.
 
     ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there
-    when the last consumer said hello has been published, and the facts of all logs; ``logs``: how many there are, also before anybody
-    reads them; ``seq``, ``total``: the end of the journal;
+    when the last consumer said hello has been published, and the lists of segments of all logs; ``logs``: how many there are, also before
+    anybody reads them; ``seq``, ``total``: the end of the journal;
     ``now_ms``: its clock; ``directories``: names for its log dirs, the same from whichever agent; ``doubts``: by
     `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
     seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.

@@ -5,7 +5,7 @@ read by name, and a column that is missing has a value that stands for it (`stre
 A job reads agents of earlier protocols; an agent serves no earlier job. So the job is upgraded first.
 
 Protocols: 1 (of versions that do not say so; their jobs read columns by position), 2 (full pictures of all logs, again and again), 3 (a
-census where somebody begins, and nothing that tells again what has not changed).
+census where somebody begins, nothing that tells again what has not changed; what is decided comes by rounds of questions).
 """
 
 PROTOCOL = 3

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from streaming.catalog.tables import UNREADABLE
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
-from streaming.facts import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)

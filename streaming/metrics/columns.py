@@ -27,8 +27,6 @@ SCALARS = (
     "log_start_offset",
     "log_end_offset",
     "log_epoch",
-    "leader",
-    "leader_epoch",
     "last_append_ms",
     "max_timestamp_ms",
     "appended_bytes",
@@ -39,7 +37,6 @@ SCALARS = (
     "truncations",
     "truncated_bytes",
     "share_records",
-    "high_watermark",
     "transactional",
     "committed_transactions",
     "aborted_transactions",
@@ -59,6 +56,10 @@ SCALARS = (
     "unclean_from",
     "unclean_lost_upper",
     "unclean_lost_acknowledged",
+    "local_log_start_offset",
+    "oldest_timestamp",
+    "active_first_timestamp",
+    "active_created_ms",
     "coordinator_upto",
 )
 """Columns of one number, in units of `streaming.rows`."""

@@ -46,9 +46,9 @@ class Observed:
 class Logs:
     """The exported logs, in the order of the page.
 
-    In ``columns``, ``leader`` is 1 for a log that leads, 0 for one that does not, -1 where nobody knows who does; ``leader_epoch`` is its
-    partition's, -1 unknown. Those in ``derived`` are worked out; ``limits`` is None for a log of which that is not known yet. ``late`` are
-    transactions on these logs.
+    Those in ``derived`` are worked out: ``leader`` is 1 for a log that leads, 0 for one that does not, -1 where nobody knows who does;
+    ``leader_epoch`` is its partition's, -1 unknown. ``limits`` is None for a log of which that is not known yet. ``late`` are transactions
+    on these logs.
     """
 
     labels: pa.LargeStringArray
@@ -207,8 +207,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
     shown = shown[_page_order(there.select(shown), rank)]
     columns = there.select(shown)
-    columns["leader"][:] = np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[shown]
-    columns["leader_epoch"][:] = roles.leader_epoch[shown]
+    led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[shown], "leader_epoch": roles.leader_epoch[shown]}
     items = shown.tolist()
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
     standing = {name: column[shown] for name, column in observed.standing.items()}
@@ -226,7 +225,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     return Logs(
         labels=_labels(columns, topic_labels),
         columns=columns,
-        derived=standing | weighed.columns | kept,
+        derived=led | standing | weighed.columns | kept,
         topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
         limits=[all_kept.limits[place] for place in places_kept.tolist()],
         late=_with_groups(weighed.late, columns, names, snapshot),

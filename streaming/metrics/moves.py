@@ -74,12 +74,12 @@ def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
 
 def _remaining(observed: Observed, leader: int | None, copy: int | None) -> int:
     """Bytes that a replica has to copy still, -1 where the leader's log is not known. One that is not there yet has all before it."""
-    facts = None if leader is None else observed.carried[leader].facts
-    if leader is None or facts is None or observed.standing["size_bytes"][leader] < 0:
+    segments = None if leader is None else observed.carried[leader].segments
+    if leader is None or segments is None or observed.standing["size_bytes"][leader] < 0:
         return -1
     offset = -1 if copy is None else int(observed.columns["log_end_offset"][copy])
     end = int(observed.columns["log_end_offset"][leader])
-    return bytes_behind(facts.segments, int(observed.standing["size_bytes"][leader]), offset, end)
+    return bytes_behind(segments, int(observed.standing["size_bytes"][leader]), offset, end)
 
 
 def families(moves: Sequence[Move]) -> Iterator[Family]:

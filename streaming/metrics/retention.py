@@ -80,13 +80,12 @@ def keep(
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)
-    told = [item for item, each in enumerate(carried) if each.facts is not None and len(each.facts.segments)]
+    told = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
     if not told:
         return columns, limits
+    oldest = logs["oldest_timestamp"].tolist()
     checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, told, limiter), []
     for item, segments, *offsets in zip(told, _grown(logs, carried, told), *_offsets(logs, standing, told), strict=True):
-        facts = carried[item].facts
-        assert facts is not None
         limits[item] = limit = each_limit[item]
         log_start, log_end, high_watermark, last_stable = offsets
         found.append(
@@ -97,7 +96,7 @@ def keep(
                 high_watermark=high_watermark,
                 last_stable_offset=last_stable,
                 cleaner_checkpoint=checkpoints[item],
-                oldest_record_ms=facts.oldest_timestamp,
+                oldest_record_ms=oldest[item],
                 limits=limit,
             )
         )
@@ -109,8 +108,8 @@ def keep(
     values: dict[str, Longs] = {
         "segments": together.count,
         "active_segment_size_bytes": together.size[last],
-        "active_segment_first_timestamp_ms": _of_facts(carried, told, "active_first_timestamp"),
-        "active_segment_created_ms": _of_facts(carried, told, "active_created_ms"),
+        "active_segment_first_timestamp_ms": logs["active_first_timestamp"][told],
+        "active_segment_created_ms": logs["active_created_ms"][told],
         "segment_limit_ms": together.limit("roll_ms"),
         "segment_limit_bytes": together.limit("segment_bytes"),
         "oldest_record_ms": together.oldest_record,
@@ -128,9 +127,7 @@ def keep(
         "uncleanable_open_transaction": compaction.uncleanable[0],
         "uncleanable_compaction_lag": compaction.uncleanable[1],
         "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
-        "local_log_start_offset": np.where(
-            together.limit("remote_storage") > 0, _of_facts(carried, told, "local_log_start_offset"), ABSENT
-        ),
+        "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][told], ABSENT),
         "min_in_sync_replicas": np.where(
             standing["replicas"][told] >= 0,  # of no use to anybody where nothing is known of replicas
             effective_min_isr(
@@ -161,8 +158,8 @@ def _grown(logs: Columns, carried: Sequence[Carried], told: Sequence[int]) -> It
 
 
 def _with_active(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
-    assert carried.facts is not None
-    segments = carried.facts.segments
+    segments = carried.segments
+    assert segments is not None
     if active < carried.last_segment or (active == carried.last_segment and position <= carried.last_bytes):
         return segments
     if active > carried.last_segment:
@@ -175,10 +172,6 @@ def _with_active(carried: Carried, active: int, position: int, newest: int, modi
     largest = int(last["largest_timestamp"])
     grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
     return grown
-
-
-def _of_facts(carried: Sequence[Carried], told: Sequence[int], name: str) -> Longs:
-    return np.array([getattr(carried[item].facts, name) for item in told], np.int64)
 
 
 def _millionths(ratio: NDArray[np.float64]) -> Longs:

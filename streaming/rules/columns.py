@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streaming.rows import STATES, Change, Kind
 from streaming.rules.arrivals import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, Fresh
+from streaming.rules.throughput import TOLD
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -25,7 +26,7 @@ _SUMS = {
     "sequence_gaps": "sequence_gaps",
 }
 _SHARES = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
-_LARGE = ("coordinator", "facts")
+_LARGE = ("coordinator", "segments")
 _NONE = -1
 _LEAST = np.iinfo(np.int64).min
 
@@ -123,7 +124,7 @@ def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _told(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    """What is known of the logs by what was told last: by their facts, or by an append too."""
+    """What is known of the logs by what was told last: by a list of segments, or by an append too."""
     told, every = ~of.appended, np.ones(len(of.appended), np.bool_)
     last = of.last(told)
     before = np.maximum.accumulate(np.where(of.appended, np.arange(len(told)), _NONE))[last]
@@ -131,8 +132,7 @@ def _told(known: pa.Table, of: _Rows) -> dict[str, Any]:
     log_start = np.where(last != _NONE, np.minimum(of["log_start_offset"][last], end_then), ints(known["log_start_offset"]))
     return {
         "log_start_offset": log_start,
-        "leader": _chosen(of, "leader", last, known, "leader"),
-        "leader_epoch": _chosen(of, "leader_epoch", last, known, "leader_epoch"),
+        **{name: _chosen(of, name, last, known, name) for name in TOLD},
         "high_watermark": _chosen(of, "high_watermark", of.last(told | (of["high_watermark"] != _NONE)), known, "high_watermark"),
         "active_producers": of["active_producers"][of.last(every)],
         "settled": ints(known["settled"]) | of.any(of["settled"]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.facts import UNREADABLE
+from streaming.catalog.tables import UNREADABLE
 from streaming.rules.segments import ABSENT, Flags, Logs, Longs
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")

@@ -122,9 +122,9 @@ class ShardFold:
                 self.touched[key] = coordinator_state.missed(state)
         elif row.kind == Kind.CENSUS:
             self._in_census.add(key)
-        elif row.kind == Kind.FACTS:
+        elif row.kind == Kind.FOUND:
             if state is not None and not state.departed:
-                after = self.touched[key] = throughput.facts_told(state, row)
+                after = self.touched[key] = throughput.listed(state, row)
                 self._learn(after)
         elif row.kind == Kind.UNCLEAN:
             if state is not None:
@@ -234,7 +234,7 @@ class ShardFold:
             return state
         return replace(
             state,
-            facts=None if state.facts == known.facts else state.facts,
+            segments=None if state.segments == known.segments else state.segments,
             coordinator=None if state.coordinator == known.coordinator else state.coordinator,
         )
 

@@ -84,7 +84,11 @@ class LogState:
     active_max_timestamp_ms: int = -1
     transactions: bytes | None = None
     coordinator: bytes | None = None
-    facts: bytes | None = None
+    segments: bytes | None = None
+    local_log_start_offset: int = -1
+    oldest_timestamp: int = -1
+    active_first_timestamp: int = -1
+    active_created_ms: int = -1
     coordinator_upto: int = -1
     stopped_at: int = -1
     stopped_end: int = -1

@@ -2,13 +2,10 @@
 
 import logging
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from streaming.errors import FormatError
-from streaming.facts import decode
 from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Step
 from streaming.rules import transactions as rule
 from streaming.rules.log_state import LogState
@@ -55,7 +52,7 @@ def settled(state: LogState) -> LogState:
     """Without what the high watermark or the log start has passed."""
     if state.transactions is None:
         return state
-    passed = max(state.log_start_offset, state.log_end_offset if _is_alone(state) else state.high_watermark)
+    passed = max(state.log_start_offset, state.high_watermark)
     before = _kept(state)
     after = rule.replicated(before, passed)
     return state if len(after) == len(before) else _with(state, after)
@@ -100,19 +97,3 @@ def _steps(row: EventRow) -> Steps:
         )
         return np.empty(0, TRANSACTION_STEPS)
     return np.frombuffer(data, TRANSACTION_STEPS)
-
-
-def _is_alone(state: LogState) -> bool:
-    """Whether the partition has no other replica: then the high watermark is the log's end (`Partition.maybeIncrementLeaderHW`).
-
-    One that is alone in sync may stand below min.insync.replicas: what it holds is not replicated.
-    """
-    return state.facts is not None and _replicas(state.facts) == (state.broker,)
-
-
-@lru_cache(4096)
-def _replicas(facts: bytes) -> tuple[int, ...] | None:
-    try:
-        return decode(facts).all_replicas
-    except FormatError:  # said where the facts were taken in
-        return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.facts import UNREADABLE
+from streaming.catalog.tables import UNREADABLE
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]

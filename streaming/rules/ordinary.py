@@ -1,7 +1,7 @@
 """Which rows of a micro-batch are ordinary: those that `streaming.rules.columns` can fold. The logs of all others are folded row by row.
 
 A log is ordinary as long as all of its rows are: it is known and there, and its own agent tells of appends that begin where it ends, or
-facts that name the inventory which is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not concern
+a list of segments that is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not concern
 each other but in three cases, which are rare too: replicas of a partition in which it is not known who led, those of an unclean election,
 and logs that a census lacks. That it names a log means nothing else.
 """
@@ -24,7 +24,7 @@ _LISTS = {
     "batch_records_buckets": "share_batch_records_buckets",
 }
 _NEEDED = (
-    *("agent", "log_dir", "departed", "transactions", "facts", "coordinator_upto", "shared_upto"),
+    *("agent", "log_dir", "departed", "transactions", "segments", "coordinator_upto", "shared_upto"),
     *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS.values()),
 )
 
@@ -55,11 +55,11 @@ def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, pla
 def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table) -> Flags:
     """Of rows of known logs: whether each is ordinary by itself."""
     rows = taken(found.rows, items)
-    told, named = found.of_kind(Kind.FACTS)[items], found.of_kind(Kind.CENSUS)[items]
+    told, named = found.of_kind(Kind.FOUND)[items], found.of_kind(Kind.CENSUS)[items]
     appended = found.of_kind(Kind.APPENDED)[items]
     there = ~ints(known["departed"]) & _is_null(known["transactions"])
     there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
-    quiet = _is_null(rows["facts"]) | _same(rows["facts"], known["facts"])
+    quiet = _is_null(rows["segments"]) | _same(rows["segments"], known["segments"])
     return named | (there & ((told & quiet) | (appended & _counts(rows, known))))
 
 

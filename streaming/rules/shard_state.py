@@ -2,7 +2,7 @@
 
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
 ``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (more columns: what
-transactions, producers and inventories lead to).
+transactions, producers and inventories lead to), 3 (segments as a column; no more of what is decided).
 """
 
 import json
@@ -22,6 +22,9 @@ from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
 
 NOT_SHOWN = (
+    "leader",
+    "leader_epoch",
+    "high_watermark",
     "journal",
     "departed",
     "stopped_at",
@@ -42,9 +45,15 @@ NOT_SHOWN = (
 )
 """What the fold keeps of a log and does not hand out."""
 
-_VERSION = 2
+_VERSION = 3
+_FACTS = "facts"
 _NOT_KEPT = ("change",)
-_TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {"journal": pa.string(), "departed": pa.bool_()}
+_TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {
+    "journal": pa.string(),
+    "departed": pa.bool_(),
+    "leader": pa.int32(),
+    "leader_epoch": pa.int32(),
+}
 SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
 """The columns of the table: those of a `LogState`."""
 
@@ -166,7 +175,15 @@ def _open(value: bytes) -> pa.Table:
     if not 1 <= value[0] <= _VERSION:
         raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
-    return table if table.schema.equals(SCHEMA) else _with_defaults(table)
+    return table if table.schema.equals(SCHEMA) else _with_defaults(_with_segments(table))
+
+
+def _with_segments(table: pa.Table) -> pa.Table:
+    """The segments of what versions before 3 kept as one value: a byte, the length of a JSON object in four, that object, the segments."""
+    if _FACTS not in table.schema.names:
+        return table
+    found = [None if each is None else each[5 + int.from_bytes(each[1:5], "little") :] for each in table[_FACTS].to_pylist()]
+    return table.append_column("segments", pa.array(found, pa.binary()))
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:

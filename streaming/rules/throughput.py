@@ -19,6 +19,10 @@ _NO_ENTRY = -1  # of the high watermark: nothing is told of it
 _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
 
 
+TOLD = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
+"""What stays of a log as it was told last with its list of segments."""
+
+
 def appeared(state: LogState | None, row: EventRow) -> LogState:
     """A log is watched from ``row.next_offset`` on; for one that is known that changes nothing but where it lies."""
     if state is None:
@@ -187,17 +191,16 @@ def corrupt(state: LogState, row: EventRow) -> LogState:
     return replace(after, corrupt_batches=state.corrupt_batches + 1, stopped_at=row.next_offset, stopped_end=row.start_position)
 
 
-def facts_told(state: LogState, row: EventRow) -> LogState:
+def listed(state: LogState, row: EventRow) -> LogState:
     """What stands of a log in other files than its segments: never what is counted, never offsets that are read.
 
     A look at those files may be ahead of what was read, so the log start may lie behind what has been folded.
     """
     after = replace(
-        inventory.listed(_noted(state, row), row.facts),
+        inventory.listed(_noted(state, row), row.segments),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,
-        leader=row.leader,
-        leader_epoch=row.leader_epoch,
+        **{name: getattr(row, name) for name in TOLD},
     )
     return log_transactions.settled(after)

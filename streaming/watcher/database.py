@@ -38,7 +38,7 @@ CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, total INTEGER, size INTEGER NOT NULL,
   kind TEXT NOT NULL, broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   base_offset INTEGER NOT NULL, next_offset INTEGER NOT NULL, body TEXT NOT NULL,
-  detail BLOB, transactions BLOB, coordinator BLOB, facts BLOB);
+  detail BLOB, transactions BLOB, coordinator BLOB, segments BLOB);
 CREATE TABLE places (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
@@ -91,9 +91,10 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "UPDATE places SET reread = 1 WHERE topic = '__transaction_state'",
     ),
     5: (
-        # full pictures, of which there are no more; whoever has not read one yet is told by other events what it said
-        "UPDATE totals SET merged_seq = max(merged_seq, coalesce((SELECT max(seq) FROM events WHERE kind = 'beat'), 0))",
-        "DELETE FROM events WHERE kind = 'beat'",
+        # full pictures and what was known of each log, of which there are no more; it is told anew when an agent begins
+        "UPDATE totals SET merged_seq = max(merged_seq, coalesce((SELECT max(seq) FROM events WHERE kind IN ('beat', 'facts')), 0))",
+        "DELETE FROM events WHERE kind IN ('beat', 'facts')",
+        "ALTER TABLE events RENAME COLUMN facts TO segments",
     ),
 }
 """What makes a journal of each earlier version that is still read one of the next version, statement by statement."""

@@ -67,7 +67,11 @@ class Event:
     sequence_gaps: int = 0
     coordinator: Blob | None = None
     high_watermark: int = -1
-    facts: Blob | None = None
+    segments: Blob | None = None
+    local_log_start_offset: int = -1
+    oldest_timestamp: int = -1
+    active_first_timestamp: int = -1
+    active_created_ms: int = -1
     log_start_offset: int = -1
     leader: int = -2
     leader_epoch: int = -1

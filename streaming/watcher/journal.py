@@ -28,7 +28,7 @@ _PLACE_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_PLACE))
 _PUT_PLACE = f"INSERT OR REPLACE INTO places ({_PLACE_COLUMNS}) VALUES ({','.join('?' * (4 + len(_PLACE)))})"
 _SCANNED = ", ".join(SegmentKey._fields)
 _Line = tuple[LogId, bool]
-"""Events of which one may be merged into the one before it: those of a log that are facts, or those that are not."""
+"""Events of which one may be merged into the one before it: those that list a log's segments, or those that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ class Journal:
     ) -> None:
         """Write events, the places they lead to, and what they change of the logs' producers, durably: all of it or nothing.
 
-        An append that continues the last event of its log is merged into it, and so are facts into those before, as long as no answer to
-        any reader has included that one.
+        An append that continues the last event of its log is merged into it, and so is a list of segments into the one before, as long as
+        no answer to any reader has included that one.
 
         Args:
             registers: a consumer whose beginning these events are. It stands right before them: nothing is merged across that place.
@@ -134,7 +134,7 @@ class Journal:
                 if registers is not None:
                     registering.write(run, registers, self.end().seq, at_ms)
                 for event in events:
-                    line = (event.log, event.kind is Kind.FACTS)
+                    line = (event.log, event.kind is Kind.FOUND)
                     seq, before = last.get(line) or self._last.get(line) or (0, event)
                     merged = _merged(before, event) if seq > self._told.seq else None
                     if merged is not None:
@@ -293,9 +293,9 @@ def _key(log: LogId) -> tuple[int, str, int, str]:
 
 
 def _merged(before: Event, event: Event) -> Event | None:
-    return merged_facts(before, event) if before.kind is event.kind is Kind.FACTS else before.merged(event)
+    return merged_found(before, event) if before.kind is event.kind is Kind.FOUND else before.merged(event)
 
 
-def merged_facts(before: Event, event: Event) -> Event:
-    """What two FACTS events of one log tell."""
-    return replace(event, facts=before.facts) if event.facts is None else event
+def merged_found(before: Event, event: Event) -> Event:
+    """What two FOUND events of one log say."""
+    return replace(event, segments=before.segments) if event.segments is None else event

@@ -15,7 +15,7 @@ from streaming.watcher.events import Event
 COUNTED = (Kind.APPENDED, Kind.SKIPPED)
 """Events whose bytes are bytes of logs that were published."""
 
-_BLOBS = ("detail", "transactions", "coordinator", "facts")
+_BLOBS = ("detail", "transactions", "coordinator", "segments")
 _KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset", *_BLOBS)
 
 COLUMNS = f"seq, {', '.join(_KEYED)}, body"
@@ -25,6 +25,7 @@ _BODY = (
     *("log_dir", "segment", "start_position", "end_position", "log_epoch", "leads", "settled", "seen_at", "max_timestamp"),
     *("bytes", "batches", "records", "old_format_batches", "codec_bytes", "batch_bytes_buckets", "batch_records_buckets"),
     *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason", "follows"),
+    *("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms"),
 )
 """Names are added at the end, and stay whatever becomes of the field: journals of earlier versions are read by this order."""
 

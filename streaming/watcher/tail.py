@@ -9,7 +9,6 @@ from streaming.disk.inventory import LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.kafka.checkpoints import EpochEntry
-from streaming.kafka.metadata_partitions import PartitionState
 from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.rows import TIME_UNKNOWN, Kind
 from streaming.watcher.blobs import NO_ENTRIES
@@ -93,11 +92,9 @@ class Told:
     """What was told of a log besides what was appended, by the names of an event's columns, and what that was made of."""
 
     inventory: LogInventory
-    state: PartitionState | None
-    configs: str
-    leader_metadata_version: int
-    facts: bytes
+    remote: bool
     log_start_offset: int
+    local_log_start_offset: int
     high_watermark: int
     leader: int
     leader_epoch: int
@@ -105,30 +102,32 @@ class Told:
 
     def news(self, before: "Told | None") -> dict[str, Any]:
         """The columns of an event that tells it after ``before``; none where nothing has changed but the size of the active segment."""
-        same_facts = before is not None and _lasting(self) == _lasting(before)
-        names = ("log_start_offset", "high_watermark", "leader", "leader_epoch", "active_producers")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
-        if same_facts and columns == {name: getattr(before, name) for name in names}:
+        columns = self._columns()
+        same_list = before is not None and _lasting(self) == _lasting(before)
+        if before is not None and same_list and columns == before._columns():
             return {}
-        return columns | {"facts": None if same_facts else self.facts}
+        return columns | {"segments": None if same_list else self.inventory.segments.tobytes()}
+
+    def _columns(self) -> dict[str, Any]:
+        """What is told again when it changes, besides the list of segments."""
+        seen = self.inventory
+        return {
+            "log_start_offset": self.log_start_offset,
+            "local_log_start_offset": self.local_log_start_offset,
+            "oldest_timestamp": seen.oldest_record_ms,
+            "active_first_timestamp": seen.active_first_ms,
+            "active_created_ms": seen.active_created_ms,
+            "high_watermark": self.high_watermark,
+            "active_producers": self.active_producers,
+            "leader": self.leader,  # whose ranges count is folded too, where another agent can read no metadata
+            "leader_epoch": self.leader_epoch,
+        }
 
 
 def _lasting(told: Told) -> tuple[object, ...]:
-    """What of the facts does not change with every append."""
-    seen, state = told.inventory, told.state
-    return (
-        told.configs,
-        told.leader_metadata_version,
-        None if state is None else (state.replicas, state.adding_replicas, state.isr),
-        seen.segments[:-1].tobytes(),
-        int(seen.segments["base_offset"][-1]),
-        int(seen.segments["largest_timestamp"][-1]) == TIME_UNKNOWN,
-        seen.own_start_offset,
-        seen.oldest_record_ms,
-        seen.active_first_ms,
-        seen.active_created_ms,
-        seen.cleaner_checkpoint,
-    )
+    """What of the list does not change with every append."""
+    listed = told.inventory.segments
+    return listed[:-1].tobytes(), int(listed["base_offset"][-1]), int(listed["largest_timestamp"][-1]) == TIME_UNKNOWN
 
 
 class Tail:
@@ -141,7 +140,7 @@ class Tail:
         self.producers = producers  # at the place
         self.told: Told | None = None
         self.untold = True  # something of that may have changed
-        self.owes_facts = True  # all of that is to be told, whatever was: some reader has not had it
+        self.owes_list = True  # all of that is to be told, whatever was: some reader has not had it
         self.turns = 0  # how often reading did not simply go on: what was replayed of the log before that may be gone
         self.doubts = 0  # files that did not tell what is open, so that others stood in for them
         self.high_watermark = -1  # by the checkpoint of its log dir
@@ -253,7 +252,7 @@ class Tail:
 
     def tell_again(self) -> None:
         """Some reader has not had what was told of it."""
-        self.untold = self.owes_facts = True
+        self.untold = self.owes_list = True
 
     def settle(self, segments: Sequence[Segment]) -> None:
         """The place stands in one of these segments."""

@@ -1,7 +1,7 @@
 """What stands of a log in other files than its segments and in the metadata log: told at the first look, for a new reader, when it changes.
 
 A log is looked at again only where there is a reason to: its directory was listed anew, its first batch was written, a checkpoint names
-another offset for it, the metadata log another leader, replica or configuration. Its high watermark goes with what is appended; alone it is
+another offset for it, the metadata log another leader or configuration. Its high watermark goes with what is appended; alone it is
 told where nothing was appended for a while.
 """
 
@@ -9,10 +9,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from streaming.disk.active import ActiveRead
 from streaming.disk.availability import LogDirs
@@ -20,8 +19,6 @@ from streaming.disk.inventory import Inventory, LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.scanned import ScannedTimes
 from streaming.disk.segments import Identity, Listing
-from streaming.facts import Facts
-from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rows import Kind
 from streaming.rules.limits import limits_of
 from streaming.rules.releases import producer_expiration
@@ -139,7 +136,7 @@ class Teller:
                 self._next_check = now + CHECK_MS
                 self._compare(read, now, replaced=replaced)
             self._due = deque(tail for tail in read if tail.untold)
-        first = any(tail.owes_facts for tail in self._due)
+        first = any(tail.owes_list for tail in self._due)
         ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
         while self._due and time.monotonic() < ends:
@@ -148,7 +145,7 @@ class Teller:
             if event is not None:
                 events.append(event)
         # those that have been read since the others were listed come next
-        return Telling(events, any(tail.owes_facts for tail in self._due) or (at_once and not anew))
+        return Telling(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
 
     def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
         self._forget(tails)
@@ -180,14 +177,11 @@ class Teller:
         return starts != (told.inventory.start_checkpoint, told.inventory.cleaner_checkpoint)
 
     def _is_changed(self, tail: Tail, told: Told) -> bool:
-        """Whether the metadata log says something else."""
+        """Whether the metadata log names another leader, or configures where the log starts in another way."""
         state = self._cluster.partition(tail.place.log)
-        if (state is not told.state and state != told.state) or self._cluster.configs(tail.place.log) != told.configs:
+        if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (told.leader, told.leader_epoch):
             return True
-        return self._version_of_leader(state) != told.leader_metadata_version
-
-    def _version_of_leader(self, state: PartitionState | None) -> int:
-        return -1 if state is None or state.leader < 0 else self._cluster.metadata_version(state.leader)
+        return limits_of(tail.place.log.topic, self._cluster.configs(tail.place.log)).remote_storage != told.remote
 
     def _look_safely(self, tail: Tail) -> Event | None:
         try:
@@ -215,51 +209,28 @@ class Teller:
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         before, tail.told = tail.told, self._tell(tail, inventory)
-        news = tail.told.news(None if tail.owes_facts else before)
-        tail.owes_facts = False
-        return tail.event(Kind.FACTS, **news) if news else None
+        news = tail.told.news(None if tail.owes_list else before)
+        tail.owes_list = False
+        return tail.event(Kind.FOUND, **news) if news else None
 
     def _tell(self, tail: Tail, inventory: LogInventory) -> Told:
-        state, configs = self._cluster.partition(tail.place.log), self._cluster.configs(tail.place.log)
-        version = self._version_of_leader(state)
-        limits = limits_of(tail.place.log.topic, configs)
-        tail.producers.expiration_ms = producer_expiration(limits, self._cluster.metadata_version(tail.place.log.broker))
+        log_ = tail.place.log
+        state, limits = self._cluster.partition(log_), limits_of(log_.topic, self._cluster.configs(log_))
+        tail.producers.expiration_ms = producer_expiration(limits, self._cluster.metadata_version(log_.broker))
         tail.producers.expire(self._clock_ms())
         tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
-        now: dict[str, Any] = {"high_watermark": tail.high_watermark, "active_producers": tail.producers.active}
-        before = tail.told
-        made_of = (inventory, state, configs, version)
-        if before is not None and made_of == (before.inventory, before.state, before.configs, before.leader_metadata_version):
-            return replace(before, **now)
-        remote = limits.remote_storage
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+        remote = limits.remote_storage
         return Told(
             inventory=inventory,
-            state=state,
-            configs=configs,
-            leader_metadata_version=version,
-            facts=_facts(inventory, state, configs, version, remote=remote).encode(),
+            remote=remote,
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
+            local_log_start_offset=inventory.own_start_offset if remote else -1,
+            high_watermark=tail.high_watermark,
+            active_producers=tail.producers.active,
             leader=leader,
             leader_epoch=leader_epoch,
-            **now,
         )
-
-
-def _facts(inventory: LogInventory, state: PartitionState | None, configs: str, leader_metadata_version: int, *, remote: bool) -> Facts:
-    return Facts(
-        segments=inventory.segments,
-        local_log_start_offset=inventory.own_start_offset if remote else -1,
-        oldest_timestamp=inventory.oldest_record_ms,
-        active_first_timestamp=inventory.active_first_ms,
-        active_created_ms=inventory.active_created_ms,
-        cleaner_checkpoint=inventory.cleaner_checkpoint,
-        replicas=None if state is None else state.assigned_replicas,
-        isr=None if state is None else state.isr,
-        adding_replicas=() if state is None else state.adding_replicas,
-        leader_metadata_version=leader_metadata_version,
-        configs=configs,
-    )
 
 
 def _read_of(tail: Tail) -> ActiveRead | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from streaming.rows import Kind
 from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
 from streaming.watcher.events import Event, LogId
-from streaming.watcher.journal import Edit, Journal, Mark, merged_facts
+from streaming.watcher.journal import Edit, Journal, Mark, merged_found
 from streaming.watcher.losses import cuts, gaps, held, is_parted, lose
 from streaming.watcher.stored import COLUMNS, event_of, insert
 
@@ -53,7 +53,7 @@ class Trimming:
         self._journal = journal
         self._merged = 0  # up to where this process has looked for what can be merged
         self._runs: dict[LogId, _Kept] = {}  # the last loss of each log up to there
-        self._facts: dict[LogId, _Kept] = {}  # and its last facts
+        self._found: dict[LogId, _Kept] = {}  # and its last list of segments
 
     def forget(self, upto: int, limits: Limits | None = None) -> bool:
         """Forget the next events up to and with ``upto``, but for those that some consumer was sent and has not committed.
@@ -98,8 +98,8 @@ class Trimming:
 
         Of each log the appends that follow each other become one SKIPPED event in the place of the last of them. It still tells which
         transactions they have opened and closed, and what coordinators wrote in them: without that, what ended there would seem open for
-        ever. Of each log the facts are kept that were told last: nobody tells them again. Nothing is merged across a place where some
-        consumer may be.
+        ever. Of each log the list of segments is kept that was told last: nobody tells them again. Nothing is merged across a place where
+        some consumer may be.
 
         Returns:
             How many bytes of logs will never reach that consumer, besides those that would not anyway; and whether there is more to merge.
@@ -117,7 +117,7 @@ class Trimming:
 
     def _merge(self, edit: Edit, upto: int) -> int:
         run, parted, lost = edit.run, cuts(edit.run), 0
-        runs, facts = dict(self._runs), dict(self._facts)  # the next slice goes on from them only if this one is written
+        runs, found = dict(self._runs), dict(self._found)  # the next slice goes on from them only if this one is written
         fresh: dict[int, _Kept] = {}
         gone: list[int] = []
         rows = run.execute(
@@ -136,24 +136,24 @@ class Trimming:
                     fresh.pop(before.seq, None)
                 runs[event.log] = fresh[row[0]] = _Kept(row[0], total, at_ms, _skipped(None if before is None else before.event, event))
                 lost += event.bytes if event.kind is Kind.APPENDED else 0
-            elif event.kind is Kind.FACTS:
-                known = facts.get(event.log)
+            elif event.kind is Kind.FOUND:
+                known = found.get(event.log)
                 if known is not None and not is_parted(parted, known.seq, row[0]) and (known.seq in fresh or _is_there(run, known.seq)):
                     gone.append(known.seq)
                     fresh.pop(known.seq, None)
-                    event = merged_facts(known.event, event)
+                    event = merged_found(known.event, event)
                     fresh[row[0]] = _Kept(row[0], total, at_ms, event)
-                facts[event.log] = _Kept(row[0], total, at_ms, event)
+                found[event.log] = _Kept(row[0], total, at_ms, event)
             else:
                 runs.pop(event.log, None)
                 if event.kind is Kind.GONE:
-                    facts.pop(event.log, None)
+                    found.pop(event.log, None)
         for seq in [*gone, *fresh]:
             edit.delete(seq - 1, seq)
         for kept in fresh.values():
             edit.grown += insert(run, kept.event, kept.at_ms, seq=kept.seq, total=kept.total)[1]
         run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (upto,))
-        self._runs, self._facts = runs, facts
+        self._runs, self._found = runs, found
         return lost
 
     def _beyond(self, found: list[tuple[int, int, int]], limits: Limits) -> int:

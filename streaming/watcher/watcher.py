@@ -196,7 +196,7 @@ class Watcher:
         """A reader has missed a part of the journal: say again which logs there are, and what stands of each and is open in it.
 
         Returns:
-            An event that is set once that is published, but for the facts: they are published as soon as all logs are looked at again.
+            An event that is set once that is published, but for the lists of segments: they follow as soon as all logs are looked at again.
         """
         with self._asked_lock:
             if self._missed is None:
@@ -257,7 +257,7 @@ class Watcher:
             if not self._once:  # what has happened before it is nothing that a single look tells
                 self._publish(self._unclean.events(self._roster.tails), ())
             more = self._let_go() or more
-            more = self._tell_facts() or more
+            more = self._tell_found() or more
             self._note_caught_up(asked, more)
             more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
         return more
@@ -323,7 +323,7 @@ class Watcher:
         return began
 
     def _census(self) -> Event:
-        """Which logs there are; what stands of each is told next, by its facts."""
+        """Which logs there are; what stands of each is told next, by its list of segments."""
         for tail in self.tails():
             tail.tell_again()
         return census(self._roster.logs(), self.unseen())
@@ -448,7 +448,7 @@ class Watcher:
         state = self._cluster.partition(log_id)
         return None if state is None else state.directory(log_id.broker)
 
-    def _tell_facts(self) -> bool:
+    def _tell_found(self) -> bool:
         """Tell what has changed besides what was appended. Returns whether there are logs of which everything has to be told yet."""
         soon = not self.caught_up and not self._backlog  # what is read of a backlog meanwhile has to be looked at again
         telling = self._teller.round(self.tails(), at_once=soon)

@@ -497,7 +497,7 @@ def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(ag
 
 def test_the_file_shrinks_when_the_journal_forgets(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     reader = Reader(agent).begin()
-    agent.journal.publish([Event(kind=Kind.FACTS, topic=str(number), facts=bytes(10_000)) for number in range(500)])
+    agent.journal.publish([Event(kind=Kind.FOUND, topic=str(number), segments=bytes(10_000)) for number in range(500)])
     reader.step()
     reader.commit()
     agent.trim()

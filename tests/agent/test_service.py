@@ -56,7 +56,7 @@ def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_census(agen
     log.roll()
     log.append(batch(2))
     rows = Reader(agent, start_from="active").begin().step()
-    assert kinds(rows) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.APPENDED, Kind.FACTS]
+    assert kinds(rows) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.APPENDED, Kind.FOUND]
     assert (rows[0].next_offset, rows[3].base_offset, records(rows)) == (3, 3, 2)
 
 
@@ -67,7 +67,7 @@ def test_before_its_beginning_is_published_a_consumer_has_no_plan(agent: Agent) 
     reader.hello()
     assert reader.plan().seq == NOT_BEGUN
     agent.look()
-    assert kinds(reader.step()) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.FACTS]
+    assert kinds(reader.step()) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.FOUND]
 
 
 def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Agent, log: PartitionLog) -> None:
@@ -468,7 +468,7 @@ def test_a_topic_that_is_deleted_is_told_with_its_events_before(agent: Agent, lo
     agent.look()
     log.rename(f"{log.name}.{0:032x}-delete")
     agent.look()
-    rows = [row for row in reader.step() if row.kind not in (Kind.CENSUS, Kind.CENSUS_END, Kind.FACTS)]
+    rows = [row for row in reader.step() if row.kind not in (Kind.CENSUS, Kind.CENSUS_END, Kind.FOUND)]
     assert [(row.kind, row.reason) for row in rows] == [(Kind.APPENDED, ""), (Kind.GONE, "deleted")]
 
 

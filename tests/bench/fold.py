@@ -12,13 +12,13 @@ from streaming.rules.shard_state import ShardState
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.events import appended, row
-from tests.rules.histories import facts, packed, recall, steps
+from tests.rules.histories import listing, packed, recall, steps
 
 AGENTS = 3
 RANGES = 1_000
 ROUNDS = 7
 RECORDS = 10
-FACTS = facts(*range(8))
+LISTED = listing(*range(8))
 
 Fold = Callable[..., Folded]
 
@@ -81,7 +81,7 @@ class _History:
     def begins(self) -> Iterator[tuple[int, EventRow]]:
         for log in range(self._logs):
             yield log % self._shards, row(Kind.APPEARED, **self._told(log, log), next_offset=0)
-            yield log % self._shards, row(Kind.FACTS, **self._told(log, self._logs + log), facts=FACTS)
+            yield log % self._shards, row(Kind.FOUND, **self._told(log, self._logs + log), segments=LISTED)
 
     def ranges(self) -> Iterator[tuple[int, EventRow]]:
         for _ in range(RANGES):

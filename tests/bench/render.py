@@ -13,7 +13,6 @@ import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from streaming.catalog.tables import PARTITIONS, Catalog
-from streaming.facts import Facts
 from streaming.metrics.columns import LISTS
 from streaming.metrics.definitions import METRICS
 from streaming.metrics.export import EVERYTHING, Export
@@ -83,7 +82,7 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
     random = np.random.default_rng(1)
     topics, partitions = zip(*(_place(log, partitions_a_topic) for log in range(logs)), strict=True)
     ends = pa.array(random.integers(10**6, 10**9, logs))
-    facts, open_transaction = _facts(), _open_transaction()
+    listed, open_transaction = _listed(), _open_transaction()
     columns: dict[str, pa.Array] = {
         "change": pa.array(["log"] * logs),
         "agent": pa.array(["agent"] * logs),
@@ -95,10 +94,9 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
         "transactional": pa.array([True] * logs),
         "log_start_offset": pa.array(np.zeros(logs, np.int64)),
         "log_end_offset": ends,
-        "high_watermark": ends,
         "transactions": pa.array([None if log % 10 else open_transaction for log in range(logs)], pa.binary()),
         "coordinator": pa.nulls(logs, pa.binary()),
-        "facts": pa.array([facts] * logs, pa.binary()),
+        "segments": pa.array([listed] * logs, pa.binary()),
         "active_segment": pa.array(np.full(logs, _ACTIVE)),
         "active_position": pa.array(random.integers(10**9, 2 * 10**9, logs)),
     }
@@ -133,10 +131,10 @@ def tell(table: Table, logs: pa.Table) -> None:
     table.take_catalog("agent", catalog)
 
 
-def _facts() -> bytes:
+def _listed() -> bytes:
     ages_ms = (50_000_000, 40_000_000, 30_000_000, 20_000_000, 1_000)
     segments = [(number * _ACTIVE // 4, 10**9, NOW_MS - age, NOW_MS - age) for number, age in enumerate(ages_ms)]
-    return Facts(segments=np.array(segments, SEGMENTS), oldest_timestamp=NOW_MS - ages_ms[0], replicas=(1, 2, 3), isr=(1, 2, 3)).encode()
+    return np.array(segments, SEGMENTS).tobytes()
 
 
 def _open_transaction() -> bytes:

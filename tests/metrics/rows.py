@@ -10,7 +10,7 @@ from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.transactions import Bench
-from tests.metrics.told import TOLD, ToldTable
+from tests.metrics.told import ToldTable, told
 
 Row = dict[str, Any]
 
@@ -59,6 +59,10 @@ _VALUES: Row = {
     "unclean_from": -1,
     "unclean_lost_upper": -1,
     "unclean_lost_acknowledged": -1,
+    "local_log_start_offset": -1,
+    "oldest_timestamp": -1,
+    "active_first_timestamp": -1,
+    "active_created_ms": -1,
     "coordinator_upto": 1 << 60,
 }
 
@@ -98,7 +102,7 @@ def recalled(shard: int) -> Row:
 
 
 def states(*rows: Row) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=TOLD)
+    return told(list(rows))
 
 
 def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:

@@ -5,12 +5,12 @@ import re
 import numpy as np
 
 from streaming.agent.messages import Reassignment
-from streaming.facts import Facts
 from streaming.metrics.export import Export
 from streaming.metrics.table import Table
 from streaming.rows import SEGMENTS
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
+from tests.metrics.told import Facts
 
 P = "segtail_partition_"
 MOVING = Reassignment(topic="orders", partition=3, leader=1, adding=[4, 5], removing=[1])

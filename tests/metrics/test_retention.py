@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from streaming.facts import UNREADABLE, Facts
+from streaming.catalog.tables import UNREADABLE
 from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.table import Table
 from streaming.rows import SEGMENTS
 from streaming.rules.limits import Source, broker_configs
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
+from tests.metrics.told import Facts
 
 NOW = 1_700_000_000
 MS = NOW * 1000

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.facts import Facts
 from streaming.metrics.table import LogKey, Table
 from streaming.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
+from tests.metrics.told import Facts
 
 NOW = 1_700_000_000
 MS = NOW * 1000

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from streaming.facts import Facts
 from streaming.metrics.waiting import MOST_ASKED, Subject, Waiting
 from streaming.rows import TRANSACTIONS
 from tests.metrics.reading import named
 from tests.metrics.rows import log, new_table
 from tests.metrics.test_transactions import NOW, transaction
+from tests.metrics.told import Facts
 
 INFO = "segtail_late_transaction_info"
 

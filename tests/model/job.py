@@ -177,14 +177,14 @@ class Job:
         assert self._shown() == {key: state.appended_bytes for key, state in live.items()}, f"{self.name}: recalled and not in the state"
         seen = self.table.snapshot(0.0)
         carried = {
-            LogKey(int(broker), seen.topic_names[topic], int(partition), seen.topic_ids[slot]): seen.carried[slot].facts is not None
+            LogKey(int(broker), seen.topic_names[topic], int(partition), seen.topic_ids[slot]): seen.carried[slot].segments is not None
             for slot, (kind, broker, topic, partition) in enumerate(
                 zip(*(seen.columns[name] for name in ("kind", "broker", "topic", "partition")), strict=True)
             )
             if kind == 1
         }
-        known = {key: state.facts is not None for key, state in live.items()}
-        assert carried == known, f"{self.name}: facts are in the state and were not recalled"
+        known = {key: state.segments is not None for key, state in live.items()}
+        assert carried == known, f"{self.name}: lists of segments are in the state and were not recalled"
 
     def _shown(self) -> dict[LogKey, int]:
         """The byte counters on the page, by log."""

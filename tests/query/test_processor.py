@@ -20,7 +20,7 @@ HISTORY = [
     range_of(5, [Item(6, 9, 90, 3, codec=2)]),
     row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="journal_trimmed"),
     row(Kind.GONE, 7, topic="bills", reason="deleted"),
-    row(Kind.FACTS, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
+    row(Kind.FOUND, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
     row(Kind.CENSUS, 9),
     row(Kind.CENSUS_END, 9, part=1, topic=""),
 ]
@@ -107,5 +107,5 @@ def test_rows_may_come_in_several_frames_and_in_any_order() -> None:
 
 
 def test_a_micro_batch_without_news_leaves_the_state_as_it_is(tester: TwsTester) -> None:
-    assert fold(tester, row(Kind.FACTS, 3)) == []
-    assert fold(tester, row(Kind.FACTS, 3)) == []
+    assert fold(tester, row(Kind.FOUND, 3)) == []
+    assert fold(tester, row(Kind.FOUND, 3)) == []

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from streaming.facts import Facts
 from streaming.rows import COORDINATOR, EVENTS, SEGMENTS, TRANSACTION_STEPS, EventRow, Kind, Step, pack_rows
 from tests.events import Item, appended, range_of, row
 
@@ -39,11 +38,11 @@ def entries(offset: int) -> bytes:
     return pack_rows(pa.RecordBatch.from_pydict(values, schema=COORDINATOR))
 
 
-def facts(*bases: int) -> bytes:
+def listing(*bases: int) -> bytes:
     """An inventory of so many segments."""
     segments = np.zeros(len(bases), SEGMENTS)
     segments["base_offset"] = bases
-    return Facts(segments=segments).encode()
+    return segments.tobytes()
 
 
 APPENDS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
@@ -121,8 +120,8 @@ class Teller:
                 del self.ends[log]
         elif what in ("facts", "other facts"):
             if what == "other facts":
-                self.facts[log] = facts(0, size)
-            yield row(Kind.FACTS, **self.where(log), **self._facts(log))
+                self.facts[log] = listing(0, size)
+            yield row(Kind.FOUND, **self.where(log), **self._facts(log))
         elif what == "arrived":
             yield row(Kind.ARRIVED, **{**self.where(-1), "topic": "", "bytes": self.seq * 10})
         elif what == "recall":
@@ -162,7 +161,7 @@ class Teller:
     def _facts(self, log: int) -> dict[str, Any]:
         end = self.ends.get(log, 0)
         told = {"log_start_offset": end - 3, "high_watermark": end - 1, "leader": 1, "leader_epoch": 3, "active_producers": 4}
-        return told | {"facts": self.facts.get(log)}
+        return told | {"segments": self.facts.get(log), "oldest_timestamp": log}
 
     def _census(self, logs: Sequence[int], random: Random) -> Iterator[EventRow]:
         for part, log in enumerate(logs):

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.facts import UNREADABLE
+from streaming.catalog.tables import UNREADABLE
 from streaming.rules.compaction import UNCLEANABLE, CompactionRule
 from streaming.rules.segments import LogFacts, Logs
 from tests.rules.logs import TIMES, any_log, log_facts

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
 from streaming.rules.log_state import LogKey, LogState
 from tests.events import Item, Shard, appended, range_of, row
-from tests.rules.histories import facts
+from tests.rules.histories import listing
 
 APPEARED = row(Kind.APPEARED, 1, next_offset=0)
-FACTS = facts(0)
+LISTED = listing(0)
 RECALL = row(Kind.RECALL, 0, agent="", journal="", broker=-1, topic="", partition=-1)
 
 
@@ -323,7 +323,7 @@ def test_a_census_brings_no_log_that_was_not_published() -> None:
 def test_a_recall_says_all_values_again_with_what_is_large_however_often_it_comes() -> None:
     """After a restart of the driver its table is empty: only the states know what it held."""
     shard = Shard()
-    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FACTS, 3, facts=FACTS), row(Kind.APPEARED, 4, next_offset=0, partition=1))
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FOUND, 3, segments=LISTED), row(Kind.APPEARED, 4, next_offset=0, partition=1))
     shard.fold(row(Kind.GONE, 5, partition=1, reason="moved"), row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="deleted"))
     before = (dict(shard.states), dict(shard.marks))
     for _ in range(2):
@@ -334,16 +334,16 @@ def test_a_recall_says_all_values_again_with_what_is_large_however_often_it_come
             (Change.RESIDUE, 7),
             (Change.RECALLED, 7),
         ]
-        assert (changes[0].state.appended_records, changes[0].state.facts) == (10, FACTS)
+        assert (changes[0].state.appended_records, changes[0].state.segments) == (10, LISTED)
         assert (shard.states, shard.marks) == before
 
 
 def test_what_comes_with_a_recall_is_in_what_it_says() -> None:
     shard = Shard()
-    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FACTS, 3, facts=FACTS))
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FOUND, 3, segments=LISTED))
     changes = shard.fold(RECALL, appended(4, 10, 15))
-    assert [(each.change, each.state.appended_records, each.state.facts) for each in changes] == [
-        (Change.LOG, 15, FACTS),
+    assert [(each.change, each.state.appended_records, each.state.segments) for each in changes] == [
+        (Change.LOG, 15, LISTED),
         (Change.RECALLED, 0, None),
     ]
 

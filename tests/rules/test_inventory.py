@@ -7,21 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.facts import Facts
 from streaming.rows import SEGMENTS, Kind
 from streaming.rules.inventory import listed
 from streaming.rules.log_state import LogState
 from tests.events import Shard, row
 
 
-def facts(*bases: int) -> bytes:
-    return Facts(segments=np.array([(base, 100, -1, 0) for base in bases], SEGMENTS)).encode()
+def segments(*bases: int) -> bytes:
+    return np.array([(base, 100, -1, 0) for base in bases], SEGMENTS).tobytes()
 
 
 def after(*inventories: Sequence[int]) -> tuple[int, int]:
     state = LogState(agent="a1", broker=1, topic="orders", partition=0, topic_id="")
     for bases in inventories:
-        state = listed(state, facts(*bases))
+        state = listed(state, segments(*bases))
     return state.segments_rolled, state.segments_deleted
 
 
@@ -63,15 +62,15 @@ def test_inventories_of_a_growing_log_count_each_segment_once(bases: list[int], 
         assert deleted == sum(base < last[0] for base in seen)
 
 
-def test_facts_of_another_version_change_nothing() -> None:
-    state = listed(LogState(agent="a1", broker=1, topic="orders", partition=0, topic_id=""), facts(0))
-    assert listed(state, b"\x07" + facts(0, 10)[1:]) == state
+def test_what_is_no_list_of_segments_changes_nothing() -> None:
+    state = listed(LogState(agent="a1", broker=1, topic="orders", partition=0, topic_id=""), segments(0))
+    assert listed(state, b"\x07" + segments(0, 10)) == state
 
 
 @pytest.mark.parametrize(("begun", "rolled"), [(0, 2), (10, 1), (20, 0)])
 def test_rolls_count_from_the_segment_on_in_which_reading_began(begun: int, rolled: int) -> None:
     shard = Shard()
-    shard.fold(row(Kind.APPEARED, 1, segment=begun, next_offset=begun), row(Kind.FACTS, 2, facts=facts(0, 10, 20)))
+    shard.fold(row(Kind.APPEARED, 1, segment=begun, next_offset=begun), row(Kind.FOUND, 2, segments=segments(0, 10, 20)))
     assert shard.log().segments_rolled == rolled
-    shard.fold(row(Kind.FACTS, 3, facts=facts(10, 20, 30)))
+    shard.fold(row(Kind.FOUND, 3, segments=segments(10, 20, 30)))
     assert (shard.log().segments_rolled, shard.log().segments_deleted) == (rolled + 1, 1)

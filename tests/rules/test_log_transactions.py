@@ -5,14 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.facts import Facts
 from streaming.kafka.transactions import Steps
 from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Kind, StartSource, Step
 from streaming.rules.log_state import LogState
 from tests.events import Item, Shard, appended, range_of, row
-
-ALONE = Facts(replicas=(1,), isr=(1,)).encode()
-IN_SYNC_ALONE = Facts(replicas=(1, 2), isr=(1,)).encode()
 
 
 def step(kind: Step, producer: int, first: int, following: int | None = None, **values: Any) -> tuple[Any, ...]:
@@ -83,18 +79,12 @@ def test_durations_are_the_share_of_the_replica_that_led(leads: int, observed: i
     "passes",
     [
         {"high_watermark": 13},
-        {"high_watermark": 3, "facts": ALONE},
         {"high_watermark": 3, "log_start_offset": 13},
     ],
 )
 def test_what_is_closed_leaves_once_its_marker_is_replicated(passes: dict[str, Any]) -> None:
-    assert held(folded(OPENED, COMMITTED, row(Kind.FACTS, 3, high_watermark=12))) == [(7, 2, 12)]
-    assert held(folded(OPENED, COMMITTED, row(Kind.FACTS, 3, **passes))) == []
-
-
-def test_what_is_closed_stays_where_one_is_alone_in_sync_and_may_be_below_min_isr() -> None:
-    assert held(folded(OPENED, COMMITTED, row(Kind.FACTS, 3, high_watermark=3, facts=IN_SYNC_ALONE))) == [(7, 2, 12)]
-    assert held(folded(OPENED, COMMITTED, row(Kind.FACTS, 3, high_watermark=13, facts=IN_SYNC_ALONE))) == []
+    assert held(folded(OPENED, COMMITTED, row(Kind.FOUND, 3, high_watermark=12))) == [(7, 2, 12)]
+    assert held(folded(OPENED, COMMITTED, row(Kind.FOUND, 3, **passes))) == []
 
 
 def test_a_range_may_bring_the_high_watermark_itself() -> None:

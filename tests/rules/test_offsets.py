@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.facts import UNREADABLE
+from streaming.catalog.tables import UNREADABLE
 from streaming.rules.offsets import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
 
 

@@ -201,7 +201,7 @@ def test_few_rows_are_folded_as_rows(columns: Columnar, few: int, slow: int, mon
 def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
-    told = [row(Kind.FACTS, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
+    told = [row(Kind.FOUND, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
     census = [row(Kind.CENSUS, 3 + LOGS, part=log, partition=log) for log in range(LOGS)]
     found = columns.fold([*told, *census, row(Kind.CENSUS_END, 3 + LOGS, part=LOGS, topic="", partition=-1)])
     assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]

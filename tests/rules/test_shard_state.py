@@ -3,11 +3,13 @@
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import CheckpointError
+from streaming.rows import SEGMENTS
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
 from streaming.rules.shard_state import ShardState
@@ -30,6 +32,8 @@ OLD = LogState(
     stopped_at=500,
     stopped_end=12345,
 )
+_LISTED = np.zeros(2, SEGMENTS)
+_LISTED["base_offset"], _LISTED["size"] = [0, 400], [11145, 1200]
 NEWER = replace(
     OLD,
     high_watermark=499,
@@ -42,11 +46,14 @@ NEWER = replace(
     active_position=1200,
     transactions=b"open",
     coordinator=b"entries",
-    facts=b"facts",
+    segments=_LISTED.tobytes(),
     newest_segment=400,
     deleted_below=0,
 )
-"""With a value in what version 2 has added."""
+"""With a value in what version 2 has added; the segments stood among other facts then."""
+
+NEWEST = replace(NEWER, oldest_timestamp=1_700_000_000_000, active_created_ms=1_700_000_000_001)
+"""With a value in what version 3 has added."""
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch", "active_producers"}
@@ -104,11 +111,11 @@ def test_a_shard_without_logs_is_empty() -> None:
 
 def test_a_state_of_a_later_version_is_refused_in_words() -> None:
     value = kept(log())
-    with pytest.raises(CheckpointError, match="version 3, this segtail reads 2"):
-        ShardState(b"\x03" + value[1:])
+    with pytest.raises(CheckpointError, match="version 4, this segtail reads 3"):
+        ShardState(b"\x04" + value[1:])
 
 
-@pytest.mark.parametrize(("version", "expected"), [(1, OLD), (2, NEWER)])
+@pytest.mark.parametrize(("version", "expected"), [(1, OLD), (2, NEWER), (3, NEWEST)])
 def test_a_value_that_lies_in_a_checkpoint_of_any_version_is_read(version: int, expected: LogState) -> None:
     """They were written once and for all: a layout that cannot read them is another version."""
     found = ShardState((GOLDEN / f"shard_state_{version}.bin").read_bytes())

@@ -52,7 +52,7 @@ def test_where_nobody_knows_who_leads_every_offset_counts_once(reads: list[tuple
 @pytest.mark.parametrize(("leader", "share"), [(1, 50), (2, 0), (3, 0)])
 def test_another_agents_word_on_who_leads_counts(leader: int, share: int) -> None:
     shard = Shard()
-    shard.fold(of(2, 1, 0, 100, leads=0), row(Kind.FACTS, 2, agent="a2", journal="j2", broker=2, leader=leader, leader_epoch=4))
+    shard.fold(of(2, 1, 0, 100, leads=0), row(Kind.FOUND, 2, agent="a2", journal="j2", broker=2, leader=leader, leader_epoch=4))
     shard.fold(of(1, 1, 0, 50))
     assert shares(shard) == [share, 0]
 

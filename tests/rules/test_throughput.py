@@ -187,7 +187,7 @@ def test_facts_set_starts_and_leaders_and_no_counter() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10, log_epoch=3))
     before = shard.log()
-    shard.fold(row(Kind.FACTS, 3, log_start_offset=4, leader=2, leader_epoch=7, settled=True, log_dir="/moved", next_offset=99, bytes=99))
+    shard.fold(row(Kind.FOUND, 3, log_start_offset=4, leader=2, leader_epoch=7, settled=True, log_dir="/moved", next_offset=99, bytes=99))
     log = shard.log()
     assert (log.log_start_offset, log.leader, log.leader_epoch, log.settled, log.log_dir) == (4, 2, 7, True, "/moved")
     assert (log.appended_bytes, log.log_end_offset, log.log_epoch) == (before.appended_bytes, before.log_end_offset, 3)
@@ -196,7 +196,7 @@ def test_facts_set_starts_and_leaders_and_no_counter() -> None:
 def test_a_log_never_starts_behind_what_was_read_of_it() -> None:
     """The look at the files may be ahead of what was read."""
     shard = Shard()
-    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FACTS, 3, log_start_offset=25))
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FOUND, 3, log_start_offset=25))
     assert shard.log().log_start_offset == 10
 
 

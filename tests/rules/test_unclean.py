@@ -27,7 +27,7 @@ def unclean(seq: int, epoch: int, start: int, in_sync: str = "1", at: int = 1_00
 
 
 def checkpoint(seq: int, high_watermark: int, of: dict[str, Any] = OLD) -> EventRow:
-    return row(Kind.FACTS, seq, high_watermark=high_watermark, log_start_offset=0, **of)
+    return row(Kind.FOUND, seq, high_watermark=high_watermark, log_start_offset=0, **of)
 
 
 def leader_of(shard: Shard, broker: int = 2) -> LogState:

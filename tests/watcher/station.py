@@ -112,7 +112,7 @@ class Fold:
         self.logs: dict[LogId, Counted] = {}
 
     def take(self, event: Event) -> None:
-        if event.kind is Kind.FACTS:
+        if event.kind is Kind.FOUND:
             return
         if event.kind is Kind.CENSUS:
             present = {each.log for each in members(event)}
@@ -250,7 +250,7 @@ class Station:
         return more
 
     def look(self, hints: set[Path] | None = None) -> list[Event]:
-        """Turn until it rests; with a new survey unless there are hints. Returns what was published, without censuses and facts."""
+        """Turn until it rests; with a new survey unless there are hints. Returns what was published but censuses and lists of segments."""
         begun = len(self.events)
         self.clock.now += 1000 if hints is not None else SURVEY_MS
         for _ in range(MOST_TURNS):
@@ -259,7 +259,7 @@ class Station:
             hints = None
         else:
             raise AssertionError("the watcher never rests")
-        return [event for event in self.events[begun:] if event.kind not in (Kind.CENSUS, Kind.FACTS)]
+        return [event for event in self.events[begun:] if event.kind not in (Kind.CENSUS, Kind.FOUND)]
 
     def everything(self) -> set[Path]:
         """Hints at all there is."""

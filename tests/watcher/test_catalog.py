@@ -81,8 +81,9 @@ def test_checkpoints_are_told_for_each_log_as_they_are_replaced(asker: Asker, di
     assert (row["high_watermark"], row["cleaner_checkpoint"], row["log_start_checkpoint"]) == (-1, -1, -1)
     disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 2)])
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 1)])
     (row,) = asker.changes(LOG)
-    assert (row["high_watermark"], row["log_start_checkpoint"]) == (2, 1)
+    assert (row["high_watermark"], row["cleaner_checkpoint"], row["log_start_checkpoint"]) == (2, 1, 1)
     disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 2)])
     assert asker.changes(LOG) == []
 

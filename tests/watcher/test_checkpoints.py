@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.catalog.tables import UNREADABLE
 from streaming.disk.inventory import Inventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.facts import UNREADABLE
 from streaming.watcher.checkpoints import Checkpoints
 from tests.builders import batch, log_dir, partition
 

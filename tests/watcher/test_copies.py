@@ -82,7 +82,7 @@ def test_the_copy_that_the_metadata_names_counts_at_once(station: Station, two: 
         station.look()
         assert watched(station) == (live.directory, stale)[named]
     assert station.fold_of("t").records == (7, 3)[named]
-    assert {event.kind for event in station.events} <= {Kind.APPEARED, Kind.APPENDED, Kind.CENSUS, Kind.FACTS}
+    assert {event.kind for event in station.events} <= {Kind.APPEARED, Kind.APPENDED, Kind.CENSUS, Kind.FOUND}
     station.close()
 
 

@@ -443,17 +443,17 @@ def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: 
     assert journal.end().total == 15
 
 
-def test_of_what_a_slow_reader_did_not_get_the_last_facts_are_kept(journal: Journal) -> None:
+def test_of_what_a_slow_reader_did_not_get_the_last_list_of_segments_is_kept(journal: Journal) -> None:
     """Nobody tells them again."""
 
-    def facts(number: int, leader: int, blob: bytes | None) -> Event:
-        return Event(kind=Kind.FACTS, broker=1, topic="t", partition=number, topic_id="id", leader=leader, facts=blob)
+    def found(number: int, leader: int, blob: bytes | None) -> Event:
+        return Event(kind=Kind.FOUND, broker=1, topic="t", partition=number, topic_id="id", leader=leader, segments=blob)
 
     for leader, blob in ((1, b"first"), (2, b"second"), (3, None)):
-        journal.publish([facts(0, leader, blob), appended(leader * 10, 10)])
+        journal.publish([found(0, leader, blob), appended(leader * 10, 10)])
         journal.reach(0, None)  # told: the next ones do not become one with these
-    journal.publish([facts(1, 7, b"other")])
+    journal.publish([found(1, 7, b"other")])
     merge(journal, journal.end().seq)
-    found = {event.partition: (event.leader, event.facts) for _, event in everything(journal) if event.kind is Kind.FACTS}
-    assert found == {0: (3, b"second"), 1: (7, b"other")}
-    assert [event.kind for _, event in everything(journal)].count(Kind.FACTS) == 2
+    kept = {event.partition: (event.leader, event.segments) for _, event in everything(journal) if event.kind is Kind.FOUND}
+    assert kept == {0: (3, b"second"), 1: (7, b"other")}
+    assert [event.kind for _, event in everything(journal)].count(Kind.FOUND) == 2

@@ -29,7 +29,7 @@ def told(station: Station) -> tuple[int, int]:
 
 
 def last_of(station: Station) -> list[Kind]:
-    return [event.kind for event in station.events if event.kind not in (Kind.CENSUS, Kind.FACTS)]
+    return [event.kind for event in station.events if event.kind not in (Kind.CENSUS, Kind.FOUND)]
 
 
 @pytest.mark.parametrize("state", ["delete", "stray"])

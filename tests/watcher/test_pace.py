@@ -32,7 +32,7 @@ def test_the_first_scan_tells_what_there_is_its_facts_and_nothing_more(station: 
     assert not station.watcher.caught_up
     station.look()
     assert station.watcher.caught_up
-    assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.CENSUS, Kind.APPENDED, Kind.FACTS]
+    assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.CENSUS, Kind.APPENDED, Kind.FOUND]
 
 
 def test_nothing_is_published_while_nothing_happens(station: Station, disk: LogDir) -> None:
@@ -267,14 +267,14 @@ def test_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
     of_segments(disk, "big", 16, 1, topic_id=2)
     station.clock.now += SURVEY_MS
     turns = 0
-    facts = sum(event.kind is Kind.FACTS for event in station.events)
+    facts = sum(event.kind is Kind.FOUND for event in station.events)
     while station.turn(budget=MEGABYTE):
         station.clock.now += 30_000
         turns += 1
         if turns == 4:
             live.roll()
     assert turns >= 16
-    assert sum(event.kind is Kind.FACTS and event.topic == "live" for event in station.events) > facts
+    assert sum(event.kind is Kind.FOUND and event.topic == "live" for event in station.events) > facts
 
 
 def test_the_watcher_asks_between_the_slices_of_a_backlog_whether_to_stop(
@@ -339,4 +339,4 @@ def test_what_is_known_of_a_log_is_told_while_others_are_still_in_backlog(
         station.clock.now += 1000
         assert station.turn()
     assert not station.watcher.caught_up
-    assert [event.topic for event in station.events if event.kind is Kind.FACTS] == ["small"]
+    assert [event.topic for event in station.events if event.kind is Kind.FOUND] == ["small"]

@@ -129,7 +129,7 @@ def test_a_backlog_does_not_go_on_in_the_files_of_another_topic(station: Station
         second.roll()
     begun = len(station.events)
     station.turn()
-    assert [event for event in station.events[begun:] if event.kind not in (Kind.CENSUS, Kind.FACTS)] == []
+    assert [event for event in station.events[begun:] if event.kind not in (Kind.CENSUS, Kind.FOUND)] == []
     station.look()
     assert station.fold_of("t").records == 9
 

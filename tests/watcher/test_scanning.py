@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streaming.disk.reads import bytes_read
-from streaming.facts import decode
-from streaming.rows import TIME_UNKNOWN, Kind
+from streaming.rows import SEGMENTS, TIME_UNKNOWN, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
@@ -33,8 +33,8 @@ def bare(disk: LogDir, tmp_path: Path) -> Station:
 
 def times(station: Station) -> list[list[int]]:
     """The largest timestamps of the segments, each time that they were told."""
-    told = [event.facts for event in station.events if event.kind is Kind.FACTS and event.facts is not None]
-    return [decode(facts).segments["largest_timestamp"].tolist() for facts in told]
+    told = [event.segments for event in station.events if event.kind is Kind.FOUND and event.segments is not None]
+    return [np.frombuffer(segments, SEGMENTS)["largest_timestamp"].tolist() for segments in told]
 
 
 def known(station: Station) -> list[int]:

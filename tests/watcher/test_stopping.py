@@ -163,7 +163,7 @@ def test_an_old_epoch_behind_a_newer_one_is_no_reason_to_look_for_a_truncation_f
     write(log, FLAWED["bad base offset"])
     (log.directory / "leader-epoch-checkpoint").write_text("0\n2\n5 0\n6 1\n")
     stop(station)
-    kinds = [event.kind for event in station.events if event.kind not in (Kind.CENSUS, Kind.FACTS)]
+    kinds = [event.kind for event in station.events if event.kind not in (Kind.CENSUS, Kind.FOUND)]
     assert kinds[-2:] == [Kind.CORRUPT, Kind.SKIPPED]
     assert len(kinds) < 10
 

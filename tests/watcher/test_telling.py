@@ -3,10 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from streaming.facts import Facts, decode
-from streaming.rows import Kind
+from streaming.rows import SEGMENTS, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import LogConfig
@@ -31,17 +32,17 @@ def told(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> 
     station.clock.now += after_ms
     for _ in range(2):
         station.turn(station.everything() if hinted else None)
-    return [event for event in station.events[begun:] if event.kind is Kind.FACTS]
+    return [event for event in station.events[begun:] if event.kind is Kind.FOUND]
 
 
-def facts_of(event: Event) -> Facts:
-    assert event.facts is not None
-    return decode(event.facts)
+def listed(event: Event) -> NDArray[np.void]:
+    assert event.segments is not None
+    return np.frombuffer(event.segments, SEGMENTS)
 
 
 def segments_of(event: Event) -> list[tuple[int, int, int]]:
     """(base offset, size, largest timestamp) of each."""
-    return [tuple(map(int, row))[:3] for row in facts_of(event).segments]  # type: ignore[misc]
+    return [tuple(map(int, row))[:3] for row in listed(event)]  # type: ignore[misc]
 
 
 def key(station: Station) -> LogId:
@@ -51,12 +52,12 @@ def key(station: Station) -> LogId:
 
 def test_the_first_look_tells_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
     station.look()
-    (told,) = [event for event in station.events if event.kind is Kind.FACTS]
-    assert facts_of(told).segments["size"].tolist() == [log.active.size]
+    (told,) = [event for event in station.events if event.kind is Kind.FOUND]
+    assert listed(told)["size"].tolist() == [log.active.size]
     station.restart()
     begun = len(station.events)
     station.look()
-    (again,) = [event for event in station.events[begun:] if event.kind is Kind.FACTS]
+    (again,) = [event for event in station.events[begun:] if event.kind is Kind.FOUND]
     assert again == told
 
 
@@ -69,9 +70,9 @@ def test_the_facts_of_every_log_are_told_again_where_somebody_has_not_had_them(s
     else:
         station.begin("latest", "second")
     station.look()
-    told = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FACTS)]
-    assert [event.kind for event in told] == [Kind.CENSUS, Kind.FACTS]
-    assert facts_of(told[1]).segments["size"].tolist() == [log.active.size]
+    told = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FOUND)]
+    assert [event.kind for event in told] == [Kind.CENSUS, Kind.FOUND]
+    assert listed(told[1])["size"].tolist() == [log.active.size]
     assert station.watcher.caught_up
 
 
@@ -97,7 +98,7 @@ def test_a_roll_is_told_with_the_segment_that_was_closed(station: Station, log: 
     log.append(batch(1, timestamp=NOW + 7))
     event = told(station)[-1]
     assert segments_of(event) == [(0, closed, NOW + 9), (3, log.active.size, NOW + 7)]
-    assert (facts_of(event).oldest_timestamp, facts_of(event).active_first_timestamp) == (NOW + 5, NOW + 7)
+    assert (event.oldest_timestamp, event.active_first_timestamp) == (NOW + 5, NOW + 7)
     assert told(station) == []
 
 
@@ -110,14 +111,14 @@ def test_a_deletion_is_told_with_the_new_start(station: Station, log: PartitionL
     log.delete_old_segments(NOW)
     (event,) = told(station)
     assert (event.log_start_offset, [row[0] for row in segments_of(event)]) == (2, [2])
-    assert facts_of(event).oldest_timestamp == NOW + 7
+    assert event.oldest_timestamp == NOW + 7
 
 
 def test_a_log_start_inside_a_segment_is_told_by_the_checkpoint(station: Station, log: PartitionLog, disk: LogDir) -> None:
     station.look()
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
     (event,) = told(station)
-    assert (event.log_start_offset, event.facts) == (1, None)
+    assert (event.log_start_offset, event.segments) == (1, None)
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
     assert told(station) == []
 
@@ -130,14 +131,13 @@ def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(statio
     station.look()
     (tail,) = station.watcher.tails()
     assert tail.told is not None
-    assert (tail.told.log_start_offset, decode(tail.told.facts).local_log_start_offset) == (2, 7)
+    assert (tail.told.log_start_offset, tail.told.local_log_start_offset) == (2, 7)
 
 
-def test_what_the_cleaner_has_done_is_told(station: Station, log: PartitionLog, disk: LogDir) -> None:
+def test_what_the_cleaner_has_done_only_the_catalog_tells(station: Station, log: PartitionLog, disk: LogDir) -> None:
     station.look()
     disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 2)])
-    (event,) = told(station)
-    assert facts_of(event).cleaner_checkpoint == 2
+    assert told(station) == []
 
 
 def test_a_high_watermark_goes_with_what_is_appended(station: Station, log: PartitionLog, disk: LogDir) -> None:
@@ -159,34 +159,24 @@ def test_a_high_watermark_that_nothing_is_appended_behind_is_told_alone(station:
     disk.write_high_watermarks()
     assert told(station, hinted=False) == []
     (event,) = told(station, after_ms=QUIET_MS, hinted=False)
-    assert (event.high_watermark, event.facts, event.log_start_offset) == (3, None, 0)
+    assert (event.high_watermark, event.segments, event.log_start_offset) == (3, None, 0)
     assert told(station, after_ms=QUIET_MS, hinted=False) == []
 
 
-def test_a_change_of_leader_or_in_sync_replicas_is_told(station: Station, log: PartitionLog) -> None:
+def test_a_change_of_leader_is_told_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
     station.look()
     station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1
     (event,) = told(station)
-    assert (event.leader, event.leader_epoch, facts_of(event).isr, facts_of(event).replicas) == (2, 5, (2,), (2,))
+    assert (event.leader, event.leader_epoch, event.segments) == (2, 5, None)
     station.cluster.replicas[key(station)], station.cluster.changes = (2, 3), 2
-    (event,) = told(station)
-    assert (event.leader, facts_of(event).isr) == (2, (2, 3))
-    station.cluster.changes = 3
     assert told(station) == []
-
-
-def test_a_change_of_configuration_is_told(station: Station, log: PartitionLog) -> None:
-    station.look()
-    station.cluster.set_for["t"], station.cluster.changes = '{"topic":{"retention.ms":"5"}}', 1
-    (event,) = told(station)
-    assert facts_of(event).configs == '{"topic":{"retention.ms":"5"}}'
 
 
 def test_without_metadata_nobody_is_said_to_lead(station: Station, log: PartitionLog) -> None:
     station.look()
     (tail,) = station.watcher.tails()
     assert tail.told is not None
-    assert (tail.told.leader, tail.told.leader_epoch, decode(tail.told.facts).isr) == (-2, -1, None)
+    assert (tail.told.leader, tail.told.leader_epoch) == (-2, -1)
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -203,7 +193,7 @@ def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_aga
     (tail,) = station.watcher.tails()
     assert before is not None
     assert tail.told is not None
-    assert tail.told.facts == before.facts
+    assert tail.told.news(before) == {}
 
 
 def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(
@@ -214,7 +204,7 @@ def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all
     station.look()
     (tail,) = station.watcher.tails()
     assert tail.told is not None
-    assert decode(tail.told.facts).active_first_timestamp == NOW + 6
+    assert tail.told.inventory.active_first_ms == NOW + 6
     station.close()
 
 
@@ -227,9 +217,9 @@ def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: P
     assert station.watcher.caught_up
 
 
-def test_facts_that_nobody_has_read_become_one(station: Station, log: PartitionLog) -> None:
-    (event,) = [replace(Event(kind=Kind.FACTS, broker=1, topic="t", partition=0, topic_id="x", leader=5), facts=b"f")]
-    alone = replace(event, facts=None, high_watermark=9)
+def test_lists_that_nobody_has_read_become_one(station: Station, log: PartitionLog) -> None:
+    (event,) = [replace(Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="x", leader=5), segments=b"f")]
+    alone = replace(event, segments=None, high_watermark=9)
     station.journal.publish([event, alone])
-    (kept,) = [event for _, event in station.journal.read(0, station.journal.end().seq) if event.kind is Kind.FACTS]
-    assert (kept.facts, kept.high_watermark, kept.leader) == (b"f", 9, 5)
+    (kept,) = [event for _, event in station.journal.read(0, station.journal.end().seq) if event.kind is Kind.FOUND]
+    assert (kept.segments, kept.high_watermark, kept.leader) == (b"f", 9, 5)

@@ -354,7 +354,7 @@ def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
         told = [
             (event.kind, event.topic, event.reason, event.bytes if event.kind is Kind.SKIPPED else 0)
             for event in station.events
-            if event.kind not in (Kind.CENSUS, Kind.FACTS, Kind.APPENDED, Kind.APPEARED)
+            if event.kind not in (Kind.CENSUS, Kind.FOUND, Kind.APPENDED, Kind.APPEARED)
         ]
         assert {topic: station.fold_of(topic).records for topic in ("moved", "stopped", "rolled")} == {
             "moved": 6,
