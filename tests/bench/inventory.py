@@ -46,13 +46,13 @@ def run(bounds: Bounds) -> None:
         again = _timed(rows, "a look at logs in which nothing has happened", look)
         assert all(one is other for one, other in zip(again, look(), strict=True))
 
-        told = _timed(rows, "lists of all logs as they are told: in the agent", lambda: [one.segments.tobytes() for one in seen])
+        told = _timed(rows, "lists of all logs as they are published: in the agent", lambda: [one.segments.tobytes() for one in seen])
         states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(told))]
         _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, told, strict=True)])
         known = [replace(state, segments=one) for state, one in zip(states, told, strict=True)]
         _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, told, strict=True)])
         _timed(rows, "in the table", lambda: [NOTHING_CARRIED.told(None, None, one) for one in told])
-        facts = _timed(rows, "facts of all logs for the rules", lambda: [_facts(one) for one in seen])
+        facts = _timed(rows, "all logs as the rules want them", lambda: [_facts(one) for one in seen])
         logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
         retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))
         _timed(rows, "the rules at a moment, at each scrape", lambda: [rule.at(NOW) for rule in retention])
