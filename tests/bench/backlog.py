@@ -10,14 +10,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.processes import cpu_seconds, usage
+from tests.bench.processes import Meter, cpu_seconds
 from tests.bench.table import show
 from tests.bench.traffic import RECORD_BYTES, Load, values
 from tests.broker.clients import create_topic, producer
 from tests.broker.kafka import Kafka
 
 LOADS = (Load("lz4, batches of 16 KB", 12, 0, 16, "lz4"), Load("one record of 1 KB a batch", 12, 0, 1, "none"))
-BYTES = {16: 1_000_000_000, 1: 300_000_000}
+BYTES = {16: 2_000_000_000, 1: 1_000_000_000}
 _POLL_SECONDS = 0.1
 
 
@@ -82,8 +82,9 @@ def _spent(kafka: Kafka, command: Sequence[str], scratch: Path) -> tuple[float, 
     before, spent = cpu_seconds(kafka.pids), 0.0
     with (scratch / "messages").open("ab") as messages:
         process = subprocess.Popen(command, stdout=messages, stderr=messages)
+    meter = Meter(process.pid)
     while process.poll() is None:
-        spent = max(spent, sum(usage(process.pid).cpu_seconds.values()))
+        spent = meter.look()
         time.sleep(_POLL_SECONDS)
     if process.returncode:
         raise RuntimeError(f"the job failed: {(scratch / 'messages').read_text(errors='replace')[-2000:]}")

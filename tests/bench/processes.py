@@ -57,6 +57,26 @@ def cpu_seconds(processes: Iterable[int]) -> float:
     return sum(sum(map(int, _stat(process)[11:15])) for process in processes) / _TICKS
 
 
+class Meter:
+    """CPU of a job until its end. Who ends between two looks keeps what it had at the first."""
+
+    def __init__(self, driver: int) -> None:
+        self._driver = driver
+        self._spent: dict[int, float] = {}
+
+    def look(self) -> float:
+        """Look at all its processes. Returns the CPU seconds of them so far, those that have ended among them."""
+        children, waiting = _children(), [self._driver]
+        while waiting:
+            process = waiting.pop()
+            waiting += children.get(process, ())
+            try:
+                self._spent[process] = sum(map(int, _stat(process)[11:13])) / _TICKS
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return sum(self._spent.values())
+
+
 def usage(driver: int) -> Usage:
     """The job whose driver has this process id. The CPU of children that have ended counts for who waited for them."""
     cpu = dict.fromkeys(PARTS, 0.0)
