@@ -4,9 +4,13 @@ import tarfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.agent.messages import Plan, Status
+from streaming.rows import EVENTS
 from streaming.simulator.batches import Batch, encode
+
+_LISTED = ("segments", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
 
 DATA = Path(__file__).parents[1] / "data" / "upgrade" / "protocol_1"
 
@@ -19,9 +23,14 @@ def unpack(name: str, directory: Path) -> Path:
 
 
 def answer(name: str) -> pa.Table:
-    """The rows of a read, as they came from its agent."""
+    """Those rows of a read from its agent that a journal and a protocol of today have too: without what was told again and again, and
+    without what was said of a log in one value beside its segments, which agents publish anew in other words."""
     with pa.ipc.open_stream(DATA / f"{name}.arrow") as stream:
-        return stream.read_all()
+        rows = stream.read_all().drop_columns(["facts"])
+    rows = rows.filter(pc.invert(pc.or_(pc.starts_with(rows["kind"], "beat"), pc.equal(rows["kind"], "facts"))))
+    for column in (EVENTS.field(column) for column in _LISTED):
+        rows = rows.append_column(column, pa.array([None if column.type == pa.binary() else -1] * len(rows), column.type))
+    return rows
 
 
 def status() -> Status:

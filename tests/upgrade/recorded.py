@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.flight as flight
 
 from streaming.agent.versions import PROTOCOL
@@ -19,8 +18,7 @@ class RecordedAgent(flight.FlightServerBase):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__("grpc://127.0.0.1:0")
         self.says: dict[str, Any] = json.loads((before.DATA / "status.json").read_bytes()) | {"now_ms": 0, "protocol": PROTOCOL}
-        rows = pa.concat_tables([before.answer("committed"), before.answer("arrived")])
-        self.rows = rows.filter(pc.invert(pc.starts_with(rows["kind"], "beat")))  # full pictures, of which there are no more
+        self.rows = pa.concat_tables([before.answer("committed"), before.answer("arrived")])
         self.received: list[dict[str, Any]] = []
 
     @property
