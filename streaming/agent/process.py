@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 import streaming
 from streaming.agent.arrivals import Arrivals
 from streaming.agent.blocking import POLL_SECONDS, Blocking
@@ -108,6 +110,7 @@ def serve(options: AgentOptions) -> None:
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
+    pa.set_memory_pool(pa.system_memory_pool())  # its own keeps what a large answer took, for ever where nothing is asked again
     stop, polls = threading.Event(), Polls()
     _end_at(stop, polls, child=options.child)
     with ExitStack() as resources:

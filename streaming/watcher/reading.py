@@ -76,6 +76,9 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read, to check or to move on to. Raises OSError."""
+        if tail.is_open_and_calm and tail.file is not None and tail.file.size() == tail.size:
+            tail.looked_ms = self._clock_ms()
+            return False
         waits = tail.place.held or tail.away or self._leading.waits(tail)
         if tail.place.stopped or not tail.resumed or waits:
             return False

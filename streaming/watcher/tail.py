@@ -133,6 +133,44 @@ def _lasting(told: Told) -> tuple[object, ...]:
 class Tail:
     """What the watcher holds of one log. Only the watcher's thread changes it; others look at ``place``, ``log_start`` and ``told``."""
 
+    __slots__ = (  # there is one for each log: a dict of its own is four times as large
+        "appended_ms",
+        "away",
+        "calm",
+        "doubtful",
+        "doubts",
+        "failed",
+        "file",
+        "high_watermark",
+        "kept",
+        "leaving",
+        "live",
+        "log_start",
+        "looked_ms",
+        "lost_since_ms",
+        "new",
+        "owes_list",
+        "parted_by",
+        "partition",
+        "place",
+        "plain",
+        "producers",
+        "refused",
+        "replayed_whole",
+        "resumed",
+        "segments",
+        "size",
+        "sizes",
+        "stamp",
+        "suspect",
+        "told",
+        "trouble",
+        "turns",
+        "untold",
+        "waiting",
+        "zero_tail",
+    )
+
     def __init__(self, partition: Partition, place: Place, segments: Sequence[Segment], producers: KnownProducers) -> None:
         self.partition = partition
         self.place = place
@@ -205,6 +243,11 @@ class Tail:
             if not open_files().ran_short(error):
                 raise
         return OpenSegment(path, self.place.segment)
+
+    @property
+    def is_open_and_calm(self) -> bool:
+        """Whether a look at the size of its open file is all that is to be done; so it is for most logs at most times."""
+        return self.calm and self.file is not None and self.waiting is None and self.resumed and not (self.away or self.place.stopped)
 
     @property
     def quiet(self) -> bool:

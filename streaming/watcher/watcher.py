@@ -368,8 +368,9 @@ class Watcher:
 
     def _read(self, budget: int) -> bool:
         """Read what has grown, then some of the backlog. Returns whether there is more to read."""
+        some = bool(self._live or self._backlog)
         for tail in self.tails():
-            if tail not in self._live and tail not in self._backlog and self._grown(tail):
+            if not (some and (tail in self._live or tail in self._backlog)) and self._grown(tail):
                 self._enqueue(tail)
         self._read_from(self._live, TURN_BYTES)
         replayed = self._replay(budget // 2 if self._backlog else budget)
