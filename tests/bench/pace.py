@@ -14,8 +14,9 @@ from tests.bench.partitions import PARTITIONS_A_TOPIC, Partitions
 from tests.bench.running import RunningJob, batches_of
 from tests.bench.table import show
 
-TRIGGERS = ("auto", "1s")
-LOADS = ((12, 320), (1000, 2000))  # partitions, appends a second
+LOADS = ((12, 320, ("auto", "1s")), (1_000, 2_000, ("auto", "1s")), (10_000, 2_000, ("5s",)), (10_000, 0, ("auto",)))
+"""Partitions, appends a second, triggers."""
+
 PERIOD_SECONDS = 15
 UNTIL_LEARNED = 6
 SCRAPES = 10
@@ -26,8 +27,8 @@ _END_OFFSET = re.compile(rb'^segtail_partition_log_end_offset\{broker="1",topic=
 
 def run() -> None:
     """Print a table a load."""
-    for partitions, appends in LOADS:
-        rows = [_measure(trigger, partitions, appends) for trigger in TRIGGERS]
+    for partitions, appends, triggers in LOADS:
+        rows = [_measure(trigger, partitions, appends) for trigger in triggers]
         megabytes = appends * (BATCH_BYTES + 8) / 1e6
         title = f"a scraper every {PERIOD_SECONDS} s, {partitions:,} partitions, {megabytes:.0f} MB/s, {SCRAPES} scrapes once it is known"
         show(title, ("", "micro-batches", "% of a core", "of that the agent", "p50 s", "oldest s"), rows)
