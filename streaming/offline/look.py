@@ -69,6 +69,7 @@ class Look:
             log_dirs, lambda cluster: scope(cluster, limits_of), read_rate=settings.read_rate, clock=clock, sleep=sleep
         )
         self._state: bytes | None = None
+        self._lists: bytes | None = None
         with _uncollected():
             self._take(self.onlooker.begin())
 
@@ -93,8 +94,10 @@ class Look:
     def _take(self, events: pa.Table) -> None:
         if len(events):
             (rows,) = events.combine_chunks().to_batches()
-            folded = fold_shard(_SHARD, ShardState(self._state), [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
+            before = ShardState(self._state, lambda: self._lists)
+            folded = fold_shard(_SHARD, before, [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
             self._state = self._state if folded.value is None else folded.value
+            self._lists = self._lists if folded.lists is None else folded.lists
             if folded.told is not None:
                 self._table.apply(pa.Table.from_batches([unpack_rows(folded.told, STATES)], STATES))
         status = self.onlooker.status()

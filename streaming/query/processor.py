@@ -1,6 +1,7 @@
-"""The stateful processor: one shard a key, one value a shard. Everything that counts happens in `streaming.rules`."""
+"""The stateful processor: one shard a key, two values a shard. Everything that counts happens in `streaming.rules`."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ from streaming.rules.shard_state import ShardState
 from streaming.workers import freeze_imports
 
 _STATE = StructType([StructField("logs", BinaryType())])
+_LISTS = StructType([StructField("segments", BinaryType())])
 
 
 class ShardProcessor(StatefulProcessor):
@@ -22,20 +24,27 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once in each task."""
         self._state = handle.getValueState("shard", _STATE)
+        self._lists = handle.getValueState("segments", _LISTS)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Fold one micro-batch of one shard."""
         del timerValues
         (shard,) = key
-        kept = self._state.get()
-        before = ShardState(None if kept is None else bytes(kept[0]))
+        before = ShardState(_kept(self._state), partial(_kept, self._lists))
         packs = [bytes(packed) for frame in rows for packed in frame[ROWS]]
         folded = fold_shard(int(shard), before, packs, cut=cut, overwritten_from=overwritten_from)
         if folded.value is not None:
             self._state.update((folded.value,))
+        if folded.lists is not None:
+            self._lists.update((folded.lists,))
         if folded.told is not None:
             yield pd.DataFrame({SHARD: [shard], ROWS: [folded.told]})
 
     def close(self) -> None:
         """Nothing is held any more, and everything is imported."""
         freeze_imports()
+
+
+def _kept(state: Any) -> bytes | None:
+    found = state.get()
+    return None if found is None else bytes(found[0])

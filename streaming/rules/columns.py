@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streaming.rows import STATES, Change, Kind
 from streaming.rules.arrivals import KINDS, ints, taken
-from streaming.rules.shard_state import SCHEMA, Fresh
+from streaming.rules.shard_state import SCHEMA, Fresh, ShardState
 from streaming.rules.throughput import TOLD
 
 Ints = NDArray[np.int64]
@@ -85,11 +85,14 @@ def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Int
     return Fresh(fresh, of.places), _shown(fresh)
 
 
-def everything(table: pa.Table) -> pa.RecordBatch:
+def everything(state: ShardState) -> pa.RecordBatch:
     """All that a shard has, as `STATES` tells it: what is large too, however it was told before."""
+    table, lists = state.table, state.lists.open()
+    known = {"segments": pa.array([lists.get(key) for key, _ in state.known()], pa.binary())}
     logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
     change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
-    columns = [change if each.name == "change" else table[each.name] for each in STATES]
+    known["change"] = change
+    columns = [known[each.name] if each.name in known else table[each.name] for each in STATES]
     told = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
     return told[0] if told else pa.RecordBatch.from_pylist([], STATES)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from streaming.rows import Kind
 from streaming.rules.arrivals import Arrivals, ints, taken
+from streaming.rules.log_state import LogKey
 from streaming.rules.shard_state import ShardState
 
 Flags = NDArray[np.bool_]
@@ -23,8 +24,9 @@ _LISTS = {
     "batch_bytes_buckets": "share_batch_bytes_buckets",
     "batch_records_buckets": "share_batch_records_buckets",
 }
+_KEY = ("broker", "topic", "partition", "topic_id")
 _NEEDED = (
-    *("agent", "log_dir", "departed", "transactions", "segments", "coordinator_upto", "shared_upto"),
+    *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
     *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS.values()),
 )
 
@@ -48,18 +50,27 @@ def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, pla
     """Logs of which a row is not ordinary by itself."""
     known = np.flatnonzero(places >= 0)
     if len(known):
-        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])))
+        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])), _brings_nothing(state, found, known))
         unusual[places[known[~plain]]] = True
 
 
-def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table) -> Flags:
-    """Of rows of known logs: whether each is ordinary by itself."""
+def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp]) -> Flags:
+    """Which rows list no other segments than those that are known."""
+    rows = taken(found.rows, items)
+    quiet = _is_null(rows["segments"])
+    for item in np.flatnonzero(~quiet).tolist():
+        key = LogKey(*(rows[name][item].as_py() for name in _KEY))
+        quiet[item] = state.lists.open().get(key) == rows["segments"][item].as_py()
+    return quiet
+
+
+def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table, quiet: Flags) -> Flags:
+    """Of rows of known logs: whether each is ordinary by itself; ``quiet``: those that list no other segments."""
     rows = taken(found.rows, items)
     told, named = found.of_kind(Kind.FOUND)[items], found.of_kind(Kind.CENSUS)[items]
     appended = found.of_kind(Kind.APPENDED)[items]
     there = ~ints(known["departed"]) & _is_null(known["transactions"])
     there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
-    quiet = _is_null(rows["segments"]) | _same(rows["segments"], known["segments"])
     return named | (there & ((told & quiet) | (appended & _counts(rows, known))))
 
 

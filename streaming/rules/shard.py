@@ -19,6 +19,7 @@ from streaming.rules.shard_state import ShardState
 FEW = 8
 """Fewer rows than this cost less as objects than as columns."""
 
+_OF_LISTS = pa.array([str(kind) for kind in (Kind.GONE, Kind.CENSUS_END, Kind.RECALL)])
 _IN_THE_STATE = (Change.LOG, Change.DEPARTED, Change.RESIDUE)
 Cut = Callable[[EventRow, int], EventRow | None]
 From = Callable[[EventRow, int], int | None]
@@ -30,10 +31,12 @@ class Folded:
 
     Args:
         value: of the state, None where it stays as it was.
+        lists: of its lists of segments, None where they stay as they were.
         told: packed rows of `STATES`, None for none.
     """
 
     value: bytes | None
+    lists: bytes | None
     told: bytes | None
 
 
@@ -46,17 +49,20 @@ def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: C
 
 def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
     """Every row as a value, and every log that is touched."""
+    _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
     before.load(map(_key, rows))
     fold = ShardFold(shard, before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
     fold.fold(rows)
     changes = list(fold.changes())
     stays = not fold.touched and fold.marks == before.marks
-    return Folded(None if stays else before.updated(fold.touched, fold.marks), pack_rows(state_rows(changes)) if changes else None)
+    value = None if stays else before.updated(fold.touched, fold.marks)
+    return Folded(value, _lists(before, value), pack_rows(state_rows(changes)) if changes else None)
 
 
 def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
     """Only the rows of unusual logs as values, and those logs."""
+    _open_lists(before, batches)
     found = arrivals(batches, before.marks)
     places = before.places(found.rows)
     unusual = unusual_logs(before, found, places)
@@ -77,10 +83,25 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     value = None if stays else before.updated(fold.touched, found.marks, fresh)
     if found.recalled:
         changes = [*(each for each in changes if each.change not in _IN_THE_STATE), recalled(shard)]
-        told = [everything((before if value is None else ShardState(value)).table)]
+        told = [everything(before if value is None else before.after(value))]
     if changes:
         told.append(state_rows(changes))
-    return Folded(value, _packed(told))
+    return Folded(value, _lists(before, value), _packed(told))
+
+
+def _lists(state: ShardState, value: bytes | None) -> bytes | None:
+    return state.lists.value() if value is not None and state.lists.changed else None
+
+
+def _open_lists(state: ShardState, batches: Iterable[pa.RecordBatch]) -> None:
+    """Before any log is loaded: what is loaded then is without its list."""
+    if any(map(_concerns_lists, batches)):
+        state.lists.open()
+
+
+def _concerns_lists(rows: pa.RecordBatch) -> bool:
+    """Whether a row may change lists of segments, or wants them."""
+    return bool(rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py())
 
 
 def _recalls(rows: pa.RecordBatch) -> bool:

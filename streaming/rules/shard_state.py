@@ -2,11 +2,11 @@
 
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
 ``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (more columns: what
-transactions, producers and inventories lead to), 3 (segments as a column; no more of what is decided).
+transactions, producers and inventories lead to), 3 (lists of segments in a value of their own, and nothing more of what is decided).
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
@@ -20,6 +20,7 @@ from streaming.errors import CheckpointError
 from streaming.rows import STATES
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.segment_lists import SegmentLists
 
 NOT_SHOWN = (
     "leader",
@@ -47,7 +48,7 @@ NOT_SHOWN = (
 
 _VERSION = 3
 _FACTS = "facts"
-_NOT_KEPT = ("change",)
+_NOT_KEPT = ("change", "segments")
 _TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {
     "journal": pa.string(),
     "departed": pa.bool_(),
@@ -55,7 +56,7 @@ _TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {
     "leader_epoch": pa.int32(),
 }
 SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
-"""The columns of the table: those of a `LogState`."""
+"""The columns of the table: those of a `LogState` but its list of segments."""
 
 _MARKS = b"marks"
 _KEY = ("broker", "topic", "partition", "topic_id")
@@ -80,18 +81,28 @@ class Fresh:
 class ShardState:
     """The logs of one shard, as the last micro-batch left them. ``marks``: how far each agent's rows have been folded."""
 
-    def __init__(self, value: bytes | None) -> None:
+    def __init__(self, value: bytes | None, lists: Callable[[], bytes | None] = lambda: None) -> None:
         """Open what `updated` made, None for a shard without logs.
+
+        Args:
+            lists: gives what the value of `SegmentLists` was.
 
         Raises:
             CheckpointError: it was written by a later version.
         """
-        self.table = SCHEMA.empty_table() if value is None else _open(value)
+        self.table, before = (SCHEMA.empty_table(), None) if value is None else _open(value)
+        self.lists = SegmentLists(lists) if before is None else before
         marks = (self.table.schema.metadata or {}).get(_MARKS, b"{}")
         self.marks = {agent: Mark(journal, seq) for agent, (journal, seq) in json.loads(marks).items()}
         self._spelled = _spelled(self.table)
         self._loaded: dict[LogKey, LogState | None] = {}
         self._every: dict[LogKey, int] | None = None
+
+    def after(self, value: bytes) -> "ShardState":
+        """The state by what `updated` made of this one, with the same lists of segments."""
+        made = ShardState(value)
+        made.lists = self.lists
+        return made
 
     def places(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64]:
         """Where in the table the logs of some rows stand, -1 for one that is not known."""
@@ -107,16 +118,20 @@ class ShardState:
         return [(LogKey(*key), agent) for *key, agent in _tuples(rows, rows.column_names)]
 
     def load(self, keys: Iterable[LogKey]) -> None:
-        """Make the states of these logs Python objects, all at once: one by one it costs several times as much."""
+        """Make the states of these logs Python objects, all at once: one by one it costs several times as much.
+
+        Their lists of segments are None as long as `lists` was not opened.
+        """
         wanted = [key for key in dict.fromkeys(keys) if key not in self._loaded]
         if not wanted:
             return
         places = self._places_of(wanted)
         self._loaded |= dict.fromkeys(wanted)
+        lists = self.lists.open() if self.lists.is_open else {}
         for each in _tuples(self.table.take(pa.array(places[places >= 0])), _NAMES):
             values: dict[str, Any] = dict(zip(_NAMES, each, strict=True))
-            state = LogState(**values)
-            self._loaded[state.key] = state
+            key = LogKey(*(values[name] for name in _KEY))
+            self._loaded[key] = LogState(**values, segments=lists.get(key))
 
     def find(self, key: LogKey) -> LogState | None:
         """The state of a log, None for one that is not known."""
@@ -132,7 +147,7 @@ class ShardState:
         return zip(self._rows, self.table["agent"].to_pylist(), strict=True)
 
     def updated(self, touched: Mapping[LogKey, LogState | None], marks: Mapping[str, Mark], fresh: Fresh | None = None) -> bytes:
-        """The value with some logs replaced (or, where None, removed), and with other marks.
+        """The value with some logs replaced (or, where None, removed), and with other marks; `lists` follow where they were opened.
 
         Args:
             fresh: more logs that are replaced; none of them in ``touched``.
@@ -145,6 +160,9 @@ class ShardState:
             places = self._places_of(touched)
             rest[places[places >= 0]] = False
             parts.append(_table([_VALUES(state) for state in touched.values() if state is not None]))
+        if self.lists.is_open:
+            for key, state in touched.items():
+                self.lists.put(key, None if state is None else state.segments)
         if rest.any():
             parts.append(self.table if rest.all() else self.table.filter(pa.array(rest)))
         return _encoded(pa.concat_tables([each.replace_schema_metadata() for each in parts] or [SCHEMA.empty_table()]), marks)
@@ -171,19 +189,19 @@ def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
     return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
 
 
-def _open(value: bytes) -> pa.Table:
+def _open(value: bytes) -> tuple[pa.Table, SegmentLists | None]:
+    """The table, and the lists of segments where a version kept them in it."""
     if not 1 <= value[0] <= _VERSION:
         raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
-    return table if table.schema.equals(SCHEMA) else _with_defaults(_with_segments(table))
+    lists = _lists(table) if _FACTS in table.schema.names else None
+    return table if table.schema.equals(SCHEMA) else _with_defaults(table), lists
 
 
-def _with_segments(table: pa.Table) -> pa.Table:
+def _lists(table: pa.Table) -> SegmentLists:
     """The segments of what versions before 3 kept as one value: a byte, the length of a JSON object in four, that object, the segments."""
-    if _FACTS not in table.schema.names:
-        return table
     found = [None if each is None else each[5 + int.from_bytes(each[1:5], "little") :] for each in table[_FACTS].to_pylist()]
-    return table.append_column("segments", pa.array(found, pa.binary()))
+    return SegmentLists.of(zip((LogKey(*key) for key in _tuples(table, _KEY)), found, strict=True))
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:

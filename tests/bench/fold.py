@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -47,6 +48,7 @@ def _cost(logs: int, shards: int, transactional: int, *, recall: bool = False) -
 
 def _median(fold: Fold, logs: int, shards: int, transactional: int, recall: bool) -> float:
     values: list[bytes | None] = [None] * shards
+    lists: list[bytes | None] = [None] * shards
     history = _History(logs, shards, transactional)
 
     def turn(rows: Iterator[tuple[int, EventRow]]) -> float:
@@ -56,8 +58,10 @@ def _median(fold: Fold, logs: int, shards: int, transactional: int, recall: bool
         packs = {shard: packed(some) for shard, some in of.items()}
         begun = time.process_time()
         for shard, pack in packs.items():
-            folded = fold(shard, ShardState(values[shard]), [unpack_rows(pack, EVENTS)], cut=cut, overwritten_from=overwritten_from)
+            before = ShardState(values[shard], partial(lists.__getitem__, shard))
+            folded = fold(shard, before, [unpack_rows(pack, EVENTS)], cut=cut, overwritten_from=overwritten_from)
             values[shard] = values[shard] if folded.value is None else folded.value
+            lists[shard] = lists[shard] if folded.lists is None else folded.lists
         return (time.process_time() - begun) * 1e3
 
     turn(history.begins())

@@ -5,6 +5,7 @@ of a shard is what survives.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,7 +42,7 @@ class Job:
         self.budget: int | None = None
         self._offsets: list[offsets.Offset] = []
         self._committed = 0  # micro-batches
-        self.states: dict[int, bytes] = {}
+        self.states: dict[int, dict[str, bytes]] = {}  # by shard and name
         self._runs = 0
         self._shown_before: dict[LogKey, int] = {}
         self.start()
@@ -148,17 +149,17 @@ class Job:
                 packed.setdefault(row[SHARD], []).append(row[ROWS])
         return packed
 
-    def _fold(self, packed: dict[int, list[bytes]]) -> tuple[dict[int, bytes], list[pa.RecordBatch]]:
+    def _fold(self, packed: dict[int, list[bytes]]) -> tuple[dict[int, dict[str, bytes]], list[pa.RecordBatch]]:
         states, changed = dict(self.states), []
         for shard, rows in sorted(packed.items()):
-            kept = _Kept(states.get(shard))
+            kept = dict(states.get(shard, {}))
             processor = ShardProcessor()
-            processor.init(SimpleNamespace(getValueState=lambda name, schema, kept=kept: kept))  # type: ignore[arg-type]
+            processor.init(SimpleNamespace(getValueState=lambda name, schema, kept=kept: _Kept(name, kept)))  # type: ignore[arg-type]
             frames = iter([pd.DataFrame({SHARD: [shard] * len(rows), ROWS: rows})])
             for produced in processor.handleInputRows((shard,), frames, None):
                 changed += [unpack_rows(each, STATES) for each in produced[ROWS]]
-            if kept.value is not None:
-                states[shard] = kept.value
+            if kept:
+                states[shard] = kept
             self._crash("folded")
         return states, changed
 
@@ -202,8 +203,9 @@ class Job:
     def logs(self) -> dict[LogKey, LogState]:
         """All that the state holds."""
         found: dict[LogKey, LogState] = {}
-        for value in self.states.values():
-            state = ShardState(value)
+        for kept in self.states.values():
+            state = ShardState(kept["shard"], partial(kept.get, "segments"))
+            state.lists.open()
             keys = [key for key, _ in state.known()]
             state.load(keys)  # one by one it costs several times as much
             found.update({key: each for key in keys if (each := state.find(key)) is not None})
@@ -211,16 +213,17 @@ class Job:
 
 
 class _Kept:
-    """What Spark would keep of a shard."""
+    """A value that Spark would keep of a shard."""
 
-    def __init__(self, value: bytes | None) -> None:
-        self.value = value
+    def __init__(self, name: str, kept: dict[str, bytes]) -> None:
+        self._name = name
+        self._kept = kept
 
     def get(self) -> tuple[bytes] | None:
-        return None if self.value is None else (self.value,)
+        return (self._kept[self._name],) if self._name in self._kept else None
 
     def update(self, row: tuple[bytes]) -> None:
-        (self.value,) = row
+        (self._kept[self._name],) = row
 
 
 def _changes(table: pa.Table) -> Iterator[tuple[Any, ...]]:

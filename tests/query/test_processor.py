@@ -11,6 +11,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from streaming.query.processor import ShardProcessor
 from streaming.rows import EVENTS, ROWS, SHARD, STATES, EventRow, Kind, pack_rows, unpack_rows
 from tests.events import Item, Shard, appended, range_of, row
+from tests.rules.histories import listing
 
 HISTORY = [
     row(Kind.APPEARED, 1, next_offset=0),
@@ -84,6 +85,20 @@ def test_a_shard_that_is_recalled_hands_out_all_it_has_and_keeps_its_state(teste
         recalled = {(each["change"], each["topic"]) for each in fold(tester, row(Kind.RECALL, 0, agent="", journal="", topic=""))}
         assert recalled == {("log", "orders"), ("residue", ""), ("recalled", "")}
     assert tester.peekValueState("shard", 7) == kept
+
+
+def test_lists_of_segments_are_kept_apart_and_written_when_one_changes(tester: TwsTester) -> None:
+    fold(tester, *HISTORY[:3])
+    assert tester.peekValueState("segments", 7) is None
+    fold(tester, row(Kind.FOUND, 4, segments=listing(0)))
+    kept = tester.peekValueState("segments", 7)
+    assert kept is not None
+    fold(tester, appended(5, 10, 3))
+    assert tester.peekValueState("segments", 7) == kept
+    recalled = fold(tester, row(Kind.RECALL, 0, agent="", journal="", topic=""))
+    assert {each["topic"]: each["segments"] for each in recalled if each["change"] == "log"} == {"orders": listing(0), "bills": None}
+    fold(tester, row(Kind.GONE, 6, reason="deleted"))
+    assert tester.peekValueState("segments", 7) != kept
 
 
 def test_a_shard_without_a_state_is_recalled_too_and_gets_none(tester: TwsTester) -> None:

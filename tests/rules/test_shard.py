@@ -27,15 +27,20 @@ class Columnar:
 
     def __init__(self) -> None:
         self.value: bytes | None = None
+        self.lists: bytes | None = None
 
     def fold(self, *packs: Sequence[EventRow]) -> list[dict[str, Any]]:
-        folded = fold_shard(7, ShardState(self.value), list(map(packed, packs)), cut=cut, overwritten_from=overwritten_from)
+        before = ShardState(self.value, lambda: self.lists)
+        folded = fold_shard(7, before, list(map(packed, packs)), cut=cut, overwritten_from=overwritten_from)
         self.value = self.value if folded.value is None else folded.value
+        self.lists = self.lists if folded.lists is None else folded.lists
         return [] if folded.told is None else unpack_rows(folded.told, STATES).to_pylist()
 
     @property
     def state(self) -> ShardState:
-        return ShardState(self.value)
+        found = ShardState(self.value, lambda: self.lists)
+        found.lists.open()
+        return found
 
 
 def told(changes: Sequence[Changed]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from streaming.errors import CheckpointError
 from streaming.rows import SEGMENTS
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.segment_lists import SegmentLists
 from streaming.rules.shard_state import ShardState
 
 numbers = st.integers(-(2**63), 2**63 - 1)
@@ -80,15 +81,24 @@ def log(topic: str = "orders", **values: int) -> LogState:
     return LogState(**{"agent": "a1", "broker": 1, "topic": topic, "partition": 0, "topic_id": "", **values})
 
 
-def kept(*states: LogState, marks: dict[str, Mark] | None = None) -> bytes:
-    return ShardState(None).updated({state.key: state for state in states}, marks or {})
+def updated(before: ShardState, touched: dict[LogKey, LogState | None], marks: dict[str, Mark]) -> ShardState:
+    """What is found again of both values."""
+    before.lists.open()
+    value, lists = before.updated(touched, marks), before.lists.value()
+    after = ShardState(value, lambda: lists)
+    after.lists.open()
+    return after
+
+
+def kept(*states: LogState, marks: dict[str, Mark] | None = None) -> ShardState:
+    return updated(ShardState(None), {state.key: state for state in states}, marks or {})
 
 
 @given(
     st.lists(log_states(), max_size=4, unique_by=lambda state: state.key), st.dictionaries(st.text(), st.builds(Mark, st.text(), numbers))
 )
 def test_what_was_kept_is_found_again(states: list[LogState], marks: dict[str, Mark]) -> None:
-    found = ShardState(kept(*states, marks=marks))
+    found = kept(*states, marks=marks)
     assert [found.find(state.key) for state in states] == states
     assert dict(found.known()) == {state.key: state.agent for state in states}
     assert found.marks == marks
@@ -96,9 +106,9 @@ def test_what_was_kept_is_found_again(states: list[LogState], marks: dict[str, M
 
 def test_only_what_was_touched_changes() -> None:
     first, second, third = log("first"), log("second"), log("third")
-    before = ShardState(kept(first, second, third, marks={"a1": Mark("j1", 3)}))
+    before = kept(first, second, third, marks={"a1": Mark("j1", 3)})
     changed = replace(second, appended_bytes=5)
-    after = ShardState(before.updated({second.key: changed, third.key: None}, {"a2": Mark("j2", 4)}))
+    after = updated(before, {second.key: changed, third.key: None}, {"a2": Mark("j2", 4)})
     assert [after.find(state.key) for state in (first, second, third)] == [first, changed, None]
     assert after.marks == {"a2": Mark("j2", 4)}
 
@@ -106,11 +116,39 @@ def test_only_what_was_touched_changes() -> None:
 def test_a_shard_without_logs_is_empty() -> None:
     empty = ShardState(None)
     assert (empty.find(LogKey(1, "orders", 0, "")), list(empty.known()), empty.marks) == (None, [], {})
-    assert list(ShardState(empty.updated({}, {})).known()) == []
+    assert list(updated(empty, {}, {}).known()) == []
+
+
+def test_a_list_of_segments_is_read_and_written_only_where_one_changes() -> None:
+    asked = []
+    listed = replace(log(), segments=_LISTED.tobytes())
+    first = kept(listed)
+    value, lists = first.updated({}, {}), first.lists.value()
+
+    def read() -> bytes:
+        asked.append(1)
+        return lists
+
+    state = ShardState(value, read)
+    counted = state.find(listed.key)
+    assert (counted, asked) == (replace(listed, segments=None), [])
+    after = state.updated({listed.key: replace(listed, segments=None, appended_bytes=5)}, {})
+    assert (state.lists.changed, asked) == (False, [])
+    state = ShardState(after, read)
+    state.lists.open()
+    assert (state.find(listed.key), asked) == (replace(listed, appended_bytes=5), [1])
+    state.updated({listed.key: None}, {})
+    assert (state.lists.changed, dict(state.lists.open())) == (True, {})
+
+
+def test_lists_of_segments_of_a_later_version_are_refused_in_words() -> None:
+    lists = kept(log()).lists.value()
+    with pytest.raises(CheckpointError, match="version 2, this segtail reads 1"):
+        SegmentLists(lambda: b"\x02" + lists[1:]).open()
 
 
 def test_a_state_of_a_later_version_is_refused_in_words() -> None:
-    value = kept(log())
+    value = ShardState(None).updated({log().key: log()}, {})
     with pytest.raises(CheckpointError, match="version 4, this segtail reads 3"):
         ShardState(b"\x04" + value[1:])
 
@@ -118,6 +156,8 @@ def test_a_state_of_a_later_version_is_refused_in_words() -> None:
 @pytest.mark.parametrize(("version", "expected"), [(1, OLD), (2, NEWER), (3, NEWEST)])
 def test_a_value_that_lies_in_a_checkpoint_of_any_version_is_read(version: int, expected: LogState) -> None:
     """They were written once and for all: a layout that cannot read them is another version."""
-    found = ShardState((GOLDEN / f"shard_state_{version}.bin").read_bytes())
+    lists = GOLDEN / f"segment_lists_{version}.bin"
+    found = ShardState((GOLDEN / f"shard_state_{version}.bin").read_bytes(), lambda: lists.read_bytes() if lists.exists() else None)
+    found.lists.open()
     assert found.find(OLD.key) == expected
     assert found.marks == {"a1": Mark("j1", 3)}

@@ -1,0 +1,86 @@
+"""The lists of segments of a shard's logs, as a value of the state beside the other one: it is read and written only where a list changes.
+
+Layout: a byte with the version, then an Arrow IPC stream with a row for every log of which segments are known.
+"""
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from streaming.errors import CheckpointError
+from streaming.rules.log_state import LogKey
+
+_VERSION = 1
+_SCHEMA = pa.schema(
+    [("broker", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("topic_id", pa.string()), ("segments", pa.binary())]
+)
+
+
+class SegmentLists:
+    """What is known of each log by its key: packed `streaming.rows.SEGMENTS`.
+
+    Args:
+        value: gives what `value` made, None where there is none yet. It is asked at most once, and only if a list is looked at.
+    """
+
+    def __init__(self, value: Callable[[], bytes | None]) -> None:
+        self._value = value
+        self._lists: dict[LogKey, bytes] | None = None
+        self.changed = False
+        """Whether another value is to be kept."""
+
+    @classmethod
+    def of(cls, lists: Iterable[tuple[LogKey, bytes | None]]) -> "SegmentLists":
+        """Those that were kept in another way until now."""
+        made = cls(lambda: None)
+        made._lists, made.changed = {key: segments for key, segments in lists if segments is not None}, True
+        return made
+
+    @property
+    def is_open(self) -> bool:
+        """Whether they were read; until then no log's list is known, and none can change."""
+        return self._lists is not None
+
+    def open(self) -> dict[LogKey, bytes]:
+        """Read them, if that was not done yet.
+
+        Raises:
+            CheckpointError: they were written by a later version.
+        """
+        if self._lists is None:
+            self._lists = _opened(self._value())
+        return self._lists
+
+    def put(self, key: LogKey, segments: bytes | None) -> None:
+        """From now on this is the list of a log; None: there is none."""
+        lists = self.open()
+        if lists.get(key) == segments:
+            return
+        self.changed = True
+        if segments is None:
+            del lists[key]
+        else:
+            lists[key] = segments
+
+    def value(self) -> bytes:
+        """What is to be kept of them."""
+        rows = [(key.broker, key.topic, key.partition, key.topic_id, segments) for key, segments in self.open().items()]
+        columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+        sink = pa.BufferOutputStream()
+        sink.write(bytes([_VERSION]))
+        with pa.ipc.new_stream(sink, _SCHEMA) as writer:
+            writer.write_table(pa.Table.from_arrays(arrays, schema=_SCHEMA))
+        return bytes(memoryview(sink.getvalue()))
+
+
+def _opened(value: bytes | None) -> dict[LogKey, bytes]:
+    if value is None:
+        return {}
+    if value[0] != _VERSION:
+        raise CheckpointError(
+            f"the checkpoint's lists of segments are of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail"
+        )
+    table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
+    *keys, lists = (table[name].to_pylist() for name in _SCHEMA.names)
+    return dict(zip(map(LogKey, *keys), lists, strict=True))
