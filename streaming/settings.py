@@ -225,7 +225,7 @@ class Settings(BaseModel):
         description="Keys of the job's state: auto chooses 4, 16 or 64 by the logs that are there, 1,000 to 2,500 a shard with room for as "
         "many again. Fixed when a checkpoint is made; one that is there keeps its own.",
     )
-    max_bytes_per_batch: Size = Field(default=128 << 20, description="Most bytes of log that one micro-batch accounts for.")
+    max_bytes_per_batch: Size = Field(default=2 << 30, description="Most bytes of log that one micro-batch accounts for.")
     consumer_expiry: PositiveDuration = Field(
         default=timedelta(hours=24),
         description="A job that is silent for longer no longer holds an agent's journal back; its loss is counted.",

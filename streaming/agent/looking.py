@@ -18,7 +18,7 @@ from streaming.watcher.watcher import TURN_BYTES, Watcher
 
 log = logging.getLogger(__name__)
 
-REST_SECONDS = 2.0
+REST_SECONDS = 5.0
 """The longest time between two looks: a job that plans is looked for first, so that this decides about no page."""
 
 LEAST_SECONDS = 0.2

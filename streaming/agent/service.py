@@ -54,8 +54,11 @@ from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.3
-"""A plan waits so long for a look at the logs: it is not held up by a backlog, or by a disk that does not answer."""
+LOOK_SECONDS = 1.5
+"""A plan waits for a look at all logs for so long at most, which is what one takes under a heavy load: a page misses what it leaves out."""
+
+WAIT_SECONDS = 0.3
+"""A plan that waits for something new looks again after so long."""
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 _ASKS_ALL = StatusRequest()
@@ -240,7 +243,7 @@ class Service:
             left = deadline - time.monotonic()
             if mark.seq > after or left <= 0:
                 return mark
-            self.journal.wait(min(left, LOOK_SECONDS))
+            self.journal.wait(min(left, WAIT_SECONDS))
 
     def _mark(self, after: int, request: PlanRequest) -> Mark:
         return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))

@@ -5,6 +5,7 @@ classes that do not exist, which costs 50 ms of CPU a micro-batch. So the job as
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -30,14 +31,23 @@ class Progress:
 
     Args:
         looked: called when the query has looked for work.
-        took: called with the seconds that a micro-batch took.
+        took: see `streaming.pace.pacer.Pacer.took`.
+        monotonic: seconds of `time.monotonic`.
     """
 
-    def __init__(self, observer: Observer, clock: Callable[[], float], looked: Callable[[], None], took: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        clock: Callable[[], float],
+        looked: Callable[[], None],
+        took: Callable[[float, float], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._observer = observer
         self._clock = clock
         self._looked = looked
         self._took = took
+        self._monotonic = monotonic
         self._arrived = self._counted = -1  # micro-batches
         self._planned = _NOTHING  # from where to where this run of the query has gone
         self._freshness: Freshness | None = None
@@ -51,7 +61,9 @@ class Progress:
         """
         self._arrived = batch
         if self._freshness is not None:
-            self._freshness.arrived()
+            look = self._freshness.arrived()
+            if look is not None:
+                self._took(look.first, self._monotonic() - look.first)
         self.reached.take(states)
         rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
         for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
@@ -86,7 +98,6 @@ class Progress:
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # in which the source waits
                 self._observer.batch_took(seconds)
-                self._took(seconds)
         look = last_look(self._looks)
         if look is not None and look != self._seen and look.number > 1:  # one that fails each time comes as far as its first look
             self._seen = look

@@ -14,12 +14,14 @@ class Look:
     """A look for work.
 
     ``at``: when it was over, by `time.monotonic`; ``number``: of the looks of this run of the query, from 1 on; ``idle``: it found nothing
-    new, so that everything before it is in the metrics.
+    new, so that everything before it is in the metrics; ``first``: when the first one was over of those that followed each other at once up
+    to it, because there was more than one micro-batch takes.
     """
 
     at: float
     number: int
     idle: bool
+    first: float
 
 
 def write_schedule(path: Path, schedule: Schedule) -> None:
@@ -54,7 +56,7 @@ def note_look(path: Path, look: Look) -> None:
     """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        os.pwrite(fd, f"{look.at:020.6f} {look.number:012} {look.idle:d}\n".encode(), 0)
+        os.pwrite(fd, f"{look.at:020.6f} {look.number:012} {look.idle:d} {look.first:020.6f}\n".encode(), 0)
     finally:
         os.close(fd)
 
@@ -62,7 +64,7 @@ def note_look(path: Path, look: Look) -> None:
 def last_look(path: Path) -> Look | None:
     """The last look, None if there was none."""
     try:
-        at, number, idle = path.read_text().split()
-        return Look(float(at), int(number), idle == "1")
-    except (FileNotFoundError, ValueError):  # the latter of an earlier version's, which was empty
+        at, number, idle, first = path.read_text().split()
+        return Look(float(at), int(number), idle == "1", float(first))
+    except (FileNotFoundError, ValueError):  # the latter of an earlier version's
         return None

@@ -12,9 +12,10 @@ class Freshness:
         self._looks = looks
         self._look: Look | None = None
 
-    def arrived(self) -> None:
-        """A micro-batch is in the metrics: there was no look since the one that planned it."""
+    def arrived(self) -> Look | None:
+        """A micro-batch is in the metrics. Returns the look that planned it, since which there was none; None where it is not known."""
         self._look = last_look(self._looks)
+        return self._look
 
     def age(self, now: float) -> float | None:
         """In seconds, at a time of `time.monotonic`; None as long as nothing is known."""

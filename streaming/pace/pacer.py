@@ -37,7 +37,8 @@ class Pacer:
         self._lock = Lock()  # protects everything below
         self._path: Path | None = None
         self._scrapers = Scrapers()
-        self._took: deque[float] = deque(maxlen=_BATCHES)
+        self._took: deque[float] = deque(maxlen=_BATCHES)  # of micro-batches that did not follow each other at once
+        self._first = -1.0
         self._young_until = self._live_until = 0.0
         self._schedule = self._made()
 
@@ -62,9 +63,15 @@ class Pacer:
                 self._live_until = now + LIVE_SECONDS
                 self._write()
 
-    def took(self, seconds: float) -> None:
-        """So long a micro-batch took."""
+    def took(self, first: float, seconds: float) -> None:
+        """A micro-batch is in the metrics, so many seconds after the ``first`` look of those that followed each other at once up to it.
+
+        What a scrape sees is complete only after the last of them.
+        """
         with self._lock:
+            if first == self._first:
+                self._took.pop()
+            self._first = first
             self._took.append(seconds)
 
     @property
@@ -86,7 +93,7 @@ class Pacer:
 
     @property
     def _lead(self) -> float:
-        """The longest that a micro-batch took of late, unless it was held up by far: one that comes too late costs a whole pause."""
+        """The longest that it took of late, unless it was held up by far: one that comes too late costs a whole pause."""
         return min(max(self._took), _HELD_UP * median(self._took)) if self._took else _UNKNOWN_SECONDS
 
     def _write(self) -> None:

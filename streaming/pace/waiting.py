@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 
-from streaming.pace.files import read_schedule
+from streaming.pace.files import Look, read_schedule
 from streaming.pace.schedule import QUICK_SECONDS, due_without
 
 _TICK_SECONDS = 0.5
@@ -44,8 +44,8 @@ class Turns:
         self._parent = parent
         self._since: float | None = None
         self._hurry = Hurry.NOW
-        self.number = 0
-        """How many looks there were."""
+        self._first = 0.0
+        self._number = 0
 
     def __reduce__(self) -> tuple[type["Turns"], tuple[Path | None]]:
         """In another process they begin anew."""
@@ -60,10 +60,13 @@ class Turns:
                 return False
         return True
 
-    def looked(self, hurry: Hurry) -> float:
-        """A look is over; returns when."""
-        self._since, self._hurry, self.number = self._clock(), hurry, self.number + 1
-        return self._since
+    def looked(self, hurry: Hurry, *, idle: bool) -> Look:
+        """A look is over."""
+        now = self._clock()
+        if self._since is None or self._hurry is not Hurry.NOW:
+            self._first = now
+        self._since, self._hurry, self._number = now, hurry, self._number + 1
+        return Look(now, self._number, idle, self._first)
 
     def _due(self) -> float:
         if self._schedule is None or self._since is None or self._hurry is Hurry.NOW:

@@ -74,7 +74,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         start_from=_one_of(given, "start_from", "active", ("earliest", "active", "latest")),
         resumed=_one_of(given, "resumed", "false", ("false", "true")) == "true",
         shards=_number(given, "shards", 64, least=1),
-        max_bytes=_number(given, "max_bytes", 128 << 20, least=1),
+        max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),
         relation=_one_of(given, "relation", "events", ("events", "batches")),
         looks=Path(given["looks"]) if "looks" in given else None,

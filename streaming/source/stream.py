@@ -22,7 +22,7 @@ from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequ
 from streaming.agent.tables import events_table
 from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
-from streaming.pace.files import Look, note_look
+from streaming.pace.files import note_look
 from streaming.pace.waiting import Hurry, Turns
 from streaming.rows import PACKED, Kind
 from streaming.source import agents, offsets
@@ -116,7 +116,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._targets is None and not self._turns.wait():
             return start
         end, hurry = self._latest(start, limit)
-        look = Look(self._turns.looked(hurry), self._turns.number, idle=end is start)
+        look = self._turns.looked(hurry, idle=end is start)
         if self._options.looks is not None:
             try:
                 note_look(self._options.looks, look)

@@ -48,6 +48,9 @@ GLANCE_MS = 1_000
 TURN_BYTES = 128 << 20
 """How much of a backlog is read before the watcher looks around again."""
 
+LIVE_SHARE = 8
+"""So many times as much is read in a turn of what grows under the watcher's eyes: a plan misses what is left for the next turn."""
+
 SLICE_BYTES = 32 << 20
 """How much of a backlog is read before it is published."""
 
@@ -372,7 +375,7 @@ class Watcher:
         for tail in self.tails():
             if not (some and (tail in self._live or tail in self._backlog)) and self._grown(tail):
                 self._enqueue(tail)
-        self._read_from(self._live, TURN_BYTES)
+        self._read_from(self._live, LIVE_SHARE * TURN_BYTES)
         replayed = self._replay(budget // 2 if self._backlog else budget)
         self.backlog_bytes = replayed + self._read_from(self._backlog, budget - replayed)
         return bool(self._live or self._backlog or self._replaying.ready or self._rereading.ready)

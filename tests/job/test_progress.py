@@ -35,7 +35,7 @@ class Job:
         self._agent = agent
         self._observer = new_observer()
         self._observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
-        self._progress = Progress(self._observer, lambda: 0.0, lambda: None, lambda _: None)
+        self._progress = Progress(self._observer, lambda: 0.0, lambda: None, lambda first, seconds: None)
         self._shard = Shard()
         self._now = 0.0
 
@@ -128,7 +128,7 @@ def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Pa
     def arrived(seq: int) -> pa.Table:
         return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)
 
-    progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda _: None)
+    progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
     progress.begins(tmp_path / "looks")
     assert not progress.delivered(["a"])
     told = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]

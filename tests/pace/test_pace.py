@@ -35,6 +35,13 @@ def test_what_a_steady_scraper_sees_is_as_old_as_a_micro_batch_and_half_a_second
     assert world.pacer.pace.reason is Reason.SCRAPE
 
 
+def test_micro_batches_that_follow_each_other_are_all_through_when_a_scraper_comes(tmp_path: Path) -> None:
+    world = World(tmp_path, steady(15.0, 1000), 0.6, parts=4)
+    world.run(1000)
+    assert world.oldest("prometheus", LEARNED) <= 4 * 0.6 + 0.5 + SLACK
+    assert world.looks_between(400, 1000) <= (600 / 15 + 2) * 4
+
+
 def test_one_that_comes_every_five_minutes_is_met_too(tmp_path: Path) -> None:
     world = World(tmp_path, steady(300, 3600))
     world.run(3600)

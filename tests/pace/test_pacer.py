@@ -41,8 +41,8 @@ def test_the_lead_is_the_longest_micro_batch_of_late_and_half_a_second_unless_on
     pacer = Pacer(Clock())
     pacer.begins(tmp_path / "schedule")
     leads = []
-    for took in (0.4, 0.7, 60.0, *[0.2] * 6, *[0.1] * 8):
-        pacer.took(took)
+    for first, took in enumerate((0.4, 0.7, 60.0, *[0.2] * 6, *[0.1] * 8)):
+        pacer.took(first, took)
         pacer.scraped("prometheus")
         leads.append(written(tmp_path / "schedule")["lead"])
     assert leads[:3] == pytest.approx([0.9, 1.2, 3 * 0.7 + 0.5])
@@ -85,13 +85,13 @@ def test_data_is_as_old_as_the_look_of_which_everything_is_there(tmp_path: Path)
     looks = tmp_path / "looks"
     fresh = Freshness(looks)
     assert fresh.age(10.0) is None
-    note_look(looks, Look(10.0, 1, idle=False))
+    note_look(looks, Look(10.0, 1, idle=False, first=10.0))
     assert fresh.age(11.0) is None  # a micro-batch is under way
     fresh.arrived()
     assert fresh.age(12.0) == 2.0
-    note_look(looks, Look(20.0, 2, idle=True))
+    note_look(looks, Look(20.0, 2, idle=True, first=20.0))
     assert fresh.age(21.0) == 1.0
-    note_look(looks, Look(30.0, 3, idle=False))
+    note_look(looks, Look(30.0, 3, idle=False, first=30.0))
     assert fresh.age(30.5) == 20.5
     fresh.arrived()
     assert fresh.age(30.5) == 0.5

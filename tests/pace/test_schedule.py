@@ -48,7 +48,7 @@ def test_what_is_no_schedule_is_none(tmp_path: Path, text: str) -> None:
 def test_a_look_replaces_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "looks"
     assert last_look(path) is None
-    for look in (Look(123456.75, 99999, idle=True), Look(2.5, 1, idle=False)):
+    for look in (Look(123456.75, 99999, idle=True, first=123400.5), Look(2.5, 1, idle=False, first=2.5)):
         note_look(path, look)
         assert last_look(path) == look
     path.write_text("")

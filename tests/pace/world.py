@@ -13,11 +13,13 @@ BEGIN = 5_000.0
 
 @dataclass
 class World:
-    """``visits`` are who scrapes when, seconds from the beginning; ``took`` is what each micro-batch takes."""
+    """``visits`` are who scrapes when, seconds from the beginning; ``took`` is what each micro-batch takes, and ``parts`` how many of them
+    what has come in the pause before makes."""
 
     directory: Path
     visits: Iterable[tuple[float, str]]
     took: float = 0.3
+    parts: int = 1
     now: float = BEGIN
     looks: list[float] = field(default_factory=list)
     ages: dict[str, list[tuple[float, float]]] = field(default_factory=dict)  # (when, how old the data was)
@@ -44,12 +46,13 @@ class World:
     def run(self, seconds: float) -> None:
         """The query until so long after the beginning, with a micro-batch after each look."""
         while self.now < BEGIN + seconds:
-            assert self.turns.wait()
-            looked = self.turns.looked(Hurry.NOT)
-            self.looks.append(looked)
-            self.sleep(self.took)
-            self._shown = looked
-            self.pacer.took(self.took)
+            for part in range(1, self.parts + 1):
+                assert self.turns.wait()
+                look = self.turns.looked(Hurry.NOT if part == self.parts else Hurry.NOW, idle=False)
+                self.looks.append(look.at)
+                self.sleep(self.took)
+                self._shown = self._shown if part < self.parts else look.at
+                self.pacer.took(look.first, self.now - look.first)
 
     @property
     def pauses(self) -> list[float]:

@@ -38,10 +38,10 @@ class Sink:
     recalled: set[int] = field(default_factory=set)
     observer: Observer = field(default_factory=new_observer)
     looks: list[float] = field(default_factory=list)
-    took: list[float] = field(default_factory=list)
+    took: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.progress = Progress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0), self.took.append)
+        self.progress = Progress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0), lambda *took: self.took.append(took))
 
     def take(self, states: pa.Table, number: int) -> None:
         assert states.schema.names == STATES.names

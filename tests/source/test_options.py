@@ -13,7 +13,7 @@ def test_defaults() -> None:
     options = parse_options({"agents": "a:1"})
     assert (options.addresses(), options.address_file, options.consumer, options.start_from) == (("a:1",), None, "", "active")
     assert (options.files, options.cluster_id) == (NO_FILES, "")
-    assert (options.resumed, options.shards, options.max_bytes, options.wait_ms, options.relation) == (False, 64, 128 << 20, 0, "events")
+    assert (options.resumed, options.shards, options.max_bytes, options.wait_ms, options.relation) == (False, 64, 2 << 30, 0, "events")
 
 
 def test_names_are_taken_in_any_case_and_addresses_with_spaces() -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from streaming.agent.messages import NOT_BEGUN, Log, Plan
 from streaming.errors import AgentError, UsageError
-from streaming.pace.files import last_look
+from streaming.pace.files import Look, last_look
 from streaming.pace.waiting import Hurry, Turns
 from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
@@ -125,9 +125,9 @@ class Waits:
         turns._due = lambda: 0.0  # type: ignore[method-assign]
         looked = turns.looked
 
-        def note(hurry: Hurry) -> float:
+        def note(hurry: Hurry, *, idle: bool) -> Look:
             self.asked.append(hurry)
-            return looked(hurry)
+            return looked(hurry, idle=idle)
 
         turns.looked = note  # type: ignore[method-assign]
 
