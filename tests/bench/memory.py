@@ -12,7 +12,7 @@ from tests.bench.partitions import Partitions
 from tests.bench.running import RunningJob
 from tests.bench.table import show
 
-PARTITIONS, APPENDS = LOADS[0]
+PARTITIONS, APPENDS, _ = LOADS[0]
 SCRAPES = 12
 """Three minutes: Spark ends workers that were idle for one, and the daemons of those that make a query end after that."""
 
