@@ -39,7 +39,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "pace": (lambda _: pace.run(), "the running job where a scraper comes every 15 s: cost, and how old what it sees is"),
     "memory": (lambda _: memory.run(), "what each process of a running job holds"),
     "naive": (lambda _: naive.run(), "ours beside a plain job on Spark's Kafka source, on a live broker"),
-    "backlog": (lambda _: backlog.run(), "the same two, a gigabyte that lies there"),
+    "backlog": (lambda _: backlog.run(), "the same two, on what lies there"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),

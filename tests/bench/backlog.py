@@ -1,4 +1,4 @@
-"""What it costs to read a gigabyte that lies in a broker: ours from its disk, the other one (`tests.bench.naive_job`) through the broker.
+"""What it costs to read what lies in a broker: ours from its disk, the other one (`tests.bench.naive_job`) through the broker.
 
 Each runs once over everything and once more over nothing; the difference is the reading.
 """

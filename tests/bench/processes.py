@@ -1,7 +1,8 @@
 """What a running job costs, from /proc: CPU and memory of the driver, the JVM, its Python workers and the agent."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,14 +32,10 @@ class Held:
 
 def held(driver: int) -> list[Held]:
     """All processes of the job whose driver has this process id."""
-    children, found, waiting = _children(), list[Held](), [(driver, "driver")]
-    while waiting:
-        process, part = waiting.pop()
-        try:
+    found = list[Held]()
+    for process, part in _processes(driver):
+        with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
             found.append(Held(_name(process, part), _proportional_bytes(process)))
-        except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
-            continue
-        waiting += [(child, _part(child, part)) for child in children.get(process, ())]
     return found
 
 
@@ -66,14 +63,9 @@ class Meter:
 
     def look(self) -> float:
         """Look at all its processes. Returns the CPU seconds of them so far, those that have ended among them."""
-        children, waiting = _children(), [self._driver]
-        while waiting:
-            process = waiting.pop()
-            waiting += children.get(process, ())
-            try:
+        for process, _ in _processes(self._driver):
+            with suppress(FileNotFoundError, ProcessLookupError):
                 self._spent[process] = sum(map(int, _stat(process)[11:13])) / _TICKS
-            except (FileNotFoundError, ProcessLookupError):
-                continue
         return sum(self._spent.values())
 
 
@@ -82,10 +74,7 @@ def usage(driver: int) -> Usage:
     cpu = dict.fromkeys(PARTS, 0.0)
     resident = dict.fromkeys(PARTS, 0)
     written = dict.fromkeys(PARTS, 0)
-    children = _children()
-    waiting = [(driver, "driver")]
-    while waiting:
-        process, part = waiting.pop()
+    for process, part in _processes(driver):
         try:
             stat = _stat(process)
             memory, wrote = _proportional_bytes(process), _written_bytes(process)
@@ -96,7 +85,6 @@ def usage(driver: int) -> Usage:
         cpu["workers" if part == "jvm" else part] += ended / _TICKS
         resident[part] += memory
         written[part] += wrote
-        waiting += [(child, _part(child, part)) for child in children.get(process, ())]
     return Usage(cpu, resident, written)
 
 
@@ -115,6 +103,15 @@ def _proportional_bytes(process: int) -> int:
 def _written_bytes(process: int) -> int:
     fields = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
     return int(fields["write_bytes"]) - int(fields["cancelled_write_bytes"])
+
+
+def _processes(driver: int) -> Iterator[tuple[int, str]]:
+    """All processes of the job whose driver has this process id, and which part of it each is."""
+    children, waiting = _children(), [(driver, "driver")]
+    while waiting:
+        process, part = waiting.pop()
+        yield process, part
+        waiting += [(child, _part(child, part)) for child in children.get(process, ())]
 
 
 def _children() -> dict[int, list[int]]:

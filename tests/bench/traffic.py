@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Producer
+from tests.broker.clients import producer
 
 RECORD_BYTES = 1000
 _TICK_SECONDS = 0.02
@@ -38,14 +38,9 @@ class Traffic:
     """Produces on a thread until it is closed."""
 
     def __init__(self, bootstrap: str, topic: str, load: Load) -> None:
-        settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "log_level": 0,  # that the broker is gone at the end
-            "compression.type": load.codec,
-            "linger.ms": 20 if load.records > 1 else 0,
-            "batch.num.messages": load.records,
-        }
-        self._client = Producer(settings)
+        quiet = {"log_level": 0}  # that the broker is gone at the end
+        batches = {"linger.ms": 20 if load.records > 1 else 0, "batch.num.messages": load.records}
+        self._client = producer(bootstrap, load.codec, more=quiet | batches)
         self._topic = topic
         self._load = load
         self._values = values()

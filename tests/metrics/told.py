@@ -63,11 +63,11 @@ class ToldTable(Table):
         catalogs: dict[str, dict[str, dict[tuple[Any, ...], Row]]] = self.__dict__.setdefault("_catalogs", {})
         if "facts" not in states.column_names:
             return
-        rows = [row for row in states.to_pylist() if row["change"] in ("log", "picture")]
+        rows = [row for row in states.to_pylist() if row["change"] == "log"]
         for agent in {row["agent"] for row in rows}:
             known = catalogs.setdefault(agent, {"topics": {}, "partitions": {}, "logs": {}})
             for row in rows:
-                if row["agent"] == agent and row["change"] == "log":
+                if row["agent"] == agent:
                     _take(known, row)
             self.take_catalog(agent, catalog(**{name: list(found.values()) for name, found in known.items()}))
 
