@@ -78,14 +78,14 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
     judges = snapshot.judges
-    decided, *ahead = ((each, _roles(there, each, silent, judges.fenced)) for each in _decided(there, names, snapshot))
-    roles = decided[1]
+    known, *ahead = ((each, _roles(there, each, silent, judges.fenced)) for each in _decided(there, names, snapshot))
+    decided, roles = known
     standing = stand(
-        there, carried, names, decided, ahead, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated
+        there, carried, names, known, ahead, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated
     )
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
-        standing[name][quorum | _unheard(there, roles) | ~decided[0].heard] = ABSENT
+        standing[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
     old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
     if old:
@@ -103,7 +103,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     )
     return Observed(
         columns=there,
-        decided=decided[0],
+        decided=decided,
         carried=carried,
         names=names,
         roles=roles,

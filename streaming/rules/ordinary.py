@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from streaming.rows import Kind
 from streaming.rules.arrivals import Arrivals, ints, taken
-from streaming.rules.log_state import LogKey
 from streaming.rules.shard_state import ShardState
 
 Flags = NDArray[np.bool_]
@@ -24,7 +23,6 @@ _LISTS = {
     "batch_bytes_buckets": "share_batch_bytes_buckets",
     "batch_records_buckets": "share_batch_records_buckets",
 }
-_KEY = ("broker", "topic", "partition", "topic_id")
 _NEEDED = (
     *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
     *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS.values()),
@@ -50,17 +48,19 @@ def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, pla
     """Logs of which a row is not ordinary by itself."""
     known = np.flatnonzero(places >= 0)
     if len(known):
-        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])), _brings_nothing(state, found, known))
+        quiet = _brings_nothing(state, found, known, places)
+        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])), quiet)
         unusual[places[known[~plain]]] = True
 
 
-def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp]) -> Flags:
-    """Which rows list no other segments than those that are known."""
-    rows = taken(found.rows, items)
-    quiet = _is_null(rows["segments"])
-    for item in np.flatnonzero(~quiet).tolist():
-        key = LogKey(*(rows[name][item].as_py() for name in _KEY))
-        quiet[item] = state.lists.open().get(key) == rows["segments"][item].as_py()
+def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp], places: NDArray[np.int64]) -> Flags:
+    """Which rows of known logs list no other segments than those that are known."""
+    told = found.rows["segments"].take(pa.array(items))
+    quiet = _is_null(told)
+    some = np.flatnonzero(~quiet)
+    if len(some):
+        lists, logs = state.lists.open(), state.logs(places[items[some]])
+        quiet[some] = [lists.get(key) == segments for (key, _), segments in zip(logs, told.take(pa.array(some)).to_pylist(), strict=True)]
     return quiet
 
 

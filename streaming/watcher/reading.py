@@ -76,7 +76,7 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read, to check or to move on to. Raises OSError."""
-        if tail.is_open_and_calm and tail.file is not None and tail.file.size() == tail.size:
+        if tail.still():
             tail.looked_ms = self._clock_ms()
             return False
         waits = tail.place.held or tail.away or self._leading.waits(tail)

@@ -244,10 +244,11 @@ class Tail:
                 raise
         return OpenSegment(path, self.place.segment)
 
-    @property
-    def is_open_and_calm(self) -> bool:
-        """Whether a look at the size of its open file is all that is to be done; so it is for most logs at most times."""
-        return self.calm and self.file is not None and self.waiting is None and self.resumed and not (self.away or self.place.stopped)
+    def still(self) -> bool:
+        """Whether a look at the size of its open file was all that is to be done; so it is for most logs at most times. Raises OSError."""
+        if not self.calm or self.file is None or self.waiting is not None or not self.resumed or self.away or self.place.stopped:
+            return False
+        return self.file.size() == self.size
 
     @property
     def quiet(self) -> bool:
