@@ -13,6 +13,8 @@ from pathlib import Path
 _CHUNK = 1 << 16
 _ACCEPT_SECONDS = 0.2
 
+_NOBODYS = "0"  # the inode of a connection that no process has open
+
 EVERYBODY = ""
 
 
@@ -47,7 +49,8 @@ class Network:
 
     def cut(self, who: str = EVERYBODY) -> None:
         """Break the connections of processes whose command line holds ``who``, and refuse theirs."""
-        self._cut = who
+        with self._lock:
+            self._cut = who
         self._drop(who)
 
     def swallow(self) -> None:
@@ -67,14 +70,17 @@ class Network:
                 near, peer = self._listener.accept()
             except TimeoutError:
                 continue
-            who = _command_of(peer[1])
-            if self._cut is not None and (self._cut in who or not who):  # one that is gone already may have been meant
-                near.close()
-                continue
+            who = _command_of(peer[1], self.port)
             far = None if self._hole.is_set() else self._connect(near)
             with self._lock:
-                self._pairs.append((near, far, who))
-            if far is not None:
+                refused = self._cut is not None and (self._cut in who or not who)  # one that is gone already may have been meant
+                if not refused:
+                    self._pairs.append((near, far, who))
+            if refused:
+                _end(near)
+                if far is not None:
+                    _end(far)
+            elif far is not None:
                 for source, sink in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
 
@@ -109,9 +115,14 @@ def _end(connection: socket.socket) -> None:
     connection.close()
 
 
-def _command_of(port: int) -> str:
-    """The command line of the process with this local port, "" if it is gone."""
-    inode = next((inode for local, inode in _connections() if local == port), "")
+def _command_of(port: int, to: int) -> str:
+    """The command line of the process whose connection goes from the one local port to the other, "" if it is gone.
+
+    A local port alone names nobody: a connection to somewhere else may have it too, one that is closed and waits included.
+    """
+    inode = next((inode for local, remote, inode in _connections() if (local, remote) == (port, to)), _NOBODYS)
+    if inode == _NOBODYS:
+        return ""
     for fds in Path("/proc").glob("[0-9]*/fd"):
         with contextlib.suppress(OSError):
             if any(_link(fd) == f"socket:[{inode}]" for fd in fds.iterdir()):
@@ -126,9 +137,10 @@ def _link(fd: Path) -> str:
         return ""
 
 
-def _connections() -> Iterator[tuple[int, str]]:
-    """Local port and inode of each connection."""
+def _connections() -> Iterator[tuple[int, int, str]]:
+    """Local port, remote port and inode of each connection."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
             fields = line.split()
-            yield int(fields[1].rpartition(":")[2], 16), fields[9]
+            local, remote = (int(field.rpartition(":")[2], 16) for field in fields[1:3])
+            yield local, remote, fields[9]
