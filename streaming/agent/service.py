@@ -3,15 +3,15 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
+import numpy as np
 import pyarrow as pa
 
 import streaming
 from streaming.agent.arrivals import Arrivals
-from streaming.agent.census import expanded
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
 from streaming.agent.looking import Looking
@@ -37,13 +37,14 @@ from streaming.agent.overview import Overview
 from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
 from streaming.agent.polls import Polls
-from streaming.agent.tables import events_table
+from streaming.agent.tables import blocks_table
 from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
 from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import EVENTS, Kind
+from streaming.watcher.blocks import longs
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
@@ -255,9 +256,9 @@ class Service:
             return EVENTS.empty_table()
         self._claim(asked.consumer, asked.run)
         after, losses = self._losses(asked)
-        rows = [row for row in self.journal.read(after, asked.upto) if not any(loss.after < row[0] <= loss.upto for loss in losses)]
-        told = [(loss.upto, self._told(loss)) for loss in losses if loss.upto <= asked.upto]
-        return events_table(self.name, self.journal.id, [*told, *((seq, expanded(event)) for seq, event in rows)])
+        lost = [(loss.upto, self._told(loss)) for loss in losses if loss.upto <= asked.upto]
+        blocks = [_without(losses, block) for block in self.journal.blocks(after, asked.upto)]
+        return blocks_table(self.name, self.journal.id, blocks, lost)
 
     def _losses(self, asked: Range) -> tuple[int, list[Loss]]:
         """From where on a range is sent, and what of it was forgotten."""
@@ -299,6 +300,15 @@ class Service:
         if before is not None and upto > before:
             self.consumers.note_streamed(message.consumer, before, upto)
             self.consumers.note_committed(message.consumer, upto)
+
+
+def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows that were not forgotten: others hold some of those that were."""
+    seqs = longs(block, "seq")
+    lost = np.zeros(len(seqs), np.bool_)
+    for loss in losses:
+        lost |= (loss.after < seqs) & (seqs <= loss.upto)
+    return block.filter(pa.array(~lost)) if lost.any() else block
 
 
 def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus:

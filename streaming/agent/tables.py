@@ -1,23 +1,52 @@
-"""Events as Arrow rows (`streaming.rows.EVENTS`)."""
+"""Events as they travel: columns of `streaming.rows.EVENTS`."""
 
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from streaming.rows import EVENTS
+from streaming.agent.census import expanded
+from streaming.rows import EVENTS, Kind
+from streaming.watcher.blocks import Row, block_of, rows_of
 from streaming.watcher.events import Event
 
-_OF_EVENT = EVENTS.names[4:]  # all but agent, journal, seq and part
+_OF_EVENT = EVENTS.names[EVENTS.get_field_index("kind") :]
 
 
-def events_table(agent: str, journal: str, events: Iterable[tuple[int, Sequence[Event]]]) -> pa.Table:
-    """A table of (seq, what that event expands to)."""
-    rows = [(seq, part, event) for seq, expanded in events for part, event in enumerate(expanded)]
-    columns = [
-        pa.array([agent] * len(rows), pa.string()),
-        pa.array([journal] * len(rows), pa.string()),
-        pa.array([seq for seq, _, _ in rows], pa.int64()),
-        pa.array([part for _, part, _ in rows], pa.int32()),
-        *(pa.array([getattr(event, name) for _, _, event in rows], EVENTS.field(name).type) for name in _OF_EVENT),
-    ]
-    return pa.Table.from_arrays(columns, schema=EVENTS)
+Told = tuple[int, Sequence[Event]]
+"""What stands in no block: events, and the seq that all of them have."""
+
+
+def events_table(agent: str, journal: str, told: Iterable[Told]) -> pa.Table:
+    """The rows of events that stand in no block."""
+    return pa.Table.from_batches([_expanded(agent, journal, each) for each in told], schema=EVENTS).combine_chunks()
+
+
+def blocks_table(agent: str, journal: str, blocks: Iterable[pa.RecordBatch], first: Iterable[Told] = ()) -> pa.Table:
+    """The rows of a journal's blocks as they lie, behind what comes first. Only a census is taken apart: it has a row for every log."""
+    batches = [_expanded(agent, journal, each) for each in first]
+    for block in blocks:
+        begin = 0
+        for at in pc.indices_nonzero(pc.equal(block["kind"], Kind.CENSUS)).to_pylist():
+            (census,) = rows_of(block.slice(at, 1))
+            batches += [
+                _named(agent, journal, block.slice(begin, at - begin)),
+                _expanded(agent, journal, (census.seq, expanded(census.event))),
+            ]
+            begin = at + 1
+        batches.append(_named(agent, journal, block.slice(begin)))
+    return pa.Table.from_batches(batches, schema=EVENTS).combine_chunks()
+
+
+def _expanded(agent: str, journal: str, told: Told) -> pa.RecordBatch:
+    seq, events = told
+    return _named(agent, journal, block_of([Row(seq, 0, event) for event in events]), pa.array(range(len(events)), pa.int32()))
+
+
+def _named(agent: str, journal: str, block: pa.RecordBatch, part: pa.Array | None = None) -> pa.RecordBatch:
+    """With the columns that a journal does not keep: whose rows they are, and the order of those of one event."""
+    count = len(block)
+    if part is None:
+        part = pa.repeat(pa.scalar(0, pa.int32()), count)
+    named = [pa.repeat(agent, count), pa.repeat(journal, count), block["seq"], part]
+    return pa.RecordBatch.from_arrays([*named, *(block[name] for name in _OF_EVENT)], schema=EVENTS)

@@ -10,11 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
-from streaming.agent.census import expanded
 from streaming.agent.cluster import ClusterView
 from streaming.agent.messages import Status, UnreadableLog
 from streaming.agent.overview import Overview
-from streaming.agent.tables import events_table
+from streaming.agent.tables import blocks_table
 from streaming.disk.availability import LogDirs
 from streaming.watcher.journal import Journal
 from streaming.watcher.scope import Scope
@@ -111,8 +110,7 @@ class Onlooker:
 
     def _published(self) -> pa.Table:
         after, self._taken = self._taken, self._journal.end().seq
-        rows = self._journal.read(after, self._taken)
-        return events_table(NAME, self._journal.id, ((seq, expanded(event)) for seq, event in rows))
+        return blocks_table(NAME, self._journal.id, self._journal.blocks(after, self._taken))
 
     def status(self) -> Status:
         """What an agent would answer, of which the table wants to know something."""

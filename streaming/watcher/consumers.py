@@ -147,12 +147,11 @@ class Consumers:
         now = self._clock_ms()
         limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # a consumer whose time lies ahead, by a clock that was set back, is there now
-            sql = "SELECT min(committed), max(committed) FROM consumers WHERE seen_ms > ?"
-            needed, done = run.execute(sql, (now - bounds.consumer_expiry_ms,)).fetchone()
+            (needed,) = run.execute("SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)).fetchone()
         end = self._journal.end().seq
         if self._trimming.forget(end if needed is None else needed, limits if needed is None else None):
             return True
-        if needed is not None and self._joining.join(done):
+        if self._joining.join(now):
             return True
         lost, more = self._trimming.merge(self._journal.trimmed().seq if needed is None else end, limits)
         self._lost += lost

@@ -7,16 +7,17 @@ import sqlite3
 import threading
 import uuid
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.errors import FencedError, JournalBusyError, JournalError
+from streaming.watcher.earlier_events import into_blocks
 
 log = logging.getLogger(__name__)
 
 
-_VERSION = 6
+_VERSION = 7
 
 _IN_MEMORY = Path(":memory:")
 
@@ -32,13 +33,13 @@ _SHRUNK_PAGES = 1000
 _SPARE = 4
 """Up to a part of this many of a file's pages stay free for what comes next."""
 
-_SCHEMA = """
+_BLOCKS = """CREATE TABLE blocks (
+  last INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL, total INTEGER NOT NULL,
+  size INTEGER NOT NULL, published INTEGER NOT NULL, rows BLOB NOT NULL)"""
+
+_SCHEMA = f"""
+{_BLOCKS};
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
-CREATE TABLE events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, total INTEGER, size INTEGER NOT NULL,
-  kind TEXT NOT NULL, broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
-  base_offset INTEGER NOT NULL, next_offset INTEGER NOT NULL, body TEXT NOT NULL,
-  detail BLOB, transactions BLOB, coordinator BLOB, segments BLOB);
 CREATE TABLE places (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
@@ -62,10 +63,11 @@ CREATE TABLE scanned (
   base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
   largest_timestamp INTEGER NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms)) WITHOUT ROWID;
 CREATE TABLE totals (
-  published INTEGER NOT NULL, trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL DEFAULT 0);
+  seq INTEGER NOT NULL DEFAULT 0, published INTEGER NOT NULL,
+  trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL DEFAULT 0);
 """
 
-_UPGRADES: dict[int, tuple[str, ...]] = {
+_UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
     3: (
         "ALTER TABLE places ADD COLUMN epochs BLOB NOT NULL DEFAULT x''",
         "ALTER TABLE consumers ADD COLUMN missed INTEGER NOT NULL DEFAULT 0",
@@ -96,8 +98,15 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "DELETE FROM events WHERE kind IN ('beat', 'facts')",
         "ALTER TABLE events RENAME COLUMN facts TO segments",
     ),
+    6: (
+        _BLOCKS,
+        "ALTER TABLE totals ADD COLUMN seq INTEGER NOT NULL DEFAULT 0",
+        "UPDATE totals SET seq = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
+        into_blocks,
+        "DROP TABLE events",
+    ),
 }
-"""What makes a journal of each earlier version that is still read one of the next version, statement by statement."""
+"""What makes a journal of each earlier version that is still read one of the next version, step by step."""
 
 
 class Database:
@@ -187,7 +196,10 @@ class Database:
         try:
             for step in range(version, _VERSION):
                 for statement in _UPGRADES[step]:
-                    self._connection.execute(statement)
+                    if isinstance(statement, str):
+                        self._connection.execute(statement)
+                    else:
+                        statement(self._connection)
             self._connection.execute(f"PRAGMA user_version={_VERSION}")
             self._connection.execute("COMMIT")
         finally:

@@ -112,6 +112,11 @@ class Event:
         )
 
 
+def merged_found(before: Event, event: Event) -> Event:
+    """What two FOUND events of one log say together: a list that is not told stays as it was."""
+    return replace(event, segments=before.segments) if event.segments is None else event
+
+
 def _blobs(event: Event) -> int:
     return len(event.transactions or b"") + len(event.coordinator or b"")
 

@@ -1,28 +1,41 @@
-"""Appends that wait for a consumer that is away, while others have had them: neighbours become one, so a journal does not grow by looks.
+"""Appends that wait for a consumer that is away: neighbours become one, so a journal does not grow by looks.
 
 A journal that waits for somebody for a week would hold each look at each log. What was appended to a log between two places at which some
-consumer may be reads the same as one range: nothing is lost by it, only how finely a plan can be cut.
+consumer may be reads the same as one range: nothing is lost by it, only how finely a plan can be cut. Of the lists of a log's segments the
+last one is as good as all.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from streaming.rows import Kind
-from streaming.watcher.events import Event, LogId
+from streaming.watcher.events import Event, LogId, merged_found
 from streaming.watcher.journal import Edit, Journal
 from streaming.watcher.losses import cuts, is_parted
-from streaming.watcher.stored import COLUMNS, event_of, insert
+from streaming.watcher.stored import kinds, rows
 
 SLICE = 1000
 """Of how many events one slice is."""
 
 LEAST = 200
-"""Fewer events than this are left for later: whenever there are so many, each log's last one is written anew."""
+"""Fewer events than this are left for later."""
+
+LOOKS = 4
+"""So many events for each log are left for later too: whenever there are more, each log's last one is written anew."""
+
+WAIT_MS = 60_000
+"""An event that has not waited for so long is left: who reads at a pace has it before."""
+
+
+_Line = tuple[LogId, bool]
+"""Events of which neighbours may become one: a log's lists of segments, or all others of that log."""
+
+
+_JOINED = (Kind.APPENDED, Kind.FOUND)
 
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """The last append of a log, up to where this process has looked."""
+    """The last append of a log, or list of its segments, up to where this process has looked."""
 
     seq: int
     event: Event
@@ -34,52 +47,53 @@ class Joining:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._looked = 0  # up to where this process has looked
-        self._last: dict[LogId, _Last] = {}
+        self._upto = 0  # how far this round goes
+        self._last: dict[_Line, _Last] = {}
 
-    def join(self, upto: int) -> bool:
-        """Join the next events up to and with ``upto``, which some consumer has committed. Returns whether there is more to join."""
+    def join(self, now_ms: int) -> bool:
+        """Join the next events that have waited. Returns whether there is more to join.
+
+        Args:
+            now_ms: the journal's own time.
+        """
         with self._journal.database.reading() as run:
             trimmed = self._journal.trimmed().seq
             self._looked = max(self._looked, trimmed)
-            rows = run.execute(
-                f"SELECT {COLUMNS}, total, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", (self._looked, upto, SLICE)
-            ).fetchall()
-            if len(rows) < LEAST:
-                return False
-            end = rows[-1][0]
-            last = {
-                log: each for log, each in self._last.items() if each.seq > trimmed
-            }  # the next slice goes on from it once this is written
-            with self._journal.edit(end) as edit:
-                self._join(edit, rows, last)
+            if self._looked >= self._upto:
+                sql = "SELECT coalesce(sum(count), 0), max(last) FROM blocks WHERE last > ? AND at_ms <= ?"
+                waiting, end = run.execute(sql, (self._looked, now_ms - WAIT_MS)).fetchone()
+                if waiting < max(LEAST, LOOKS * len(self._last)):
+                    return False
+                self._upto = end
+            last = {line: each for line, each in self._last.items() if each.seq > trimmed}
+            with self._journal.edit() as edit:
+                end = self._join(edit, last)
                 edit.run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (end,))
-            self._looked, self._last = end, last
-            return len(rows) == SLICE
+            self._looked, self._last = end, last  # the next slice goes on from them once this is written
+            return end < self._upto
 
-    @staticmethod
-    def _join(edit: Edit, rows: list[tuple[Any, ...]], last: dict[LogId, _Last]) -> None:
-        parted = cuts(edit.run)
+    def _join(self, edit: Edit, last: dict[_Line, _Last]) -> int:
+        """Join a slice; returns up to where."""
+        parted, there = cuts(edit.run), kinds(edit.run, [each.seq for each in last.values()])
         gone: list[int] = []
-        joined: dict[int, tuple[Event, int, int]] = {}
-        for *row, total, at_ms in rows:
-            seq, event = row[0], event_of(tuple(row))
-            before = last.pop(event.log, None)
-            if event.kind is not Kind.APPENDED:
+        joined: dict[int, Event] = {}
+        found = rows(edit.run, self._looked, self._upto, SLICE)
+        for row in found:
+            event, line = row.event, (row.event.log, row.event.kind is Kind.FOUND)
+            before = last.pop(line, None)
+            if event.kind not in _JOINED:
                 continue  # what comes behind something else is not joined with what was before that
-            if before is not None and not is_parted(parted, before.seq, seq) and (before.seq in joined or _is_append(edit, before.seq)):
-                together = before.event.merged(event)
+            # others may have been forgotten meanwhile, or be appends no more
+            if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
+                together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)
                 if together is not None:
                     gone.append(before.seq)
                     joined.pop(before.seq, None)
-                    joined[seq] = (together, total, at_ms)
-                    event = together
-            last[event.log] = _Last(seq, event)
-        for seq in [*gone, *joined]:
-            edit.delete(seq - 1, seq)
-        for seq, (event, total, at_ms) in joined.items():
-            edit.grown += insert(edit.run, event, at_ms, seq=seq, total=total)[1]
+                    joined[row.seq] = event = together
+            last[line] = _Last(row.seq, event)
+        edit.change(gone, joined)
+        return found[-1].seq if found else self._upto
 
 
-def _is_append(edit: Edit, seq: int) -> bool:
-    """Whether an event is still there, and still what was read of it: others may have been forgotten meanwhile."""
-    return edit.run.execute("SELECT 1 FROM events WHERE seq = ? AND kind = ?", (seq, Kind.APPENDED)).fetchone() is not None
+def _together(before: Event, event: Event) -> Event | None:
+    return merged_found(before, event) if event.kind is Kind.FOUND else before.merged(event)

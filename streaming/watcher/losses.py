@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streaming.watcher.stored import counted_between
+
 UNKNOWN = -1
 """``bytes`` of a loss that an earlier version did not measure: only the request of the consumer tells."""
 
@@ -82,8 +84,7 @@ def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
         if sent >= upto:
             continue
         # not by the running totals: where events were merged, those count what lies further back now
-        sql = "SELECT coalesce(sum(bytes), 0) FROM events WHERE seq > ? AND seq <= ?"
-        (size,) = run.execute(sql, (max(sent, trimmed), upto)).fetchone()
+        size = counted_between(run, max(sent, trimmed), upto)
         untold = [loss for loss in losses_of(run, consumer) if loss.upto > sent]
         if untold:
             sql = "UPDATE losses SET upto = ?, bytes = CASE WHEN bytes < 0 THEN bytes ELSE bytes + ? END WHERE consumer = ? AND upto = ?"

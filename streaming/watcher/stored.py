@@ -1,66 +1,151 @@
-"""An event as a row of the journal's table, and back.
+"""Blocks in the journal's file. Each stands under the seq of its last row; what is forgotten or joined is cut out of it."""
 
-What nothing is looked up by stands in one JSON list, in the order of `_BODY`. A row that an earlier version wrote is shorter: what is
-missing at its end has the default of `Event`.
-"""
-
-import json
 import sqlite3
-from operator import attrgetter
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
 
 from streaming.rows import Kind
+from streaming.watcher.blocks import Row, block_of, counted, longs, pack, part, rows_of, unpack
 from streaming.watcher.events import Event
 
-COUNTED = (Kind.APPENDED, Kind.SKIPPED)
-"""Events whose bytes are bytes of logs that were published."""
-
-_BLOBS = ("detail", "transactions", "coordinator", "segments")
-_KEYED = ("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset", *_BLOBS)
-
-COLUMNS = f"seq, {', '.join(_KEYED)}, body"
-"""What `event_of` takes, in its order."""
-
-_BODY = (
-    *("log_dir", "segment", "start_position", "end_position", "log_epoch", "leads", "settled", "seen_at", "max_timestamp"),
-    *("bytes", "batches", "records", "old_format_batches", "codec_bytes", "batch_bytes_buckets", "batch_records_buckets"),
-    *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason", "follows"),
-    *("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms"),
-)
-"""Names are added at the end, and stay whatever becomes of the field: journals of earlier versions are read by this order."""
-
-_TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
-_values = attrgetter(*_BODY)
-_blobs = attrgetter(*_BLOBS)
-_WRITTEN = ("seq", "at_ms", "bytes", "total", "size", *_KEYED[: -len(_BLOBS)], "body", *_BLOBS)
-_INSERT = f"INSERT INTO events ({', '.join(_WRITTEN)}) VALUES ({','.join('?' * len(_WRITTEN))})"
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
-_OVERHEAD_BYTES = 200  # what SQLite needs for an event besides its body, about
+_COLUMNS = "last, first, at_ms, size, published, rows"
+_WRITTEN = "last, first, count, at_ms, total, size, published, rows"
+_OVERHEAD_BYTES = 60  # what SQLite needs for a block besides its rows, about
 
 
-def counted_bytes(event: Event) -> int:
-    """The bytes of logs that an event publishes."""
-    return event.bytes if event.kind in COUNTED else 0
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A block of the file: the seqs of its first and last row, when it was published, and what it takes, bytes, about.
 
-
-def insert(run: sqlite3.Connection, event: Event, at_ms: int, *, seq: int | None = None, total: int | None = None) -> tuple[int, int]:
-    """Write an event; returns its seq and about how many bytes it takes.
-
-    Args:
-        seq: None for the next one.
-        total: bytes of logs up to and with it, None while that may still change.
+    ``published`` bytes of logs are published by it.
     """
-    body = _ENCODER.encode(_values(event))
-    blobs = _blobs(event)
-    size = _OVERHEAD_BYTES + len(body) + sum(len(blob) for blob in blobs if blob is not None)
-    keys = (event.kind, event.broker, event.topic, event.partition, event.topic_id, event.base_offset, event.next_offset)
-    cursor = run.execute(_INSERT, (seq, at_ms, counted_bytes(event), total, size, *keys, body, *blobs))
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid, size
+
+    last: int
+    first: int
+    at_ms: int
+    size: int
+    published: int
+    packed: bytes
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """Its rows, as columns."""
+        return unpack(self.packed)
 
 
-def event_of(row: tuple[Any, ...]) -> Event:
-    """The event in a row of `COLUMNS`."""
-    body = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(row[-1]), strict=False)}
-    keys = zip(_KEYED, row[1:-1], strict=True)
-    return Event(**{**dict(keys), "kind": Kind(row[1]), **body})
+def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
+    """Write a block; returns about how many bytes it takes."""
+    seqs, totals, packed = longs(block, "seq"), longs(block, "total"), pack(block)
+    size = _OVERHEAD_BYTES + len(packed)
+    values = (int(seqs[-1]), int(seqs[0]), len(seqs), at_ms, int(totals[-1]), size, counted(block), packed)
+    run.execute(f"INSERT INTO blocks ({_WRITTEN}) VALUES ({','.join('?' * len(values))})", values)
+    return size
+
+
+def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[Stored]:
+    """The blocks that hold rows with ``after < seq <= upto``, in order; nothing may be written while they are gone through."""
+    sql = f"SELECT {_COLUMNS} FROM blocks WHERE last > ? ORDER BY last"
+    for row in run.execute(sql, (after,)):
+        block = Stored(*row)
+        if block.first > upto:
+            return
+        yield block
+
+
+def with_row_behind(run: sqlite3.Connection, seq: int) -> Stored | None:
+    """The block of the first row behind ``seq``, None where there is none."""
+    row = run.execute(f"SELECT {_COLUMNS} FROM blocks WHERE last > ? ORDER BY last LIMIT 1", (seq,)).fetchone()
+    return None if row is None else Stored(*row)
+
+
+def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Row]:
+    """The first rows with ``after < seq <= upto``, at most so many."""
+    found: list[Row] = []
+    for block in blocks(run, after, upto):
+        found += rows_of(part(block.rows, after, upto).slice(0, most - len(found)))
+        if len(found) == most:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a row of the journal takes, and since when it stands there."""
+
+    seq: int
+    size: float
+    at_ms: int
+
+
+def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Entry]:
+    """The first rows with ``after < seq <= upto``, at most so many."""
+    found: list[Entry] = []
+    for block in blocks(run, after, upto):
+        seqs = longs(block.rows, "seq")
+        size = block.size / len(seqs)
+        found += [Entry(seq, size, block.at_ms) for seq in seqs.tolist() if after < seq <= upto][: most - len(found)]
+        if len(found) == most:
+            break
+    return found
+
+
+def counted_between(run: sqlite3.Connection, after: int, upto: int) -> int:
+    """The bytes of logs that the rows with ``after < seq <= upto`` publish."""
+    return sum(
+        block.published if after < block.first and block.last <= upto else counted(part(block.rows, after, upto))
+        for block in blocks(run, after, upto)
+    )
+
+
+def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
+    """What is there of the rows with these seqs."""
+    found: dict[int, Kind] = {}
+    for block, wanted in _of(run, sorted(seqs)):
+        has = block.rows
+        places = np.flatnonzero(np.isin(longs(has, "seq"), wanted))
+        found |= {has["seq"][place].as_py(): Kind(has["kind"][place].as_py()) for place in places.tolist()}
+    return found
+
+
+def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
+    """Delete the rows with ``after < seq <= upto``; returns by how much what is held has become larger, bytes, about."""
+    grown = 0
+    for block in list(blocks(run, after, upto)):
+        has = block.rows
+        seqs = longs(has, "seq")
+        grown += _put(run, block, has.filter(pa.array((seqs <= after) | (seqs > upto))))
+    return grown
+
+
+def change(run: sqlite3.Connection, gone: Iterable[int], put: Mapping[int, Event]) -> int:
+    """Delete rows, and put other events in the places of some; returns by how much what is held has become larger, bytes, about."""
+    gone, grown = set(gone), 0
+    for block, seqs in _of(run, sorted(gone | put.keys())):
+        changed = set(seqs)
+        left = [
+            Row(row.seq, row.total, put.get(row.seq, row.event)) if row.seq in changed else row
+            for row in rows_of(block.rows)
+            if row.seq not in gone
+        ]
+        grown += _put(run, block, block_of(left))
+    return grown
+
+
+def _put(run: sqlite3.Connection, block: Stored, left: pa.RecordBatch) -> int:
+    run.execute("DELETE FROM blocks WHERE last = ?", (block.last,))
+    return (insert(run, left, block.at_ms) if len(left) else 0) - block.size
+
+
+def _of(run: sqlite3.Connection, seqs: list[int]) -> Iterator[tuple[Stored, list[int]]]:
+    """The blocks in whose reach these seqs lie, and which of them."""
+    at = 0
+    while at < len(seqs):
+        block, begin = with_row_behind(run, seqs[at] - 1), at
+        if block is None:
+            return
+        while at < len(seqs) and seqs[at] <= block.last:
+            at += 1
+        yield block, seqs[begin:at]

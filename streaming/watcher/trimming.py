@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from streaming.rows import Kind
 from streaming.watcher.blobs import merged_entries, merged_steps, still_counts
-from streaming.watcher.events import Event, LogId
-from streaming.watcher.journal import Edit, Journal, Mark, merged_found
+from streaming.watcher.events import Event, LogId, merged_found
+from streaming.watcher.journal import Edit, Journal
 from streaming.watcher.losses import cuts, gaps, held, is_parted, lose
-from streaming.watcher.stored import COLUMNS, event_of, insert
+from streaming.watcher.stored import Entry, entries, kinds, rows
 
 SLICE = 1000
 """Of how many events one slice is."""
@@ -41,8 +41,6 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     seq: int
-    total: int
-    at_ms: int
     event: Event
 
 
@@ -68,13 +66,12 @@ class Trimming:
             trimmed, holds = self._journal.trimmed(), held(run)
             if self._release(run, trimmed.seq, holds):
                 return True
-            listed = "SELECT seq, size, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-            found = run.execute(listed, (trimmed.seq, upto, SLICE)).fetchall()
+            found = entries(run, trimmed.seq, upto, SLICE)
             free = found if limits is None else found[: self._beyond(found, limits)]
             if not free:
                 return False
-            with self._journal.edit(free[-1][0]) as edit:
-                end = Mark(*edit.run.execute("SELECT seq, total FROM events WHERE seq = ?", (free[-1][0],)).fetchone())
+            end = self._journal.at(free[-1].seq)
+            with self._journal.edit() as edit:
                 lose(edit.run, trimmed.seq, end.seq)
                 for after, last in gaps(holds, end.seq):
                     edit.delete(max(after, trimmed.seq), last)
@@ -84,12 +81,10 @@ class Trimming:
     def _release(self, run: sqlite3.Connection, trimmed: int, holds: list[tuple[int, int]]) -> bool:
         """Forget some of what was held for a consumer that has committed it since; returns whether there was any."""
         for after, last in gaps(holds, trimmed):
-            row = run.execute(
-                "SELECT max(seq) FROM (SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?)", (after, last, SLICE)
-            ).fetchone()
-            if row[0] is not None:
-                with self._journal.edit(row[0]) as edit:
-                    edit.delete(after, row[0])
+            found = entries(run, after, last, SLICE)
+            if found:
+                with self._journal.edit() as edit:
+                    edit.delete(after, found[-1].seq)
                 return True
         return False
 
@@ -105,70 +100,59 @@ class Trimming:
             How many bytes of logs will never reach that consumer, besides those that would not anyway; and whether there is more to merge.
         """
         with self._journal.database.reading() as run:
-            listed = "SELECT seq, size, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-            found = run.execute(listed, (self._merged, upto, SLICE)).fetchall()
+            found = entries(run, self._merged, upto, SLICE)
             beyond = found[: self._beyond(found, limits)]
             if not beyond:
                 return 0, False
-            with self._journal.edit(beyond[-1][0]) as edit:
-                lost = self._merge(edit, beyond[-1][0])
-            self._merged = beyond[-1][0]
+            with self._journal.edit() as edit:
+                lost = self._merge(edit, beyond[-1].seq)
+            self._merged = beyond[-1].seq
             return lost, len(beyond) == SLICE
 
     def _merge(self, edit: Edit, upto: int) -> int:
         run, parted, lost = edit.run, cuts(edit.run), 0
         runs, found = dict(self._runs), dict(self._found)  # the next slice goes on from them only if this one is written
-        fresh: dict[int, _Kept] = {}
+        there = kinds(run, [each.seq for each in (*runs.values(), *found.values())]).keys()  # others may have been forgotten meanwhile
+        changed: dict[int, Event] = {}
         gone: list[int] = []
-        rows = run.execute(
-            f"SELECT {COLUMNS}, total, at_ms FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", (self._merged, upto)
-        ).fetchall()
-        for *row, total, at_ms in rows:
-            event = event_of(tuple(row))
+
+        def before(known: dict[LogId, _Kept], seq: int, event: Event) -> Event | None:
+            """What is to become one with an event, and goes."""
+            kept = known.get(event.log)
+            if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):
+                return None
+            gone.append(kept.seq)
+            changed.pop(kept.seq, None)
+            return kept.event
+
+        for row in rows(run, self._merged, upto, SLICE):
+            seq, event = row.seq, row.event
             if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
-                before = runs.get(event.log)
-                if before is not None and (
-                    is_parted(parted, before.seq, row[0]) or not (before.seq in fresh or _is_there(run, before.seq))
-                ):
-                    before = None
-                if before is not None:
-                    gone.append(before.seq)
-                    fresh.pop(before.seq, None)
-                runs[event.log] = fresh[row[0]] = _Kept(row[0], total, at_ms, _skipped(None if before is None else before.event, event))
+                changed[seq] = _skipped(before(runs, seq, event), event)
+                runs[event.log] = _Kept(seq, changed[seq])
                 lost += event.bytes if event.kind is Kind.APPENDED else 0
             elif event.kind is Kind.FOUND:
-                known = found.get(event.log)
-                if known is not None and not is_parted(parted, known.seq, row[0]) and (known.seq in fresh or _is_there(run, known.seq)):
-                    gone.append(known.seq)
-                    fresh.pop(known.seq, None)
-                    event = merged_found(known.event, event)
-                    fresh[row[0]] = _Kept(row[0], total, at_ms, event)
-                found[event.log] = _Kept(row[0], total, at_ms, event)
+                earlier = before(found, seq, event)
+                if earlier is not None:
+                    changed[seq] = event = merged_found(earlier, event)
+                found[event.log] = _Kept(seq, event)
             else:
                 runs.pop(event.log, None)
                 if event.kind is Kind.GONE:
                     found.pop(event.log, None)
-        for seq in [*gone, *fresh]:
-            edit.delete(seq - 1, seq)
-        for kept in fresh.values():
-            edit.grown += insert(run, kept.event, kept.at_ms, seq=kept.seq, total=kept.total)[1]
+        edit.change(gone, changed)
         run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (upto,))
         self._runs, self._found = runs, found
         return lost
 
-    def _beyond(self, found: list[tuple[int, int, int]], limits: Limits) -> int:
+    def _beyond(self, found: list[Entry], limits: Limits) -> int:
         """How many of these events are beyond the limits, from the first one on."""
-        excess = self._journal.size() - limits.max_bytes
-        for count, (_, size, at_ms) in enumerate(found):
-            if excess <= 0 and at_ms >= limits.before_ms:
+        excess: float = self._journal.size() - limits.max_bytes
+        for count, entry in enumerate(found):
+            if excess <= 0 and entry.at_ms >= limits.before_ms:
                 return count
-            excess -= size
+            excess -= entry.size
         return len(found)
-
-
-def _is_there(run: sqlite3.Connection, seq: int) -> bool:
-    """Whether an event has not been forgotten meanwhile."""
-    return run.execute("SELECT 1 FROM events WHERE seq = ?", (seq,)).fetchone() is not None
 
 
 def _skipped(before: Event | None, event: Event) -> Event:

@@ -26,6 +26,7 @@ from streaming.watcher.events import Event
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard
+from tests.watcher import joined
 
 SHARDS = 3
 TOPICS = ("bills", "orders", "tills")
@@ -138,8 +139,10 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp())
-        self.slices = trimming.SLICE, joining.SLICE, joining.LEAST
-        trimming.SLICE, joining.SLICE, joining.LEAST = 3, 3, 2
+        self.slices = trimming.SLICE, joining.SLICE
+        trimming.SLICE, joining.SLICE = 3, 3
+        self.joins = joined.at_once()
+        self.joins.__enter__()
         self.directory = log_dir(self.home)
         self.logs = [partition(self.directory, topic, topic_id=number + 1) for number, topic in enumerate(TOPICS)]
         self.agent = MortalAgent(self.directory.path, journal=self.home / "journal")
@@ -153,7 +156,8 @@ class World(RuleBasedStateMachine):
         try:
             self.settle()
         finally:
-            trimming.SLICE, joining.SLICE, joining.LEAST = self.slices
+            trimming.SLICE, joining.SLICE = self.slices
+            self.joins.__exit__(None, None, None)
             self.agent.close()
             for log in self.logs:
                 log.close()
@@ -489,7 +493,8 @@ def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(ag
             agent.watcher.turn(set())
             reader.step()
         reader.commit()
-        agent.trim()
+        with joined.at_once():
+            agent.trim()
         sizes.append(agent.journal.size())
     assert sizes[1] < 1.2 * sizes[0]
     assert sum(row.records for row in away.step()) == 2 * joining.LEAST

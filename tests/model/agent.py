@@ -20,12 +20,12 @@ from streaming.agent.overview import Overview
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
-from streaming.watcher import joining
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.database import Database
 from streaming.watcher.journal import Journal
 from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
+from tests.watcher import joined
 from tests.watcher.station import Clock
 
 MOST_TURNS = 200
@@ -132,7 +132,7 @@ class Agent:
 
     def trim(self, bounds: Bounds) -> None:
         """Forget, slice by slice, what nobody needs and what is beyond the bounds."""
-        with patch.object(joining, "LEAST", 2):  # or so few events are left for later
+        with joined.at_once():
             while self.call(lambda: self.consumers.trim(bounds)):
                 pass
 

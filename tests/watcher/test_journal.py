@@ -1,4 +1,4 @@
-"""The journal: events in order, merged while nobody has been told of them."""
+"""The journal: events in order, and what becomes of those that wait."""
 
 import itertools
 import shutil
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 from streaming.errors import JournalBusyError, JournalError
 from streaming.kafka.sums import together
 from streaming.rows import Kind
+from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Event, LogId, Place
+from streaming.watcher.joining import LEAST, LOOKS, Joining
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.trimming import Limits, Trimming
 from tests.builders import CLUSTER_ID
+from tests.watcher.joined import join
 from tests.watcher.station import Clock
 
 LOGS = [LogId(1, "t", number, "id") for number in range(3)]
@@ -111,10 +115,11 @@ def test_events_come_back_as_they_were_written(journal: Journal) -> None:
     assert [seq for seq, _ in everything(journal)] == [1, 2, 3, 4]
 
 
-def test_appends_that_follow_each_other_become_one_until_somebody_is_told(journal: Journal) -> None:
+def test_appends_that_follow_each_other_become_one_while_they_wait(journal: Journal) -> None:
     journal.publish([appended(0, 10)])
     journal.publish([appended(10, 5), appended(0, 7, number=1)])
     journal.publish([appended(15, 1)])
+    join(journal)
     (_, other), (_, merged) = everything(journal)
     assert (other.partition, other.bytes) == (1, 7)
     assert (merged.start_position, merged.end_position, merged.base_offset, merged.next_offset) == (0, 16, 0, 16)
@@ -140,19 +145,26 @@ def test_appends_that_follow_each_other_become_one_until_somebody_is_told(journa
 )
 def test_what_is_not_alike_stays_apart(journal: Journal, later: dict[str, object]) -> None:
     journal.publish([appended(0, 10), appended(10, 5, **later)])
+    join(journal)
     assert len(everything(journal)) == 2
 
 
 def test_another_event_of_the_log_between_them_keeps_appends_apart(journal: Journal) -> None:
     between = appended(10, 0, kind=Kind.TRUNCATED, batches=0)
     journal.publish([appended(0, 10), between, appended(10, 5)])
+    join(journal)
     assert [event.kind for _, event in everything(journal)] == [Kind.APPENDED, Kind.TRUNCATED, Kind.APPENDED]
 
 
 def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time(journal: Journal) -> None:
-    for look in range(300):
+    joining, seconds = Joining(journal), 0
+    for look in range(900):
         journal.publish([appended(look * 100, 100, number=number) for number in range(3)])
-    assert len(everything(journal)) == 3
+        seconds += 5
+        while joining.join(journal.now_ms() + seconds * 1000):
+            pass
+    assert len(everything(journal)) < LEAST + 3 * LOOKS
+    assert sum(event.records for _, event in everything(journal)) == 900 * 300
 
 
 def test_a_budget_reaches_as_far_as_whole_events_fit(journal: Journal) -> None:
@@ -177,20 +189,14 @@ def test_events_that_are_not_bytes_of_logs_cost_no_budget(journal: Journal) -> N
     assert journal.reach(0, 10) == Mark(3, 10)
 
 
-def test_the_budget_counts_the_bytes_of_a_merged_event_where_it_stands(journal: Journal) -> None:
+def test_what_is_joined_passes_later_and_never_beyond_the_budget_of_all_before(journal: Journal) -> None:
     journal.publish([appended(0, 100)])
     journal.publish([appended(0, 50, number=1)])
     journal.publish([appended(100, 10)])
-    assert journal.reach(0, 50) == Mark(2, 50)
-    assert journal.reach(2, 50) == Mark(3, 160)
-    assert journal.end() == Mark(3, 160)
-
-
-def test_what_lies_beyond_the_budget_may_still_grow(journal: Journal) -> None:
-    journal.publish([appended(0, 10), appended(0, 10, number=1)])
-    assert journal.reach(0, 10).seq == 1
-    journal.publish([appended(10, 5), appended(10, 5, number=1)])
-    assert [(event.partition, event.bytes) for _, event in everything(journal)] == [(0, 10), (0, 5), (1, 15)]
+    join(journal)
+    assert [(seq, event.bytes) for seq, event in everything(journal)] == [(2, 50), (3, 110)]
+    assert journal.reach(0, 155) == Mark(2, 150)
+    assert journal.reach(2, 10) == journal.end() == Mark(3, 160)
 
 
 def test_the_mark_of_a_seq(journal: Journal) -> None:
@@ -258,6 +264,7 @@ def test_nothing_is_merged_into_what_was_forgotten(journal: Journal) -> None:
     journal.publish([appended(0, 10)])
     forget(journal, 1)
     journal.publish([appended(10, 5)])
+    join(journal)
     assert [(seq, event.bytes) for seq, event in everything(journal)] == [(2, 5)]
 
 
@@ -294,11 +301,13 @@ def test_a_loss_keeps_what_is_no_loss_in_its_order(journal: Journal) -> None:
 
 
 def test_size_follows_what_is_held(journal: Journal, tmp_path: Path) -> None:
-    journal.publish([appended(0, 10, detail=bytes(5000)), appended(0, 10, number=1)])
-    assert 5400 < journal.size() < 8000
+    journal.publish([appended(0, 10, detail=Random(1).randbytes(5000)), appended(0, 10, number=1)])
     held = journal.size()
+    assert 5400 < held < 8000
     journal.publish([appended(10, 10, number=1)])
-    assert journal.size() == pytest.approx(held, abs=10)
+    grown = journal.size()
+    join(journal)
+    assert held < journal.size() < grown
     merge(journal, 1)
     forget(journal, 2)
     left = journal.size()
@@ -324,6 +333,7 @@ steps = st.lists(
         st.tuples(st.just("reach"), st.none() | st.integers(0, 120)),
         st.tuples(st.just("reopen"), st.none()),
         st.tuples(st.just("trim"), st.none()),
+        st.tuples(st.just("join"), st.none()),
     ),
     max_size=25,
 )
@@ -344,7 +354,8 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
 ) -> None:
     directory = tmp_path_factory.mktemp("journal")
     journal = opened(directory)
-    ends, published, total = [0, 0, 0], list[Event](), 0
+    Consumers(journal, journal.now_ms).enrol("reader")
+    ends, published, total, joined = [0, 0, 0], list[Event](), 0, False
     told = Told(0, [])
     for name, value in done:
         if name == "publish":
@@ -357,15 +368,21 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
             published += events
         elif name == "reach":
             mark = journal.reach(told.seq, value)  # type: ignore[arg-type]
+            Consumers(journal, journal.now_ms).send("reader", mark.seq)
             answer = journal.read(told.seq, mark.seq)
             size = sum(event.bytes for _, event in answer)
-            if value is not None and len(answer) > 1:
+            if value is not None and len(answer) > 1 and not joined:
                 assert size <= value  # type: ignore[operator]
             assert answer or journal.end().seq == told.seq
             told = Told(mark.seq, told.events + answer)
-            assert mark.total == sum(event.bytes for _, event in told.events)
+            had = sum(event.bytes for _, event in told.events)
+            assert had <= mark.total
+            assert joined or had == mark.total
         elif name == "trim":
             forget(journal, told.seq)
+        elif name == "join":
+            join(journal)
+            joined = True
         else:
             journal.close()
             journal = opened(directory)
@@ -439,7 +456,7 @@ def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: 
         run.execute("PRAGMA max_page_count=1000000")
     assert (journal.end().total, journal.size()) == (10, journal.size())
     journal.publish([appended(10, 5)])
-    assert [(event.bytes, event.next_offset) for _, event in everything(journal)] == [(15, 15)]
+    assert [(event.bytes, event.next_offset) for _, event in everything(journal)] == [(10, 10), (5, 15)]
     assert journal.end().total == 15
 
 
@@ -451,7 +468,6 @@ def test_of_what_a_slow_reader_did_not_get_the_last_list_of_segments_is_kept(jou
 
     for leader, blob in ((1, b"first"), (2, b"second"), (3, None)):
         journal.publish([found(0, leader, blob), appended(leader * 10, 10)])
-        journal.reach(0, None)  # told: the next ones do not become one with these
     journal.publish([found(1, 7, b"other")])
     merge(journal, journal.end().seq)
     kept = {event.partition: (event.leader, event.segments) for _, event in everything(journal) if event.kind is Kind.FOUND}

@@ -18,6 +18,7 @@ from streaming.watcher.journal import Journal
 from streaming.watcher.producers import IDS_A_PAGE, KnownProducers
 from tests.builders import CLUSTER_ID, NOW, batch, partition
 from tests.kafka.segments import written
+from tests.watcher.joined import join
 from tests.watcher.station import PRODUCERS_LIMIT, Clock, Station
 
 P, Q = 4000, 4001
@@ -46,6 +47,7 @@ def test_of_ranges_that_become_one_the_gaps_are_added(station: Station, disk: Lo
     for sequence, producer in ((0, P), (5, P), (0, Q), (9, P)):
         log.append(data(producer, sequence))
         station.watcher.turn(station.everything())
+    join(station.journal)
     assert counts(station.look()) == [(2, 2)]
 
 

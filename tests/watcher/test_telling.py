@@ -14,6 +14,7 @@ from streaming.simulator.segment import LogConfig
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.telling import CHECK_MS, QUIET_MS
 from tests.builders import NOW, batch, partition
+from tests.watcher.joined import join
 from tests.watcher.station import Station
 
 REMOTE = '{"topic":{"remote.storage.enable":"true"}}'
@@ -221,5 +222,6 @@ def test_lists_that_nobody_has_read_become_one(station: Station, log: PartitionL
     (event,) = [replace(Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="x", leader=5), segments=b"f")]
     alone = replace(event, segments=None, high_watermark=9)
     station.journal.publish([event, alone])
+    join(station.journal)
     (kept,) = [event for _, event in station.journal.read(0, station.journal.end().seq) if event.kind is Kind.FOUND]
     assert (kept.segments, kept.high_watermark, kept.leader) == (b"f", 9, 5)

@@ -19,6 +19,7 @@ from streaming.watcher.events import Event
 from streaming.watcher.transactions import SEEN_WITHIN_MS
 from streaming.watcher.watcher import Doubt
 from tests.builders import NOW, abort, batch, commit, partition
+from tests.watcher.joined import join
 from tests.watcher.station import Station
 
 P, Q = 4000, 4001
@@ -69,7 +70,9 @@ def test_ranges_that_become_one_tell_as_one(station: Station, disk: LogDir) -> N
         log.append(data(P))
         station.watcher.turn(station.everything())
     log.append(commit(P))
-    (event,) = [event for event in station.look(station.everything()) if event.kind is Kind.APPENDED]
+    station.watcher.turn(station.everything())
+    join(station.journal)
+    (event,) = [event for event in station.look() if event.kind is Kind.APPENDED]
     assert told([event]) == [(Step.DATA, P, 0, 0), (Step.COMMIT, P, 3, log.active.positions[3])]
     assert decode_steps(event.transactions)["bytes"].tolist() == [log.active.positions[3], 78]
 
@@ -190,7 +193,9 @@ def test_a_range_tells_the_newest_of_each_transactional_id(station: Station, dis
     log.append(state("a", State.ONGOING))
     station.watcher.turn(set())
     log.append(state("b", State.ONGOING), state("a", State.COMPLETE_ABORT))
-    events = station.look(station.everything())
+    station.watcher.turn(station.everything())
+    join(station.journal)
+    events = station.look()
     assert entries(events) == [("b", "Ongoing", 1), ("a", "CompleteAbort", 2)]
     (row,) = [row for event in events if event.coordinator for row in unpack_rows(event.coordinator, COORDINATOR).to_pylist()[:1]]
     assert row == {
