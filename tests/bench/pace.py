@@ -11,6 +11,7 @@ from collections import deque
 from pathlib import Path
 
 from tests.bench.partitions import PARTITIONS_A_TOPIC, Partitions
+from tests.bench.processes import PARTS
 from tests.bench.running import RunningJob, batches_of
 from tests.bench.table import show
 
@@ -31,7 +32,7 @@ def run() -> None:
         rows = [_measure(trigger, partitions, appends) for trigger in triggers]
         megabytes = appends * (BATCH_BYTES + 8) / 1e6
         title = f"a scraper every {PERIOD_SECONDS} s, {partitions:,} partitions, {megabytes:.0f} MB/s, {SCRAPES} scrapes once it is known"
-        show(title, ("", "micro-batches", "% of a core", "of that the agent", "p50 s", "oldest s"), rows)
+        show(title, ("", "micro-batches", "% of a core", *PARTS, "p50 s", "oldest s"), rows)
 
 
 def _measure(trigger: str, partitions: int, appends: int) -> tuple[str, ...]:
@@ -46,9 +47,8 @@ def _measure(trigger: str, partitions: int, appends: int) -> tuple[str, ...]:
         scraper.ages.clear()
         scraper.go_on(SCRAPES)
         seconds, spent_then = time.monotonic() - began, job.usage().cpu_seconds
-    shares = (
-        f"{100 * each / seconds:.1f}" for each in (sum(spent_then.values()) - sum(spent.values()), spent_then["agent"] - spent["agent"])
-    )
+    parts = [spent_then[part] - spent[part] for part in PARTS]
+    shares = (f"{100 * each / seconds:.1f}" for each in (sum(parts), *parts))
     ages = (f"{age:.2f}" for age in (statistics.median(scraper.ages), max(scraper.ages)))
     return f"trigger {trigger}", f"{scraper.batches - batches:.0f}", *shares, *ages
 
