@@ -19,6 +19,7 @@ LOADS = ((12, 320, ("auto", "1s")), (1_000, 2_000, ("auto", "1s")), (10_000, 2_0
 """Partitions, appends a second, triggers."""
 
 PERIOD_SECONDS = 15
+HEARTBEAT_SECONDS = 0.5
 UNTIL_LEARNED = 6
 SCRAPES = 10
 BATCH_BYTES = 16_384
@@ -61,7 +62,7 @@ class Scraper:
         self._appends = appends
         self._logs = logs
         self._unseen: list[deque[tuple[int, float]]] = [deque() for _ in range(len(logs))]
-        self._due = time.monotonic()
+        self._due = self._beat = time.monotonic()
         self.ages: list[float] = []
         self.batches = 0.0
 
@@ -75,6 +76,9 @@ class Scraper:
                 item = number % len(self._logs)
                 self._unseen[item].append((self._logs.append(item), time.monotonic()))
             done = due
+            if now >= self._beat:
+                self._logs.heartbeat()
+                self._beat = now + HEARTBEAT_SECONDS
             if now >= self._due:
                 self._scrape()
                 self._due += PERIOD_SECONDS

@@ -9,6 +9,7 @@ from typing import Self
 from uuid import UUID
 
 from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.controller import Controller
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import LogConfig
 
@@ -32,7 +33,7 @@ class Partitions:
         self._files: list[Path] = []
         for item in range(count):
             topic, partition = self.place(item)
-            log = log_dir.create(topic, partition, UUID(int=1 + item // PARTITIONS_A_TOPIC), _CONFIG)
+            log = log_dir.create(topic, partition, _topic_id(item), _CONFIG)
             log.close()
             self._files.append(log.directory / f"{0:020}.log")
         self._next = [0] * count
@@ -40,7 +41,21 @@ class Partitions:
         for item in range(count):
             self.append(item)
             os.close(self._fds.pop(item))
+        self._controller = self._assign(log_dir, count)
         log_dir.release()
+
+    def _assign(self, log_dir: LogDir, count: int) -> Controller:
+        """The metadata log: of a log without one nobody knows who leads it, and every row of it is unusual."""
+        controller = Controller(log_dir, 1, UUID(int=5), [log_dir.directory_id], 9092, _now_ms())
+        for first in range(0, count, PARTITIONS_A_TOPIC):
+            topic, _ = self.place(first)
+            directories = [log_dir.directory_id] * min(PARTITIONS_A_TOPIC, count - first)
+            controller.create_topic(topic, _topic_id(first), [], directories, _now_ms())
+        return controller
+
+    def heartbeat(self) -> None:
+        """What a controller writes every half second."""
+        self._controller.heartbeat(_now_ms())
 
     def __len__(self) -> int:
         return len(self._files)
@@ -51,6 +66,7 @@ class Partitions:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for fd in self._fds.values():
             os.close(fd)
+        self._controller.log.close()
 
     @staticmethod
     def place(item: int) -> tuple[str, int]:
@@ -70,6 +86,15 @@ class Partitions:
 
 def one_batch(size: int) -> bytes:
     """A batch without its base offset."""
-    now = time.time_ns() // 1_000_000
+    now = _now_ms()
     value = os.urandom(max(1, size // RECORDS - 10))
     return encode(Batch(records=tuple(Record(None, value, now) for _ in range(RECORDS))), 0)[8:]
+
+
+def _topic_id(item: int) -> UUID:
+    """Kafka keeps the first hundred for itself."""
+    return UUID(int=101 + item // PARTITIONS_A_TOPIC)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
