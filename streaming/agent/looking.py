@@ -18,8 +18,11 @@ from streaming.watcher.watcher import TURN_BYTES, Watcher
 
 log = logging.getLogger(__name__)
 
-REST_SECONDS = 5.0
-"""The longest time between two looks: a job that plans is looked for first, so that this decides about no page."""
+REST_SECONDS = 8.0
+"""The longest time between two looks: a job that plans is looked for first, so that this decides about no page.
+
+Of 15 seconds it is a little more than half. That makes one look between two plans, and the next plan finds no more than half to read.
+"""
 
 LEAST_SECONDS = 0.2
 """Two looks begin no sooner one after the other, however many want one."""
