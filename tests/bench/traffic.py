@@ -73,11 +73,19 @@ class Traffic:
             due = int((time.monotonic() - began) * self._load.batches)
             for number in range(done, due):
                 for record in range(self._load.records):
-                    value = self._values[(number + record) % len(self._values)]
-                    self._client.produce(self._topic, value, partition=number % self._load.partitions, on_delivery=self._delivered)
+                    self._produce(self._values[(number + record) % len(self._values)], number % self._load.partitions)
             done = due
             self._client.poll(_TICK_SECONDS)
         self._client.flush(30)
+
+    def _produce(self, value: bytes, partition: int) -> None:
+        while True:
+            try:
+                self._client.produce(self._topic, value, partition=partition, on_delivery=self._delivered)
+            except BufferError:  # a broker that has just made many partitions takes a while to answer
+                self._client.poll(_TICK_SECONDS)
+            else:
+                return
 
     def _delivered(self, error: object, message: Any) -> None:
         if error is not None:
