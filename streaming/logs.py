@@ -1,6 +1,6 @@
-"""Structured logs on stderr: a line of key=value text, or a JSON object, for every message.
+"""Structured logs on stderr: for every message one line of key=value text, or one JSON object.
 
-Code logs with the standard library; what a message is about goes into ``extra`` and becomes fields of its own:
+Code logs with the standard library. The context of a message goes into ``extra`` and becomes separate fields:
 ``log.warning("log stopped", extra={"topic": ..., "position": ...})``.
 """
 
@@ -10,12 +10,12 @@ import sys
 from datetime import UTC, datetime
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Chatty below a warning: a message for every call from Python into the JVM.
+# These loggers are too verbose below warning: they log every call from Python into the JVM.
 _QUIET = ("py4j",)
 
 
 def configure(level: str, form: str) -> None:
-    """Sends every log message of this process to stderr, Python's own warnings included.
+    """Send every log message of this process to stderr, including Python's own warnings.
 
     Args:
         level: ``debug``, ``info``, ``warning`` or ``error``.
@@ -30,42 +30,42 @@ def configure(level: str, form: str) -> None:
 
 
 def configure_worker() -> None:
-    """Lets what is logged in a process where nobody configures logging, a Python worker of Spark's, say what it is about, too."""
+    """Let log messages include their context in a process without configured logging, such as a Python worker of Spark."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(WorkerFormatter())
 
 
 class WorkerFormatter(logging.Formatter):
-    """The message and ``key=value`` pairs of what came by ``extra``, on one line: whoever reads it from the worker adds time and level."""
+    """Writes the message and ``key=value`` pairs from ``extra`` on one line. The receiver of the worker's output adds time and level."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Writes one record."""
+        """Format one record."""
         message, *rest = list(_fields(record).items())[3:]
         line = " ".join([str(message[1]), *(f"{name}={_quoted(value)}" for name, value in rest)])
         return "\n".join([line, *_traces(self, record)])
 
 
 class TextFormatter(logging.Formatter):
-    """``key=value`` pairs, quoted where a value is not one plain word; a traceback follows on lines of its own."""
+    """Writes ``key=value`` pairs, quoted if a value is not one plain word; a traceback follows on separate lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Writes one record."""
+        """Format one record."""
         line = " ".join(f"{name}={_quoted(value)}" for name, value in _fields(record).items())
         return "\n".join([line, *_traces(self, record)])
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, a traceback inside it as ``exception``."""
+    """Writes one JSON object on each line, with a traceback in it as ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Writes one record."""
+        """Format one record."""
         traces = _traces(self, record)
         fields = _fields(record) | ({"exception": "\n".join(traces)} if traces else {})
         return json.dumps(fields, ensure_ascii=False, default=str)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """Time, level, logger and message, then what came by ``extra``, which cannot take their places."""
+    """Time, level, logger and message, then the fields from ``extra``, which cannot replace them."""
     time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     fields: dict[str, object] = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
     return fields | {name: value for name, value in vars(record).items() if name not in _STANDARD and name not in fields}

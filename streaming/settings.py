@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from streaming.forms import (
+from streaming.option_types import (
     AUTO,
     Agents,
     BrokerConfig,
@@ -46,7 +46,7 @@ from streaming.units import Address
 
 
 class StartFrom(StrEnum):
-    """Where a new job begins in the logs that are already there."""
+    """Where a new job begins in the logs that already exist."""
 
     EARLIEST = "earliest"
     ACTIVE = "active"
@@ -61,14 +61,14 @@ class Replicas(StrEnum):
 
 
 class Granularity(StrEnum):
-    """What a series stands for."""
+    """The object that a series belongs to."""
 
     PARTITION = "partition"
     TOPIC = "topic"
 
 
 class MetricGroup(StrEnum):
-    """Metrics that belong together, as docs/metrics.md has them; what segtail tells of itself is in none."""
+    """A group of metrics, as in docs/metrics.md; segtail's metrics about itself are in none."""
 
     THROUGHPUT = "throughput"
     OFFSETS = "offsets"
@@ -86,14 +86,14 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """How a log message is written."""
+    """The format of a log message."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class Settings(BaseModel):
-    """The options of one process. Attributes have the names of the YAML file, except ``from``, which Python keeps for itself."""
+    """The options of one process. Attributes have the names of the YAML file, except ``from``, which is reserved in Python."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_by_name=True, validate_by_alias=True)
 
@@ -292,18 +292,18 @@ class Settings(BaseModel):
 
     @property
     def longest_pause(self) -> timedelta:
-        """The longest time between two micro-batches that is no sign of trouble."""
+        """The longest normal time between two micro-batches."""
         return timedelta(seconds=LONGEST_SECONDS) if self.trigger is None else self.trigger
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option as people meet it.
+    """One option as it is shown to users.
 
     Args:
         name: its name in the YAML file.
         attribute: its name in `Settings`.
-        description: a sentence or two.
+        description: one or two sentences.
         form: what it accepts, and how a value is shown.
     """
 

@@ -1,4 +1,4 @@
-"""Where agents are, as people write it.
+"""The addresses of agents in their text form.
 
 ``grpc+tls://broker-1:8815``, ``grpc://127.0.0.1:8815``, or ``dns:///name:8815`` for all addresses behind a name.
 """
@@ -15,7 +15,7 @@ FORM = "grpc+tls://HOST:PORT, grpc://HOST:PORT or dns:///NAME:PORT"
 
 
 class Scheme(StrEnum):
-    """How agents are found and spoken to."""
+    """How agents are found, and which protocol is used."""
 
     PLAIN = "grpc"
     TLS = "grpc+tls"
@@ -24,7 +24,7 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One or, behind a name, any number of agents. ``name`` is what a certificate has to say where that is not the address' host."""
+    """One agent or, behind a name, any number of them. ``name`` is the name in the certificate, if it differs from the address' host."""
 
     scheme: Scheme
     address: Address
@@ -32,7 +32,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads a target; one without a scheme is ``grpc://``.
+        """Parse a target; without a scheme it is ``grpc://``.
 
         Raises:
             ValueError: it has another form.
@@ -55,7 +55,7 @@ class Target:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own, which no other machine can reach."""
+    """Whether a host name or address belongs to this machine only, so that no other machine can reach it."""
     if host == "localhost":
         return True
     try:

@@ -1,6 +1,6 @@
-"""Durations, sizes and addresses as people write them: ``500ms``, ``15m``, ``128MiB``, ``127.0.0.1:9712``.
+"""Durations, sizes and addresses in their text form: ``500ms``, ``15m``, ``128MiB``, ``127.0.0.1:9712``.
 
-One unit a value and whole numbers only, so that what is printed is what was written.
+A value has one unit and is a whole number, so that it is printed as it was written.
 """
 
 import re
@@ -23,10 +23,10 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,15}) ?([A-Za-z]*)")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Reads a number with one of the units ms, s, m, h, d.
+    """Parse a number with one of the units ms, s, m, h, d.
 
     Raises:
-        ValueError: it has another form or is longer than Python can express.
+        ValueError: it has another format or is longer than Python can express.
     """
     number, unit = _split(text, DURATION_FORM)
     if unit not in _DURATIONS:
@@ -38,7 +38,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """Writes whole milliseconds with the largest unit that divides them."""
+    """Format whole milliseconds with the largest unit that divides them."""
     if not duration:
         return "0s"
     for unit, length in _DURATIONS.items():
@@ -48,10 +48,10 @@ def format_duration(duration: timedelta) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Reads bytes: a plain number, or one with a unit of KiB, MiB, GiB, TiB.
+    """Parse bytes: a plain number, or one with a unit of KiB, MiB, GiB, TiB.
 
     Raises:
-        ValueError: it has another form.
+        ValueError: it has another format.
     """
     number, unit = _split(text, SIZE_FORM)
     if unit not in _SIZES:
@@ -60,7 +60,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """Writes bytes with the largest unit that divides them."""
+    """Format bytes with the largest unit that divides them."""
     if size == 0:
         return "0"
     return next(f"{size // length}{unit}" for unit, length in _SIZES.items() if size % length == 0)
@@ -68,17 +68,17 @@ def format_size(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens. Port 0 takes any free port."""
+    """The address of a server. Port 0 takes any free port."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads ``HOST:PORT``; an IPv6 host stands in brackets.
+        """Parse ``HOST:PORT``; an IPv6 host is in brackets.
 
         Raises:
-            ValueError: it has another form.
+            ValueError: it has another format.
         """
         match = re.fullmatch(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:\[\]]+)):(?P<port>[0-9]{1,5})", text)
         if match is None or int(match["port"]) >= 1 << 16:

@@ -1,4 +1,4 @@
-"""What a Python worker of Spark's does once, so that its later tasks are cheap."""
+"""One-time work of a Python worker of Spark, so that its later tasks are cheap."""
 
 import gc
 from functools import cache
@@ -6,10 +6,11 @@ from functools import cache
 
 @cache
 def freeze_imports() -> None:
-    """Keep what was imported out of garbage collection, for the rest of this process.
+    """Exclude everything imported so far from garbage collection, for the rest of this process.
 
-    PySpark's daemon collects garbage after every task (``pyspark/daemon.py``), over all objects of all modules, 20 ms each time. What is
-    alive when this is called first is never freed: call it after a task has imported what it needs, and before it has read anything large.
+    PySpark's daemon collects garbage after every task (``pyspark/daemon.py``), over all objects of all modules, 20 ms each time. Objects
+    that are alive at the first call are never freed. So call it after a task has imported what it needs, and before it has read anything
+    large.
     """
     gc.collect()
     gc.freeze()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from streaming.agent.cluster import ClusterView
+from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
-from streaming.agent.overview import Overview
+from streaming.agent.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.agent.polls import Polls
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
@@ -19,7 +19,7 @@ from streaming.rows import EventRow
 from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
-from streaming.watcher.watcher import SURVEY_MS, Watcher
+from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
 PRODUCERS_LIMIT = 100
@@ -52,8 +52,8 @@ class Agent:
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
         )
-        self.overview = Overview(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
-        looking = Looking(self.watcher, self.cluster, self.overview)
+        self.host_status = HostStatus(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
+        looking = Looking(self.watcher, self.cluster, self.host_status)
         self.service = Service(self.name, self.journal, self.consumers, lambda: looking, self.polls)
 
     def close(self) -> None:
@@ -73,10 +73,10 @@ class Agent:
 
     def look(self) -> None:
         """Look at everything, and publish what is new."""
-        self.now += SURVEY_MS
-        while self.watcher.turn(set()):
+        self.now += RESCAN_MS
+        while self.watcher.poll(set()):
             pass
-        self.overview.refresh()
+        self.host_status.refresh()
 
     def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
         """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
@@ -102,8 +102,8 @@ class Agent:
         while not ends.is_set():
             self.now += _TURN_MS
             with self.polls.looking():
-                more = self.watcher.turn(set())
-            self.overview.refresh()
+                more = self.watcher.poll(set())
+            self.host_status.refresh()
             if not more:
                 self.polls.rest(_WAKE_SECONDS)
 
@@ -118,13 +118,13 @@ class Reader:
         self.run = "run 1"
         self.at = ("", -1, 0)  # journal, seq, total: what Spark keeps
 
-    def hello(self, *, resumed: bool | None = None) -> None:
-        """Say hello, as one that has had something if it has, or as it is told to."""
-        self.agent.service.hello(Hello(self.consumer, self.start_from, bool(self.at[0]) if resumed is None else resumed))
+    def register(self, *, resumed: bool | None = None) -> None:
+        """Register, as one that has had something if it has, or as it is told to."""
+        self.agent.service.register(Register(self.consumer, self.start_from, bool(self.at[0]) if resumed is None else resumed))
 
     def begin(self) -> "Reader":
-        """Say hello and let the agent publish what is there."""
-        self.hello()
+        """Register and let the agent publish what is there."""
+        self.register()
         self.agent.look()
         return self
 

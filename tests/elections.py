@@ -76,7 +76,7 @@ class Broker:
             before, self._reader = self._reader, Reader(self.agent)
             if before is not None:
                 self._reader.at = before.at
-            self._reader.hello(resumed=before is not None)
+            self._reader.register(resumed=before is not None)
 
     def down(self) -> None:
         """Stop it."""
@@ -88,12 +88,12 @@ class Broker:
         """The agent begins with another journal; its job knows it."""
         if self.agent is not None:
             self.agent.lose_journal()
-            self.reader.hello(resumed=True)
+            self.reader.register(resumed=True)
 
     def look(self, passing_ms: int) -> None:
         if self.agent is not None:
             self.agent.now += passing_ms
-            while self.agent.watcher.turn(set()):
+            while self.agent.watcher.poll(set()):
                 pass
 
 

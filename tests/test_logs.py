@@ -99,7 +99,7 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
 
 
 SOURCE_OF_A_JOB = """
-from streaming.agent.trouble import Reason
+from streaming.agent.problems import Reason
 from streaming.errors import AgentError
 from streaming.source import agents
 from streaming.source.options import parse_options

@@ -1,4 +1,4 @@
-"""Batches one by one, for people who explore: which segments there are, and the record batches of one of them, scanned when asked for."""
+"""Lists segments, and scans the record batches of one segment on request, for people who explore."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def list_logs(log_dirs: Sequence[LogDir]) -> list[Log]:
-    """Every segment of every live log that lies on disk now.
+    """List every segment of every live log that is on disk now.
 
     Raises:
         AgentError: a log dir cannot be read.
@@ -40,7 +40,7 @@ def list_logs(log_dirs: Sequence[LogDir]) -> list[Log]:
 def _segments(partition: Partition) -> list[Log]:
     try:
         segments = list_segments(partition.path)
-    except OSError as error:  # deleted since it was listed, as a rule
+    except OSError as error:  # usually it was deleted after it was listed
         log.info("log is left out", extra={"path": str(partition.path), "error": str(error)})
         return []
     where = partition.log_dir
@@ -48,10 +48,10 @@ def _segments(partition: Partition) -> list[Log]:
 
 
 def scan_segment(log_dirs: Sequence[LogDir], wanted: Log) -> Iterator[pa.RecordBatch]:
-    """The batches of one segment (`streaming.rows.BATCHES`), up to the last one that is whole and sound.
+    """Read the batches of one segment (`streaming.rows.BATCHES`), up to the last one that is complete and sound.
 
     Raises:
-        AgentError: there is no such segment (any more).
+        AgentError: there is no such segment, or it no longer exists.
     """
     try:
         partition, segment, file = _open(log_dirs, wanted)

@@ -1,8 +1,10 @@
-"""Log dirs whose file system does not answer: found by a watcher's call that does not come back, and left alone until it does.
+"""Handles log dirs whose file system does not answer.
 
-A call into a dead disk or a file server that is away cannot be ended from outside. So the watcher that waits in it is replaced by another
-one, which leaves that log dir alone and goes on from the journal as after a crash; the first may not write any more. When its call comes
-back after all, the log dir is used again.
+The sign of such a log dir is a call of the watcher that does not return. The log dir is not used until the call returns.
+
+A call into a dead disk, or to a file server that is away, cannot be ended from outside. So another watcher replaces the one that waits in
+the call. The new watcher leaves that log dir alone and continues from the journal, as after a crash. The old one may no longer write. If
+its call returns after all, the log dir is used again.
 """
 
 import logging
@@ -19,17 +21,20 @@ from streaming.disk.silence import Look
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""How often a watcher is looked at."""
+"""How often the watcher's thread is checked."""
 
 PATIENCE_POLLS = 5
-"""A call that is still the same one after so many looks does not come back; a log dir that only was slow is given twice as many."""
+"""After this many checks that find the same call, the call counts as one that does not return.
+
+For a log dir that answered later after all, the number is doubled each time.
+"""
 
 MOST_PATIENCE_POLLS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedCall:
-    """A call that has not come back. ``path``: of the file or directory; ``since``: seconds of a clock that only goes forward."""
+    """A call that has not returned. ``path``: the file or directory; ``since``: seconds of a monotonic clock."""
 
     log_dir: LogDir
     path: Path
@@ -37,12 +42,12 @@ class BlockedCall:
 
 
 class Blocking:
-    """Looks at the watcher's thread and replaces it. One thread calls `poll`; others read ``blocked`` and ``current``.
+    """Checks the watcher's thread and replaces it. One thread calls `poll`; others read ``blocked`` and ``current``.
 
     Args:
         start: starts a watcher's thread.
-        fence: keeps a thread from writing into the journal from now on.
-        silent: looks at log dirs that have had no answer; these are barred already.
+        fence: stops a thread from writing into the journal from now on.
+        silent: attempts to read log dirs that have not returned; these log dirs are barred already.
     """
 
     def __init__(
@@ -60,24 +65,24 @@ class Blocking:
         self._waiting: dict[Path, tuple[BlockedCall, LookingThread | Look]] = {}
         self._patience: dict[Path, int] = {}
         self._same = 0
-        self._seen: tuple[object, int] = (None, -1)  # the call that the last look met
+        self._seen: tuple[object, int] = (None, -1)  # the call that the last check found
         for look in silent:
             log_dir = self._log_dir_of(look.path)
             assert log_dir is not None
             self._waiting[look.path] = BlockedCall(log_dir, Path(look.at), clock()), look
         self.current = start()
-        """The thread of the watcher that is at work."""
+        """The watcher's thread that is in use."""
 
     @property
     def blocked(self) -> list[BlockedCall]:
-        """The calls that have not come back, one a log dir."""
-        return [call for call, _ in list(self._waiting.values())]  # a copy at once: other threads ask
+        """The calls that have not returned, one for each log dir."""
+        return [call for call, _ in list(self._waiting.values())]  # a copy at once, because other threads read it
 
     def poll(self) -> None:
-        """Look once, every `POLL_SECONDS`.
+        """Check the thread once. Call it every `POLL_SECONDS`.
 
         Raises:
-            Exception: the one with which the watcher's thread has ended.
+            Exception: the one that ended the watcher's thread.
         """
         if self._take_back():
             return
@@ -85,7 +90,7 @@ class Blocking:
             raise self.current.error
         calls = self.current.calls
         path, count = calls.path, calls.count
-        # so many looks and not so much time: a machine that was suspended looks no further than it was
+        # checks are counted, not seconds: while the machine is suspended, no check runs
         self._same = self._same + 1 if path is not None and (path, count) == self._seen else 0
         self._seen = (path, count)
         log_dir = None if path is None else self._log_dir_of(Path(path))
@@ -93,7 +98,7 @@ class Blocking:
             self._leave(log_dir, Path(path))
 
     def blocked_for(self, call: BlockedCall) -> float:
-        """For how long it has not come back, seconds."""
+        """The seconds for which the call has not returned."""
         return self._clock() - call.since
 
     def _log_dir_of(self, path: Path) -> LogDir | None:
@@ -111,8 +116,8 @@ class Blocking:
         self._start_anew()
 
     def _take_back(self) -> bool:
-        """Use those again whose call has come back; returns whether there was one."""
-        ended = [path for path, (_, thread) in self._waiting.items() if not thread.alive]  # it is alive too where its next call waits
+        """Use log dirs again after their call has returned. Returns whether there was one."""
+        ended = [path for path, (_, thread) in self._waiting.items() if not thread.alive]  # a thread in its next call is alive, too
         for path in ended:
             del self._waiting[path]
             self._patience[path] = min(MOST_PATIENCE_POLLS, 2 * self._patience.get(path, PATIENCE_POLLS))
@@ -123,7 +128,7 @@ class Blocking:
         return bool(ended)
 
     def _start_anew(self) -> None:
-        """Let another watcher do the work of the one that is at work."""
+        """Replace the current watcher by another one."""
         self.current.replace()
         self._fence(self.current.thread)
         self._same, self._seen = 0, (None, -1)

@@ -1,4 +1,4 @@
-"""The rows that a census in the journal stands for."""
+"""Expands a census in the journal into rows."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,10 @@ from streaming.watcher.events import Event
 
 
 def expanded(event: Event) -> Sequence[Event]:
-    """An event as it travels: of a census a row for every log, and a closing one, which names the log dirs of which it tells nothing."""
+    """Expand an event into the events that are sent.
+
+    A census becomes one row for each log and a closing row, which names the log dirs that the census does not cover.
+    """
     if event.kind is not Kind.CENSUS:
         return [event]
     return [*members(event), Event(kind=Kind.CENSUS_END, reason=event.reason)]

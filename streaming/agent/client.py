@@ -1,4 +1,4 @@
-"""Talk to agents. Every call has a deadline; whatever goes wrong on the way is an AgentError that names the address."""
+"""The client of an agent. Every call has a deadline, and every failure is an AgentError that names the address."""
 
 import logging
 import threading
@@ -13,13 +13,13 @@ import pyarrow.flight as flight
 
 import streaming
 from streaming.agent.columns import as_events
-from streaming.agent.messages import Committed, Hello, Log, Logs, Message, Plan, PlanRequest, Range, Status, StatusRequest
+from streaming.agent.messages import Committed, Log, Logs, Message, Plan, PlanRequest, Range, Register, Status, StatusRequest
+from streaming.agent.problems import Reason, explain
 from streaming.agent.tokens import header_of, read_tokens
-from streaming.agent.trouble import Reason, explain
 from streaming.agent.versions import agent_problem
 from streaming.certificates import Pair, read_ca, read_pair
 from streaming.errors import AgentError, UsageError, VersionError
-from streaming.fresh import Fresh
+from streaming.reloading import Reloading
 from streaming.targets import Scheme, Target, is_loopback
 
 log = logging.getLogger(__name__)
@@ -28,23 +28,23 @@ ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
 
 STREAM_SECONDS = 30.0
-"""How long it may take to stream a range."""
+"""How long an agent may take to stream a range."""
 
 SCAN_SECONDS = 3600.0
-"""How long it may take to stream the batches of a segment, at the pace at which they are taken."""
+"""How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
 
 _WRONG = (flight.FlightError, pa.ArrowException, OSError)
-"""What Arrow raises when a call fails."""
+"""The exceptions that Arrow raises when a call fails."""
 
 _Answer = TypeVar("_Answer", bound=Message)
 
 _NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
-"""A range of no journal: the answer has the columns of all answers, and no rows."""
+"""A range of no journal: the answer has the columns of every answer, but no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFiles:
-    """Where the certificates of the agents' CA, the job's own certificate with its key, and its token lie."""
+    """The paths of the files with the agents' CA certificates, the job's own certificate and key, and its token."""
 
     ca: Path | None = None
     cert: Path | None = None
@@ -57,18 +57,18 @@ NO_FILES = ClientFiles()
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What stands in these files now."""
+    """The current content of these files."""
 
     ca: bytes | None
     pair: Pair | None
     token: bytes | None
 
     def __repr__(self) -> str:
-        return "Credentials()"  # no secret in a traceback
+        return "Credentials()"  # a traceback shows no secret
 
 
 @cache
-def credentials(files: ClientFiles) -> Fresh[Credentials]:
+def credentials(files: ClientFiles) -> Reloading[Credentials]:
     """The credentials of this process, read again when a file changes.
 
     Raises:
@@ -76,7 +76,7 @@ def credentials(files: ClientFiles) -> Fresh[Credentials]:
     """
     if (files.cert is None) != (files.key is None):
         raise UsageError("--agent-cert and --agent-key belong together: name both")
-    found = Fresh(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
+    found = Reloading(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
     found.get()
     return found
 
@@ -90,37 +90,37 @@ def _read_credentials(files: ClientFiles) -> Credentials:
 
 
 class AgentClient:
-    """A connection to the agent at ``address`` (host:port, or as `streaming.targets` has it). Safe to use from several threads."""
+    """A connection to the agent at ``address`` (host:port, or in the form of `streaming.targets`). Safe to use from several threads."""
 
     def __init__(self, address: str, files: ClientFiles = NO_FILES) -> None:
-        """Name the agent; the connection is made by the first call."""
+        """Store the address. The first call opens the connection."""
         self.address = address
         self._files = files
         self._lock = threading.Lock()
         self._connection: flight.FlightClient | None = None
-        self._shown: Credentials | None = None  # those of the connection
+        self._shown: Credentials | None = None  # the credentials of the connection
         self._version = "of unknown version"
 
     def status(self, request: StatusRequest | None = None) -> Status:
-        """What the agent is and how far it has come; without a request all that it tells."""
+        """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
         status = self._ask("status", (request or StatusRequest()).encode(), Status)
         self._version = status.version
         return status
 
-    def hello(self, hello: Hello) -> Status:
-        """Tell it that a consumer starts."""
-        return self._ask("hello", hello.encode(), Status)
+    def register(self, request: Register) -> Status:
+        """Register a consumer that starts."""
+        return self._ask("hello", request.encode(), Status)
 
     def plan(self, request: PlanRequest) -> Plan:
-        """How far does a budget reach?"""
+        """Ask how far a budget reaches."""
         return self._ask("plan", request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
 
     def committed(self, message: Committed) -> None:
-        """Tell it what will not be asked for again."""
+        """Report that a micro-batch is committed, so that its events will not be requested again."""
         self._call("committed", message.encode(), ANSWER_SECONDS)
 
     def check(self, status: Status) -> None:
-        """Find out whether this version of segtail can read what the agent sends.
+        """Check whether this version of segtail can read the rows that the agent sends.
 
         Raises:
             VersionError: it cannot; the message says what to upgrade.
@@ -132,17 +132,17 @@ class AgentClient:
         self._rows(_NO_ROWS)
 
     def read(self, asked: Range) -> pa.Table:
-        """All rows of a range (`streaming.rows.EVENTS`), and tell the agent that they arrived.
+        """Read all rows of a range (`streaming.rows.EVENTS`), and confirm to the agent that they arrived.
 
         Raises:
-            VersionError: they are of a version that cannot be read. The agent is not told that they arrived.
+            VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
             AgentError: it does not answer.
         """
         table = self._rows(asked)
         try:
             self._call("received", asked.encode(), ANSWER_SECONDS)
         except AgentError as error:
-            # the rows are here and have to be handed on: the agent may have heard of it. If it has not, it sends them again
+            # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
             log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
 
@@ -160,11 +160,11 @@ class AgentClient:
             ) from error
 
     def logs(self) -> list[Log]:
-        """All segments that it can scan."""
+        """List all segments that the agent can scan."""
         return self._ask("logs", b"{}", Logs, STREAM_SECONDS).logs
 
     def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
-        """The record batches of a segment, scanned now (`streaming.rows.BATCHES`)."""
+        """Scan the record batches of a segment now (`streaming.rows.BATCHES`)."""
         try:
             for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
                 yield chunk.data
@@ -184,7 +184,7 @@ class AgentClient:
     def _open(self) -> flight.FlightClient:
         shown = self._credentials()
         with self._lock:
-            if self._connection is not None and self._shown is not shown:  # files have changed: what they say counts from now on
+            if self._connection is not None and self._shown is not shown:  # the files have changed: use their content from now on
                 self._connection.close()
                 self._connection = None
             if self._connection is None:

@@ -1,4 +1,4 @@
-"""What the metadata logs in the log dirs say of leaders, replicas, topics and brokers, as each broker has read it."""
+"""The state of the cluster (leaders, replicas, topics, brokers), from the metadata logs in the log dirs, as each broker has read them."""
 
 import logging
 from collections import Counter
@@ -25,33 +25,33 @@ from streaming.watcher.events import LogId
 log = logging.getLogger(__name__)
 
 IDLE_MS = 5_000
-"""A controller that writes at least so often although nothing happens keeps every metadata log growing."""
+"""If a controller writes at least this often while nothing happens, every metadata log keeps growing."""
 
 SEARCH_SECONDS = 0.2
-"""How long a look reads on disk for former leaders at most."""
+"""How long one poll may read on disk for former leaders."""
 
 
 class ClusterView:
-    """One image a broker, kept up to date by `refresh`; only the watcher's thread changes it and asks for more than a partition.
+    """One image for each broker, updated by `refresh`. Other threads than the watcher's only read the state of partitions.
 
-    Partitions and brokers are as the image tells that has come furthest: a broker that is down has not heard that it leads no more.
+    Partitions and brokers are taken from the most advanced image, because a broker that is down does not know yet that it leads no more.
 
     Args:
-        configs: the configurations of a broker's topics, besides what the metadata log tells.
+        configs: the configurations of a broker's topics that the metadata log does not contain.
     """
 
     def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
         self._log_dirs = log_dirs
         self._followers = _Followers(lambda broker: _Follower(broker, log_dirs.of(broker), configs(broker)))
         self._followers.meet(log_dirs.brokers)
-        self._images: list[ClusterImage] = []  # the one that has come furthest first
+        self._images: list[ClusterImage] = []  # the most advanced one first
 
     @property
     def _newest(self) -> ClusterImage | None:
         return self._images[0] if self._images else None
 
     def refresh(self) -> None:
-        """Read what was appended to the metadata logs."""
+        """Read the records that were appended to the metadata logs."""
         self._followers.meet(self._log_dirs.brokers)
         for follower in self._followers.values():
             follower.refresh()
@@ -60,7 +60,7 @@ class ClusterView:
         images = [follower.image for follower in self._followers.values() if follower.image is not None]
         self._images = sorted(images, key=lambda image: image.next_offset, reverse=True)
 
-    # --- of a log
+    # --- of one log
 
     def leader(self, key: LogId) -> tuple[int, int]:
         """(leader, leader epoch) of a partition, (-2, -1) if no broker here knows them."""
@@ -74,9 +74,12 @@ class ClusterView:
         return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
 
     def leads(self, key: LogId, epoch: int) -> Leads:
-        """Whether a replica's broker led in a leader epoch; of an epoch that no metadata tells of, the first assigned replica's did."""
+        """Whether a replica's broker led in a leader epoch.
+
+        If no metadata contains the epoch, the first assigned replica is taken as its leader.
+        """
         image = self._newest
-        if image is None or key.topic == METADATA_TOPIC:  # who leads the quorum, its records do not tell
+        if image is None or key.topic == METADATA_TOPIC:  # the records do not contain who leads the quorum
             return Leads.UNKNOWN
         topic_id = _topic_id(image, key) or key.topic_id
         state = image.partition(topic_id, key.partition)
@@ -100,12 +103,12 @@ class ClusterView:
         return next((leader for leader in known if leader is not None), None)
 
     def _search(self) -> bool:
-        """Begin to read on disk who led before the images in memory. Returns whether there is anything to wait for, or just was."""
-        fresh = [follower for follower in self._followers.values() if follower.image is not None and not follower.searched]
-        for follower in fresh:
+        """Start to read on disk who led before the images in memory. Returns whether such a search is running or has just ended."""
+        unsearched = [follower for follower in self._followers.values() if follower.image is not None and not follower.searched]
+        for follower in unsearched:
             if not follower.searching:
                 follower.search()
-        return bool(fresh)
+        return bool(unsearched)
 
     @property
     def known(self) -> bool:
@@ -113,26 +116,26 @@ class ClusterView:
         return bool(self._images)
 
     def broker(self, node_id: int) -> BrokerState | None:
-        """A registered broker, None where there is no such one or nobody knows."""
+        """A registered broker, None if there is no such broker or that is not known."""
         return None if self._newest is None else self._newest.broker(node_id)
 
     def metadata_version(self, broker: int) -> int:
-        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+        """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
         return -1 if self._newest is None else self._newest.metadata_version(broker)
 
     def has_topic(self, key: LogId) -> bool | None:
-        """Whether the topic still exists, None if nobody can tell."""
+        """Whether the topic still exists, None if that is not known."""
         image = self._followers[key.broker].image
         if image is None:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
 
     def rejected_configs(self) -> int:
-        """Values of configurations that could not be read, so far."""
+        """The number of configuration values so far that could not be read."""
         return sum(follower.configs.rejected for follower in list(self._followers.values()))
 
     def configs(self, key: LogId) -> str:
-        """What is set for the topic of a log, on all levels that its broker's files tell, as it is handed over (`Configs.text`)."""
+        """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
         return self._followers[key.broker].configs.text(key.topic)
 
     def compacts(self, key: LogId) -> bool:
@@ -140,21 +143,21 @@ class ClusterView:
         return limits_of(key.topic, self.configs(key)).compacts
 
     def version(self) -> int:
-        """Another number whenever what is known of partitions or configurations may have changed."""
+        """A number that changes whenever the known partitions or configurations may have changed."""
         return sum(follower.version for follower in self._followers.values())
 
     def unclean_elections(self) -> list[UncleanElection]:
-        """Those that were read since the last call and by which a broker came to lead whose log dirs are here."""
+        """Unclean elections that were read since the last call and whose new leader has its log dirs here."""
         return [election for follower in list(self._followers.values()) for election in follower.take_elections()]
 
-    # --- of a broker
+    # --- of one broker
 
     def unreadable(self) -> list[int]:
         """Brokers whose metadata log is not there or cannot be read."""
         return [broker for broker, follower in list(self._followers.items()) if follower.image is None]
 
     def statuses(self) -> list[BrokerStatus]:
-        """What each broker's copy says of the cluster."""
+        """The state of the cluster in each broker's copy of the metadata log."""
         return [follower.status(self._log_dirs_of(broker)) for broker, follower in list(self._followers.items())]
 
     def _log_dirs_of(self, broker: int) -> list[str]:
@@ -162,15 +165,15 @@ class ClusterView:
         return [] if state is None else list(state.log_dirs)
 
     def hosts(self, log_dir: LogDir, live: Iterable[tuple[str, int]]) -> bool:
-        """Whether a replica of one of these partitions, whose directories lie there, is in this log dir as far as anybody knows.
+        """Whether one of these partitions, whose directories are in this log dir, has a replica here, as far as that is known.
 
-        A directory may be left over: its topic is gone, its replica is on another broker or in another log dir by now.
+        A directory may be left over: its topic was deleted, or its replica is on another broker or in another log dir by now.
         """
         image = self._newest
         return any(image is None or _is_hosted(image, log_dir, *partition) for partition in live)
 
     def lists(self, log_dir: LogDir) -> bool | None:
-        """Whether the registration of a log dir's broker lists it; None where nobody can tell (before Kafka 3.7)."""
+        """Whether the registration of a log dir's broker lists this log dir, None if that is not known (before Kafka 3.7)."""
         state = None if self._newest is None else self._newest.broker(log_dir.broker)
         if state is None or not state.log_dirs or log_dir.directory_id is None:
             return None
@@ -194,20 +197,20 @@ def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
 
 
 def _min_isr(configs: Configs) -> int:
-    """min.insync.replicas as the metadata log sets it for a topic, 0 where it does not: ``server.properties`` is the job's to know."""
+    """min.insync.replicas from the metadata log for a topic, 0 where it sets none: the job reads ``server.properties``."""
     found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
     return next(found, 0)
 
 
 class _Followers(dict[int, "_Follower"]):
-    """By broker. The log dirs of one may all be unavailable at first, although places in its logs are known."""
+    """The followers by broker. All log dirs of a broker may be unavailable at first, although cursors in its logs are known."""
 
     def __init__(self, make: Callable[[int], "_Follower"]) -> None:
         super().__init__()
         self._make = make
 
     def meet(self, brokers: Iterable[int]) -> None:
-        """See to it that each of them is followed."""
+        """Create a follower for each broker that has none."""
         for broker in brokers:
             if broker not in self:
                 self[broker] = self._make(broker)
@@ -227,7 +230,7 @@ def _registered(state: BrokerState, replicas: bool) -> Registered:
 
 
 class _Follower:
-    """Follows the metadata log of one broker, which lies in one of its log dirs."""
+    """Follows the metadata log of one broker, which is in one of its log dirs."""
 
     def __init__(self, broker: int, log_dirs: Iterable[LogDir], configs: TopicConfigs) -> None:
         self.image: ClusterImage | None = None
@@ -237,15 +240,15 @@ class _Follower:
         self._log_dirs = log_dirs
         self._log = MetadataLog(log_dirs)
         self._complained = ""
-        self._seen = (0, 0)  # changes of the image when it was last looked at
+        self._seen = (0, 0)  # changes of the image at the last refresh
         self._led: list[Led] = []
         self._hosts: set[int] = set()  # brokers with a replica
         self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
         self._counts = self._counts_name = ""
-        self._counted_at = -1  # the version that they were counted at
+        self._counted_at = -1  # the version at which they were counted
         self._elections: list[UncleanElection] = []
         self._past: MetadataPast | None = None
-        self.searched = False  # all that the disk tells of former leaders is in the image
+        self.searched = False  # all former leaders that are on disk are in the image
 
     def take_elections(self) -> list[UncleanElection]:
         """Unclean elections of this broker that were read since the last call."""
@@ -256,16 +259,16 @@ class _Follower:
         self._elections += [each for each in image.take_unclean_elections() if each.leader == self._broker]
 
     def _recovers(self, image: ClusterImage) -> bool:
-        """Whether this broker leads by an unclean election that a snapshot may have hidden."""
+        """Whether this broker leads after an unclean election that a snapshot may have hidden."""
         return any(state.recovering and state.leader == self._broker for state in image.partitions())
 
     @property
     def searching(self) -> bool:
-        """Whether the disk is being read for former leaders."""
+        """Whether former leaders are being read from disk."""
         return self._past is not None
 
     def search(self) -> None:
-        """Read on disk who led before the image began, for a short while."""
+        """Read on disk who led before the image began, for at most `SEARCH_SECONDS`."""
         assert self.image is not None
         try:
             self._past = self._past or self._log.past()
@@ -294,7 +297,7 @@ class _Follower:
         except (OSError, FormatError) as error:
             self.image = None
             self._log.restart()
-            if str(error) != self._complained:  # looked at five times a second: said once
+            if str(error) != self._complained:  # refreshed several times a second: logged once
                 self._complained = str(error)
                 log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
         if self.image is not None:
@@ -330,7 +333,7 @@ class _Follower:
         )
 
     def _count(self) -> None:
-        """Count partitions anew if anything has changed."""
+        """Count the partitions again if anything has changed."""
         if self._counted_at == self.version:
             return
         self._counted_at = self.version
@@ -349,11 +352,11 @@ class _Follower:
         interval = None if self.image is None else self.image.idle_interval_ms
         try:
             return -1 if interval is None or interval > IDLE_MS else self._log.modified_ms()
-        except OSError:  # the next look at the log says why
+        except OSError:  # the next read of the log reports why
             return -1
 
     def _controller(self) -> int:
         try:
             return read_quorum_state(self._log_dirs).leader_id
-        except (OSError, FormatError):  # why, the metadata log itself tells
+        except (OSError, FormatError):  # the read of the metadata log itself reports why
             return -1

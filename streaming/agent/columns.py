@@ -1,4 +1,7 @@
-"""An agent's rows as this version knows them: columns by name, each checked, so that rows of another version count as meant or not."""
+"""Converts an agent's rows to this version's columns.
+
+Columns are found by name and each one is checked, so that rows of another version are read correctly or not at all.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,12 +19,14 @@ MISSING: Mapping[str, Any] = {
     "leader_epoch": -1,
     "follows": -1,
 }
-"""What stands for a column of `EVENTS` that an agent does not send. Only where it means "not known" and no number becomes wrong without it:
-a column that is not here has to be sent. A column that is added later and that agents before it cannot send belongs here, or their
-protocol is served no longer (`streaming.agent.versions`)."""
+"""The default of a column of `EVENTS` that an agent does not send.
+
+A column is listed here only if the default means "not known" and makes no number wrong. Every other column has to be sent. If a column is
+added later and earlier agents cannot send it, it belongs here. Otherwise their protocol is no longer served (`streaming.agent.versions`).
+"""
 
 NULLABLE = frozenset({"detail", "transactions", "coordinator", "segments"})
-"""Columns in which null stands for none."""
+"""Columns that use null for "none"."""
 
 _LENGTHS = {
     "codec_bytes": len(CODECS),
@@ -31,7 +36,7 @@ _LENGTHS = {
 
 
 def as_events(rows: pa.Table) -> pa.Table:
-    """Rows as `streaming.rows.EVENTS`; columns that this version does not know are dropped.
+    """Convert rows to `streaming.rows.EVENTS`. Columns that this version does not know are dropped.
 
     Raises:
         ValueError: a column cannot be used; the message names it.

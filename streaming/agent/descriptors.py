@@ -1,4 +1,4 @@
-"""Open files: the agent holds one for each log, so it takes as many as the system lets it have."""
+"""Raises the limit on open files: the agent holds one for each log, so it takes as many as the system allows."""
 
 import logging
 import resource
@@ -6,13 +6,13 @@ import resource
 log = logging.getLogger(__name__)
 
 WANTED = 1 << 20
-"""More than any broker has logs; a limit of "infinity" cannot be set on every system."""
+"""More than any broker has logs. A limit of "infinity" cannot be set on every system."""
 
 FEW = 16_384
 
 
 def raise_limit() -> int:
-    """Raise the soft limit on open files to the hard one; returns what it is then. Says so where a large broker may need more."""
+    """Raise the soft limit on open files to the hard one and return the new limit. Logs if a large broker may need more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
     if soft < limit:

@@ -1,4 +1,4 @@
-"""An agent's own small HTTP server: is it alive, does it serve, and its own numbers. Nothing of Kafka's logs is told there."""
+"""An agent's own small HTTP server: whether it is alive, whether it serves, and its own metrics. Nothing about Kafka's logs."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic
 
-from streaming.agent.numbers import Numbers
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.connections import BoundedServer
@@ -16,13 +16,13 @@ from streaming.web.handler import Answer, Handler, Request
 from streaming.web.negotiation import TEXT_TYPE
 
 HEALTHY_SECONDS = 60.0
-"""An agent whose watcher has not come round for so long is stuck: a turn takes milliseconds, and seconds where it reads a backlog."""
+"""Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
 
 _POLL_SECONDS = 0.1
 
 
 class Pulse:
-    """When the watcher last came round. For several threads."""
+    """The time of the watcher's last sign of life. For several threads."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -30,36 +30,36 @@ class Pulse:
         self._last: float | None = None
 
     def beat(self) -> None:
-        """It came round."""
+        """Note a sign of life."""
         self._last = self._clock()
 
     @property
     def age(self) -> float:
-        """Seconds since it last did."""
+        """Seconds since the last sign of life, or since the start if there was none."""
         return self._clock() - (self._began if self._last is None else self._last)
 
     @property
     def healthy(self) -> bool:
-        """Has it come round lately?"""
+        """Whether the last sign of life is recent."""
         return self.age < HEALTHY_SECONDS
 
     @property
     def ready(self) -> bool:
-        """Has it ever?"""
+        """Whether there has been a sign of life."""
         return self._last is not None
 
 
 class HealthServer:
-    """Answers from the moment it is made until `close`.
+    """Answers requests from its creation until `close`.
 
     Raises:
         UsageError: nothing can listen there, or the web config cannot be used.
     """
 
-    def __init__(self, listen: Address, web_config: Path | None, numbers: Numbers, pulse: Pulse) -> None:
-        self._numbers = numbers
+    def __init__(self, listen: Address, web_config: Path | None, metrics: AgentMetrics, pulse: Pulse) -> None:
+        self._metrics = metrics
         self.waits_for: Callable[[], Iterable[str]] = tuple
-        """The files in which a call has not come back. Their log dirs are not watched; the agent is healthy all the same."""
+        """Returns the files in which a call has not returned. Their log dirs are not watched, but the agent still counts as healthy."""
         self._pulse = pulse
         gate = Gate(web_config)
         try:
@@ -73,7 +73,7 @@ class HealthServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering and let the port go."""
+        """Stop answering and release the port."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -81,7 +81,7 @@ class HealthServer:
     def _answer(self, request: Request) -> Answer:
         path = request.path
         if path == "/metrics":
-            return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._numbers.page())
+            return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
         if path == "/-/healthy":
             word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for())))
             return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")

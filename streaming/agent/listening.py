@@ -1,11 +1,11 @@
-"""The agent's Flight server as long as it lives: another one on the same port whenever the certificates have changed."""
+"""Keeps the agent's Flight server running: a new one on the same port whenever the certificates have changed."""
 
 import logging
 import threading
 
 import pyarrow as pa
 
-from streaming.agent.numbers import Numbers
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.security import Certificates, Security
 from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
@@ -20,16 +20,16 @@ _CLOSE_SECONDS = 2.0
 
 
 class Listening:
-    """One address. For one thread.
+    """The server at one address. For one thread.
 
     Raises:
         UsageError: nothing can listen there.
     """
 
-    def __init__(self, service: Service, listen: Address, security: Security, numbers: Numbers) -> None:
+    def __init__(self, service: Service, listen: Address, security: Security, metrics: AgentMetrics) -> None:
         self._service = service
         self._security = security
-        self._numbers = numbers
+        self._metrics = metrics
         self._certificates = self._current()
         try:
             self._server = self._serve(listen)
@@ -39,10 +39,10 @@ class Listening:
         self._ending: list[threading.Thread] = []
 
     def refresh(self) -> None:
-        """Take up certificates that have changed: who connects from now on meets them, calls under way end as they are.
+        """Use certificates that have changed. They apply to new connections; running calls end with the old ones.
 
         Raises:
-            AgentError: somebody else took the port in the moment between.
+            AgentError: another process took the port in between.
         """
         certificates = self._current()
         if certificates is self._certificates:
@@ -50,7 +50,7 @@ class Listening:
         self._certificates = certificates
         self._end_server()
         pause = threading.Event()
-        for last_try in range(_REBIND_TRIES, 0, -1):  # the port is let go of at once, though calls under way may take a while
+        for last_try in range(_REBIND_TRIES, 0, -1):  # the port is released at once, though running calls may take a while
             try:
                 self._server = self._serve(self.address)
             except (OSError, pa.ArrowException) as error:
@@ -62,7 +62,7 @@ class Listening:
                 return
 
     def close(self) -> None:
-        """Stop listening; calls under way have a moment to end."""
+        """Stop listening. Running calls have a moment to end."""
         self._end_server()
         for thread in self._ending:
             thread.join(_CLOSE_SECONDS)
@@ -71,10 +71,10 @@ class Listening:
         return None if self._security.certificates is None else self._security.certificates.get()
 
     def _serve(self, listen: Address) -> AgentServer:
-        return AgentServer(self._service, listen, self._certificates, self._security.tokens, self._numbers)
+        return AgentServer(self._service, listen, self._certificates, self._security.tokens, self._metrics)
 
     def _end_server(self) -> None:
-        # it returns when the last call has ended, and the journal waits for nobody's download
+        # shutdown returns when the last call has ended, and the journal does not wait for a download
         thread = threading.Thread(target=self._server.shutdown, daemon=True, name="flight-ends")
         thread.start()
         self._ending = [each for each in self._ending if each.is_alive()] + [thread]

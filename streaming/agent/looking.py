@@ -1,4 +1,4 @@
-"""What looks at the log dirs: the watcher with its view of the cluster and its overview, turned on a thread of its own."""
+"""The thread that polls the log dirs: the watcher, its view of the cluster, and the status of its host."""
 
 import logging
 import threading
@@ -8,42 +8,42 @@ from dataclasses import dataclass
 
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
-from streaming.agent.overview import Overview
+from streaming.agent.host_status import HostStatus
 from streaming.agent.pace import Pace
 from streaming.agent.polls import Polls
 from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.errors import FencedError, SegtailError
 from streaming.watcher.structure import Structure
-from streaming.watcher.watcher import TURN_BYTES, Watcher
+from streaming.watcher.watcher import POLL_BYTES, Watcher
 
 log = logging.getLogger(__name__)
 
 REST_SECONDS = 8.0
-"""The longest time between two looks: a job that plans is looked for first, so that this decides about no page.
+"""The longest time between two polls. Every plan of a job has a poll first, so this number does not decide what a page contains.
 
-Of 15 seconds it is a little more than half. That makes one look between two plans, and the next plan finds no more than half to read.
+It is a little more than half of 15 seconds. So there is one poll between two plans, and the next plan has at most half to read.
 """
 
 LEAST_SECONDS = 0.2
-"""Two looks begin no sooner one after the other, however many want one."""
+"""The least time between the beginnings of two polls, however many are requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """The parts that look at the log dirs. Others take their place, all together, where a call of theirs does not come back."""
+    """The parts that poll the log dirs. Others replace them, all together, if one of their calls does not return."""
 
     watcher: Watcher
     cluster: ClusterView
-    overview: Overview
+    host_status: HostStatus
 
 
 class LookingThread:
-    """Turns a watcher until ``stop`` is set, it is replaced, or it fails. Call `start`.
+    """Polls a watcher until ``stop`` is set, it is replaced, or it fails. Call `start`.
 
     Args:
-        make: makes the parts, given what the watcher asks between pieces of its work.
-        read_rate: bytes a second of a backlog.
-        polls: who wants it to look now.
+        make: makes the parts. Its argument is a function that the watcher calls between pieces of its work; it returns whether to stop.
+        read_rate: bytes of a backlog for each second.
+        polls: the requests for a poll.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class LookingThread:
         polls: Polls,
     ) -> None:
         self.calls = Calls()
-        """At which of Kafka's files it is."""
+        """The file of Kafka that is being read."""
         self.error: Exception | None = None
-        """Why it ended, where nobody told it to."""
-        self._pace = Pace(read_rate, TURN_BYTES)
+        """The reason why the thread ended, if nobody stopped it."""
+        self._pace = Pace(read_rate, POLL_BYTES)
         self._pulse = pulse
         self._stop = stop
         self._polls = polls
@@ -71,11 +71,11 @@ class LookingThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the thread has not ended."""
         return self.thread.is_alive()
 
     def replace(self) -> None:
-        """Another one does its work from now on: it ends as soon as its call comes back."""
+        """Stop this thread as soon as its call returns, because another one does its work from now on."""
         self._replaced.set()
 
     def _run(self) -> None:
@@ -83,16 +83,16 @@ class LookingThread:
         try:
             self.structure.start()
             while not self._ends():
-                self._turn()
+                self._poll()
         except FencedError:
             log.info("a watcher that was replaced ends: its call has come back")
-        except Exception as error:  # noqa: BLE001 - whoever looks after this thread raises it
+        except Exception as error:  # noqa: BLE001 - the thread that checks this one raises it
             self.error = error
         finally:
             self._close()
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self.thread.start()
 
     def _should_stop(self) -> bool:
@@ -102,11 +102,11 @@ class LookingThread:
     def _ends(self) -> bool:
         return self._stop.is_set() or self._replaced.is_set()
 
-    def _turn(self) -> None:
+    def _poll(self) -> None:
         watcher, began = self.looking.watcher, time.monotonic()
         with self._polls.looking():
-            more = watcher.turn(self.structure.take(), self._pace.budget(began))
-        self.looking.overview.refresh()
+            more = watcher.poll(self.structure.take(), self._pace.budget(began))
+        self.looking.host_status.refresh()
         self._pulse.beat()
         ended = time.monotonic()
         if watcher.backlog_bytes:

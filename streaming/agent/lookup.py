@@ -1,4 +1,4 @@
-"""Addresses of agents, those behind a name among them: looked up beside the work, again and again, because pods come and go."""
+"""Looks up the addresses of agents. Names are resolved in the background again and again, because pods come and go."""
 
 import logging
 import socket
@@ -19,14 +19,14 @@ _FIRST_SECONDS = 3.0
 
 
 def resolve(host: str) -> list[str]:
-    """All addresses of a host name, as the system knows them. Raises OSError."""
+    """All addresses of a host name, as the system resolves them. Raises OSError."""
     return sorted({str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)})
 
 
 class Name:
-    """One name. For several threads; only the first look waits for an answer, others take the last one.
+    """One host name. For several threads. Only the first call of `hosts` waits for an answer, others take the last one.
 
-    What was found last is kept while the name service is away or knows nothing: an agent that is really gone does not answer.
+    The last addresses are kept while the name service is away or finds nothing. If an agent is really gone, it does not answer anyway.
     """
 
     def __init__(self, host: str, look_up: Callable[[str], list[str]] = resolve, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class Name:
         self._next = clock()
         self._found: tuple[str, ...] = ()
         self.problem = ""
-        """Why the last look found nothing, "" if it did find something."""
+        """The reason why the last lookup found nothing, "" if it found something."""
 
     def hosts(self) -> tuple[str, ...]:
         """The addresses, as far as they are known."""
@@ -75,7 +75,7 @@ def _name(host: str) -> Name:
 
 
 def addresses(targets: Iterable[Target], *, tls: bool) -> tuple[str, ...]:
-    """Where agents may be found now, each once, as `streaming.agent.client` takes it. ``tls``: how to speak to those behind a name."""
+    """The current addresses of agents, each once, in the form of `streaming.agent.client`. ``tls``: for those of names."""
     return tuple(dict.fromkeys(address for target in targets for address in _of_target(target, tls=tls)))
 
 
@@ -89,5 +89,5 @@ def _of_target(target: Target, *, tls: bool) -> list[str]:
 
 
 def unresolved(targets: Iterable[Target]) -> list[str]:
-    """The targets whose name led nowhere when it was looked up last."""
+    """The targets whose name had no address at the last lookup."""
     return [str(target) for target in targets if target.scheme is Scheme.NAME and _name(target.address.host).problem]

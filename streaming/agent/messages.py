@@ -1,4 +1,4 @@
-"""What agent and client say to each other besides rows: small JSON objects, each a frozen value here."""
+"""The messages between agent and client, besides rows: small JSON objects, each a frozen value here."""
 
 import base64
 import json
@@ -12,21 +12,21 @@ from streaming.errors import AgentError
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A value that crosses the wire as JSON."""
+    """A value that is sent as JSON."""
 
     HOLDS: ClassVar[dict[str, type["Message"]]] = {}
-    """What the lists in it hold, where that is not plain numbers."""
+    """The element types of its lists, where they are not plain values."""
 
-    UNTOLD: ClassVar[dict[str, Any]] = {}
-    """What fields mean that an earlier version does not send, where that is not the field's default."""
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    """The values of fields that an earlier version does not send, where they differ from the field's default."""
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """Encode the message as JSON."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """From JSON. Fields that are not known are passed over: the other side may be newer.
+        """Decode the message from JSON. Unknown fields are ignored, because the other side may be newer.
 
         Raises:
             AgentError: it is not such a message.
@@ -38,7 +38,7 @@ class Message:
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Self:
-        values = cls.UNTOLD | {name: value for name, value in fields.items() if name in cls.__slots__}
+        values = cls.DEFAULTS | {name: value for name, value in fields.items() if name in cls.__slots__}
         lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
         return cls(**values | lists)
 
@@ -47,14 +47,16 @@ _UNNAMED: dict[str, Any] = {"protocol": UNNAMED}
 
 
 @dataclass(frozen=True, slots=True)
-class Hello(Message):
-    """A consumer starts. ``start_from`` counts if it is new to this agent's journal; ``resumed``: it has folded these logs before;
-    ``run`` as in `Range`, "" where the job does not say.
+class Register(Message):
+    """A consumer starts.
 
-    ``protocol``: what its job speaks, see `streaming.agent.versions`; also where it is in other messages.
+    ``start_from`` is used if the consumer is new to this agent's journal. ``resumed``: it has folded these logs before. ``run``: as in
+    `Range`, "" where the job sends none.
+
+    ``protocol``: the protocol of its job, see `streaming.agent.versions`; the same in other messages.
     """
 
-    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+    DEFAULTS: ClassVar[dict[str, Any]] = _UNNAMED
 
     consumer: str
     start_from: str
@@ -65,13 +67,13 @@ class Hello(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirStatus(Message):
-    """A log dir as a whole; sizes in bytes, -1 where they are not known.
+    """A whole log dir; sizes in bytes, -1 where they are not known.
 
-    ``broker``: -1 where it was never readable and nothing tells whose it is. ``up``: it can be read; ``problem``: why not.
-    ``registered``: the registration of its broker lists its directory.id, None where nobody can tell. ``checkpoint_ms``: when
-    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: a replica lives there, so that a running broker
-    writes that file; None where an earlier version does not say. ``free``, ``capacity``: of its file system. The others are
-    what lies there besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
+    ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
+    ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
+    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
+    writes that file; None where an earlier version does not send it. ``free``, ``capacity``: of its file system. The other fields are the
+    sizes of everything besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
     ``-future``, indexes and other small files of live logs, and the metadata log.
     """
 
@@ -94,7 +96,7 @@ class LogDirStatus(Message):
 
 @dataclass(frozen=True, slots=True)
 class BlockedFile(Message):
-    """A file or directory at ``path`` in which a call has not come back for so many seconds; its log dir is left alone until it does."""
+    """A file or directory at ``path`` in which a call has not returned for so many seconds. Its log dir is not used until it returns."""
 
     broker: int
     log_dir: str
@@ -112,11 +114,11 @@ class Led(Message):
 
 @dataclass(frozen=True, slots=True)
 class Registered(Message):
-    """A broker that is registered, and whether the controller has fenced it off.
+    """A registered broker, and whether the controller has fenced it off.
 
-    ``phase``: one of `streaming.kafka.metadata_brokers.Phase`, "" where it is not known; ``since_ms``: since when at the latest, Unix
-    milliseconds, -1 where it is not known; ``epoch``: of its registration, -1 where it is not known; ``replicas``: whether any partition
-    has a replica on it, None where that is not known.
+    ``phase``: one of `streaming.kafka.metadata_brokers.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning of the
+    phase, Unix milliseconds, -1 if it is not known; ``epoch``: of its registration, -1 if it is not known; ``replicas``: whether any
+    partition has a replica on it, None if that is not known.
     """
 
     broker: int
@@ -129,11 +131,11 @@ class Registered(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCounts(Message):
-    """How many partitions a topic has; how many of them are offline, under min ISR, under-replicated.
+    """How many partitions a topic has, and how many of them are offline, under min ISR, under-replicated.
 
-    ``in_sync``: where neither the topic nor a dynamic configuration sets min.insync.replicas, how many partitions have so many replicas in
-    sync, by "2/3" for two of three, or "2/" where the broker does not care how many there are (before Kafka 3.7); ``under_min_isr`` is 0
-    then.
+    ``in_sync`` is set where neither the topic nor a dynamic configuration sets min.insync.replicas. It counts partitions by their in-sync
+    replicas: "2/3" for two of three, or "2/" where the broker ignores how many replicas there are (before Kafka 3.7). ``under_min_isr`` is
+    0 then.
     """
 
     topic: str
@@ -148,7 +150,7 @@ class TopicCounts(Message):
 class AffectedPartition(Message):
     """A partition that is offline, under min ISR or under-replicated: ``problem`` is the worst of these (`Problem`).
 
-    ``leader``: -1 where there is none. ``electable``: brokers of which one has to be there for a leader that lost nothing.
+    ``leader``: -1 where there is none. ``electable``: one of these brokers has to be up for a leader that has lost nothing.
     """
 
     topic: str
@@ -162,7 +164,7 @@ class AffectedPartition(Message):
 
 @dataclass(frozen=True, slots=True)
 class PartitionName(Message):
-    """Which partition."""
+    """The name of a partition."""
 
     topic: str
     partition: int
@@ -170,7 +172,7 @@ class PartitionName(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment(Message):
-    """A partition whose replicas move: from ``removing`` to ``adding`` brokers; -1 where nobody leads it."""
+    """A partition that moves replicas from ``removing`` to ``adding`` brokers; ``leader`` is -1 where there is none."""
 
     topic: str
     partition: int
@@ -181,9 +183,9 @@ class Reassignment(Message):
 
 @dataclass(frozen=True, slots=True)
 class PartitionCounts(Message):
-    """All topics of a cluster, and of those where something is wrong some partitions, the worst ones.
+    """All topics of a cluster, and some partitions of those with a problem, the worst ones.
 
-    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of those that are under way.
+    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of the running reassignments.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -199,12 +201,12 @@ class PartitionCounts(Message):
     reassignments: list[Reassignment] = field(default_factory=list)
 
     def pack(self) -> str:
-        """As text that goes into another message: thousands of topics in a few kilobytes."""
+        """Pack the counts as text for another message: thousands of topics in a few kilobytes."""
         return base64.b64encode(zlib.compress(self.encode())).decode()
 
     @classmethod
     def unpack(cls, packed: str) -> Self:
-        """What `pack` made. Raises AgentError as `decode`."""
+        """Unpack the text of `pack`. Raises AgentError as `decode` does."""
         try:
             return cls.decode(zlib.decompress(base64.b64decode(packed)))
         except (ValueError, zlib.error) as error:
@@ -215,7 +217,7 @@ class PartitionCounts(Message):
 class PendingCommits(Message):
     """A transaction that is open in a log of ``__consumer_offsets``.
 
-    In an answer with the ``groups`` whose offsets wait for it, as they may be told; ``more``: there may be others.
+    In an answer, ``groups`` are those with offsets that wait for it, redacted where needed; ``more``: there may be others.
     """
 
     broker: int
@@ -230,7 +232,7 @@ class PendingCommits(Message):
 
 @dataclass(frozen=True, slots=True)
 class CatalogVersion(Message):
-    """A state of the catalog of some process of an agent (`streaming.catalog.changes.Version`)."""
+    """A version of the catalog in one process of an agent (`streaming.catalog.changes.Version`)."""
 
     process: str
     number: int
@@ -238,8 +240,10 @@ class CatalogVersion(Message):
 
 @dataclass(frozen=True, slots=True)
 class CatalogPart(Message):
-    """What changed of an agent's catalog up to ``version``: ``changes`` as `streaming.catalog.changes.Changes.pack` makes it, ``whole``
-    where that is all there is."""
+    """The changes of an agent's catalog up to ``version``.
+
+    ``changes``: packed by `streaming.catalog.changes.Changes.pack`; ``whole``: they are the whole catalog.
+    """
 
     version: CatalogVersion
     whole: bool
@@ -252,8 +256,11 @@ class CatalogPart(Message):
 
 @dataclass(frozen=True, slots=True)
 class StatusRequest(Message):
-    """``counts``: names of `PartitionCounts` that the job has and does not need again. ``pending``: of which transactions it wants the
-    groups. ``catalog``: whether it wants to know what is decided, as far as that changed since those of the ``catalogs`` that it has."""
+    """A request for the status.
+
+    ``counts``: names of `PartitionCounts` that the job already has. ``pending``: the transactions whose waiting groups it requests.
+    ``catalog``: whether it requests the catalog, as far as that has changed since the versions in ``catalogs``, which it has.
+    """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits, "catalogs": CatalogVersion}
 
@@ -265,18 +272,17 @@ class StatusRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStatus(Message):
-    """What a broker's own copy of the metadata log says, if it is ``readable``.
+    """The content of a broker's own copy of the metadata log, if it is ``readable``.
 
-    ``metadata_offset``: how far that copy has come, -1 unknown: a broker that is down has stopped somewhere. ``registered``: all brokers
-    of the cluster. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: by every broker of the cluster that leads any.
-    ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None where that is not known.
-    ``counts``: a packed `PartitionCounts`, "" where the job has it already; ``counts_name`` names it by its content, "" where none is
-    known. Brokers whose copies say the same send the same one.
-    ``appended_ms``: when its copy last grew (Unix milliseconds), where an idle controller would make it grow all the time; -1 where it
-    would not, or where that is not known. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows; none
-    before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft.
-    ``snapshot``: False where the newest snapshot cannot be read, so that the next start of the agent knows nothing; None where an earlier
-    version does not say. ``clean``: its log dirs say that it was shut down cleanly, and has not started since.
+    ``metadata_offset``: the end of that copy, -1 unknown; a broker that is down has stopped somewhere. ``registered``: all brokers of the
+    cluster. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: for every broker of the cluster that leads any partition.
+    ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None if that is not known. ``counts``: a packed
+    `PartitionCounts`, "" where the job has it already; ``counts_name`` names it by its content, "" where none is known. Brokers with equal
+    copies send the same one. ``appended_ms``: when its copy last grew (Unix milliseconds), if an idle controller makes it grow all the
+    time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
+    none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
+    False where the newest snapshot cannot be read, so that the agent knows nothing after its next start; None where an earlier version does
+    not send it. ``clean``: its log dirs show that it was shut down cleanly and has not started since.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led, "registered": Registered}
@@ -299,7 +305,7 @@ class BrokerStatus(Message):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLog(Message):
-    """A log that could not be read at the last try: the file or directory, and why."""
+    """A log that could not be read at the last attempt: the file or directory, and why."""
 
     broker: int
     topic: str
@@ -311,7 +317,7 @@ class UnreadableLog(Message):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLogs(Message):
-    """How many logs of a broker could not be read at the last try."""
+    """How many logs of a broker could not be read at the last attempt."""
 
     broker: int
     logs: int
@@ -319,7 +325,7 @@ class UnreadableLogs(Message):
 
 @dataclass(frozen=True, slots=True)
 class CorruptBatch(Message):
-    """A damaged place in a closed segment: its file, the byte, the offset that its header says, and what is wrong with it."""
+    """A damaged position in a closed segment: its file, the byte, the offset in its header, and what is wrong with it."""
 
     topic: str
     partition: int
@@ -331,7 +337,7 @@ class CorruptBatch(Message):
 
 @dataclass(frozen=True, slots=True)
 class CorruptLog(Message):
-    """How many damaged places the scrub knows in the closed segments of a log."""
+    """How many damaged positions the scrub has found in the closed segments of a log."""
 
     topic: str
     partition: int
@@ -350,10 +356,10 @@ class UnreadableFile(Message):
 class ScrubStatus(Message):
     """The scrub of one log dir. Times are Unix milliseconds, -1 never.
 
-    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last. ``logs``, ``logs_checked``: how many the pass has to
-    go through and is through, 0 and 0 between passes of two processes; ``checked``: bytes, ever since. ``corrupt``, ``unreadable``: damaged
-    places, and files that cannot be read, as they are known now; the first of them are named. ``waits_at``: the file in which a call has
-    not come back for ``waits_seconds``, "" where none waits.
+    ``began_ms``, ``ended_ms``: when the last pass began, and when a pass last ended. ``logs``, ``logs_checked``: how many logs the pass has
+    to check and has checked, 0 and 0 between the passes of two processes. ``checked``: bytes, in all passes. ``corrupt``, ``unreadable``:
+    the damaged positions and the unreadable files that are known now; the first of them are named. ``waits_at``: the file in which a call
+    has not returned for ``waits_seconds``, "" if there is none.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -379,23 +385,22 @@ class ScrubStatus(Message):
 
 
 MOST_UNREADABLE = 1_000
-"""So many of the logs that cannot be read are named."""
+"""The most unreadable logs that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status(Message):
-    """What an agent is and how far it has come.
+    """An agent's identity and progress.
 
-    ``brokers``: node ids; ``unreadable_metadata``: those of them whose metadata log it cannot read; ``caught_up``: all that was there
-    when the last consumer said hello has been published, and the lists of segments of all logs; ``logs``: how many there are, also before
-    anybody reads them; ``seq``, ``total``: the end of the journal;
-    ``now_ms``: its clock; ``directories``: names for its log dirs, the same from whichever agent; ``doubts``: by
-    `streaming.watcher.watcher.Doubt`, how much could not be believed so far. ``log_dirs`` and ``broker_statuses`` are as they were some
-    seconds ago. ``blocked``: what does not answer; ``silent_seconds``: since when the watcher has given no sign of life.
-    ``unreadable``: how many logs cannot be read, of each broker that has any; ``unreadable_logs``: the first of them.
-    ``twins``: ids that two jobs have. ``scrubs``: of each log dir, none where the scrub is off.
-    ``pending``: of the transactions that were asked about, those whose log is here and could be read.
-    ``catalog``: a part of the catalog where it was asked for, else none: what was decided when the journal ended where this says.
+    ``brokers``: node ids; ``unreadable_metadata``: those with a metadata log that the agent cannot read; ``caught_up``: everything that was
+    there when the last consumer registered has been published, and the lists of segments of all logs; ``logs``: how many there are, also
+    before they are read; ``seq``, ``total``: the end of the journal; ``now_ms``: its clock; ``directories``: names for its log dirs, the
+    same from every agent; ``doubts``: by `streaming.watcher.watcher.Doubt`, how many values could not be believed so far. ``log_dirs`` and
+    ``broker_statuses`` are some seconds old. ``blocked``: the files that do not answer; ``silent_seconds``: since the watcher's last sign
+    of life. ``unreadable``: how many logs cannot be read, for each broker with such logs; ``unreadable_logs``: the first of them.
+    ``twins``: ids that two jobs share. ``scrubs``: for each log dir, none where the scrub is off. ``pending``: for the requested
+    transactions, those whose log is here and could be read. ``catalog``: a part of the catalog if it was requested, else none; it contains
+    the decisions up to this end of the journal.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {
@@ -408,7 +413,7 @@ class Status(Message):
         "pending": PendingCommits,
         "catalog": CatalogPart,
     }
-    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+    DEFAULTS: ClassVar[dict[str, Any]] = _UNNAMED
 
     agent: str
     version: str
@@ -438,14 +443,14 @@ class Status(Message):
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest(Message):
-    """How far does a budget reach?
+    """A request for how far a budget reaches.
 
-    ``run``: what received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the first);
-    ``budget``: bytes of logs, None for all there is; ``wait_ms``: how long to wait where there is nothing new; ``total``: of the last plan,
-    -1 where the job does not say.
+    ``run``: the run that received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the
+    first); ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new; ``total``: of the last
+    plan, -1 where the job does not send it.
     """
 
-    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+    DEFAULTS: ClassVar[dict[str, Any]] = _UNNAMED
 
     consumer: str
     run: str
@@ -458,15 +463,15 @@ class PlanRequest(Message):
 
 
 NOT_BEGUN = -1
-"""``seq`` of a plan for a consumer whose beginning is not published yet: say hello, or ask again."""
+"""``seq`` of a plan for a consumer whose beginning is not published yet: register, or send the request again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan(Message):
-    """Up to ``seq`` of ``journal``, which is ``total`` bytes of logs since its beginning.
+    """A plan up to ``seq`` of ``journal``, which is ``total`` bytes of logs since the journal's beginning.
 
-    ``again``: nothing new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
-    ``more``: there is more than the budget allows; None where the agent does not say.
+    ``again``: nothing is new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
+    ``more``: there is more than the budget allows; None where the agent does not send it.
     """
 
     agent: str
@@ -480,14 +485,15 @@ class Plan(Message):
 
 @dataclass(frozen=True, slots=True)
 class Range(Message):
-    """A ticket: the events of ``journal`` behind ``after``, which is ``after_total`` bytes, up to ``upto``.
+    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``. ``after_total`` is the bytes at ``after``.
 
-    An ``after`` of -1 stands for the consumer's own beginning.
+    If ``after`` is -1, the range begins at the consumer's own beginning.
 
-    ``run`` names one run of the consumer's query. What an earlier run received may never have been committed, so it does not count.
+    ``run`` names one run of the consumer's query. Events that an earlier run received do not count, because they may never have been
+    committed.
     """
 
-    UNTOLD: ClassVar[dict[str, Any]] = _UNNAMED
+    DEFAULTS: ClassVar[dict[str, Any]] = _UNNAMED
 
     consumer: str
     run: str
@@ -500,7 +506,7 @@ class Range(Message):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Message):
-    """The micro-batch that ends at ``seq`` is committed: what ``run`` received up to there will not be asked for again."""
+    """The micro-batch that ends at ``seq`` is committed. Events up to there that ``run`` received will not be requested again."""
 
     consumer: str
     run: str
@@ -510,7 +516,7 @@ class Committed(Message):
 
 @dataclass(frozen=True, slots=True)
 class Log(Message):
-    """One segment of a log as it lies on disk; ``size`` in bytes."""
+    """One segment of a log on disk; ``size`` in bytes."""
 
     broker: int
     log_dir: str

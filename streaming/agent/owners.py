@@ -1,7 +1,7 @@
-"""Which run of each consumer's query is the one: two that take turns would each lose what the other has committed.
+"""Decides which run of each consumer's query is served. If two runs took turns, each would lose what the other has committed.
 
-A run that nobody has heard of yet takes over at once: a query that is started again is one, and the run before it is dead. A run that was
-taken over from and asks all the same lives beside the other: both belong to one consumer, as of a checkpoint that was copied.
+A run that is not known yet takes over at once: it is a query that was started again, and the run before it is dead. If a run that was
+replaced still sends requests, both runs are alive. Then they belong to one consumer, for example because a checkpoint was copied.
 """
 
 import threading
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 OWNED_SECONDS = 60.0
-"""A run that has not been heard of for so long may be taken over from by an earlier one; so long a twin is shown, too."""
+"""After this long without a request from the owner, an earlier run may take over. A twin is reported for the same time."""
 
 _MOST_RUNS = 64
 
@@ -20,11 +20,14 @@ class _Owner:
     run: str
     heard_at: float
     earlier: list[str] = field(default_factory=list)
-    twin_at: float | None = None  # when an earlier run was last refused
+    twin_at: float | None = None  # when a request of an earlier run was last refused
 
 
 class Owners:
-    """For several threads. Kept in memory alone: of two runs, the one that asks later owns its consumer after a restart of the agent."""
+    """The owners of all consumers. For several threads.
+
+    They are kept in memory only. So after a restart of the agent, the last of two runs to send a request becomes the owner.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -32,7 +35,7 @@ class Owners:
         self._owners: dict[str, _Owner] = {}
 
     def claim(self, consumer: str, run: str) -> bool:
-        """A run asks for something: whether it is the one, or is from now on."""
+        """Whether a run that sends a request owns the consumer, or owns it from now on."""
         now = self._clock()
         with self._lock:
             owner = self._owners.get(consumer)
@@ -49,13 +52,13 @@ class Owners:
             return True
 
     def owns(self, consumer: str, run: str) -> bool:
-        """Whether a run is the one, or none is known."""
+        """Whether a run owns the consumer, or no owner is known."""
         with self._lock:
             owner = self._owners.get(consumer)
             return owner is None or owner.run == run
 
     def twins(self) -> list[str]:
-        """Consumers of which two runs have asked lately."""
+        """Consumers with requests from two runs lately."""
         now = self._clock()
         with self._lock:
             return sorted(name for name, owner in self._owners.items() if owner.twin_at is not None and now - owner.twin_at < OWNED_SECONDS)

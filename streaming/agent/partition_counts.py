@@ -1,7 +1,7 @@
-"""How many partitions of each topic are offline, under min ISR and under-replicated, by a copy of the metadata log.
+"""Counts how many partitions of each topic are offline, under min ISR and under-replicated, from a copy of the metadata log.
 
-All partitions of the cluster count, whoever watches their brokers: a host that dies takes its agent along, and every other broker's copy
-says what it led.
+All partitions of the cluster are counted, on whichever host their brokers are. If a host dies, its agent dies with it, but the copy of
+every other broker contains the partitions that it led.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from streaming.kafka.metadata_partitions import PartitionState
 from streaming.rules.min_isr import KAFKA_3_7
 
 EXAMPLES = 5
-"""So many partitions of a topic are named for each problem."""
+"""The most partitions of a topic that are named for each problem."""
 
 MOST_AFFECTED = 1_000
-"""So many partitions are named in all, the offline ones first; and so many that recover, and that are reassigned."""
+"""The most partitions that are named in all, the offline ones first. The same limit holds for recovering and for reassigned ones."""
 
 
 class Problem(StrEnum):
-    """What is wrong with a partition, the worst first."""
+    """The problem of a partition, the worst first."""
 
     OFFLINE = "offline"
     UNDER_MIN_ISR = "under_min_isr"
@@ -36,7 +36,7 @@ _WORST_FIRST = {problem: place for place, problem in enumerate(Problem)}
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A topic, and what it was counted from: while that stays the same, so does all else."""
+    """The counts of a topic, and the values that they were made of. While these values stay the same, so do the counts."""
 
     made_of: tuple[object, ...]
     counts: TopicCounts
@@ -46,10 +46,10 @@ class _Counted:
 
 
 class PartitionCounter:
-    """Counts the partitions of one image; a topic in which nothing has changed is not counted again.
+    """Counts the partitions of one image. A topic is counted again only if it has changed.
 
     Args:
-        min_isr: what the topic or a dynamic configuration sets for its min.insync.replicas, 0 where neither does.
+        min_isr: the min.insync.replicas of the topic or of a dynamic configuration, 0 if neither sets it.
     """
 
     def __init__(self, min_isr: Callable[[str], int]) -> None:
@@ -58,7 +58,7 @@ class PartitionCounter:
         self._topics: dict[str, _Counted] = {}  # by id
 
     def count(self, image: ClusterImage) -> PartitionCounts:
-        """All topics, by name, as they are in the image now."""
+        """Count all topics of the image now, sorted by name."""
         if image is not self._image:
             self._image = image
             self._topics.clear()
@@ -82,15 +82,15 @@ class PartitionCounter:
 
 
 def name_of(packed: str) -> str:
-    """The name of packed counts, by their content."""
+    """The name of packed counts: a hash of their content."""
     return hashlib.sha256(packed.encode()).hexdigest()[:16]
 
 
 def under_min_isr(state: PartitionState, min_isr: int, capped: frozenset[int]) -> bool:
-    """Whether fewer replicas are in sync than min.insync.replicas asks for (`Partition.isUnderMinIsr`).
+    """Whether fewer replicas are in sync than min.insync.replicas requires (`Partition.isUnderMinIsr`).
 
     Args:
-        capped: brokers of Kafka 3.7 and later, which ask for no more than there are replicas. Where nobody leads, they all count.
+        capped: brokers of Kafka 3.7 and later, which require no more than there are replicas. Without a leader, any such broker is enough.
     """
     return len(state.isr) < (min(min_isr, len(state.replicas)) if _is_capped(state, capped) else min_isr)
 

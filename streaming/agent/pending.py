@@ -1,4 +1,4 @@
-"""Answers whose offsets wait for transactions that are open in logs of ``__consumer_offsets``, with names that may leave the host."""
+"""Answers which groups have offsets that wait for a transaction that is open in a log of ``__consumer_offsets``. Redacts names."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -14,19 +14,19 @@ from streaming.watcher.tail import Tail
 log = logging.getLogger(__name__)
 
 MOST_ANSWERED = 20
-"""About so many transactions one request may ask: each is a look into a log."""
+"""The most transactions that one request may contain: each needs a read of a log."""
 
 
-def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], told_as: Callable[[str], str]) -> Iterator[PendingCommits]:
-    """Those of the transactions whose logs are here and can be read, with their groups.
+def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], redact: Callable[[str], str]) -> Iterator[PendingCommits]:
+    """Return those of the transactions whose logs are here and can be read, with their groups.
 
     Args:
-        told_as: what stands for the name of a group.
+        redact: makes the name of a group that may leave the host.
     """
     wanted = [each for each in asked if each.topic == OFFSETS_TOPIC][:MOST_ANSWERED]
     if not wanted:
         return
-    there = {tail.place.log: tail for tail in tails}
+    there = {tail.cursor.log: tail for tail in tails}
     for each in wanted:
         tail = there.get(LogId(each.broker, each.topic, each.partition, each.topic_id))
         if tail is None or tail.away or not tail.resumed:
@@ -36,4 +36,4 @@ def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], told_as: Call
         except OSError as error:
             log.warning("groups that wait cannot be read", extra={"path": str(tail.partition.path), "error": str(error)})
             continue
-        yield replace(each, groups=[told_as(group) for group in found.groups], more=found.more)
+        yield replace(each, groups=[redact(group) for group in found.groups], more=found.more)

@@ -1,4 +1,4 @@
-"""What the agent may not read in the log dirs, and what that costs: as a user of its own it says where its rights do not reach."""
+"""Finds what the agent may not read in the log dirs and logs the cost: the agent runs as its own user, so its rights may be too few."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ from streaming.kafka import names
 
 log = logging.getLogger(__name__)
 
-TOLD_AT_ONCE = 10
-"""Of so many files each gets a line; of more their number is told."""
+LOGGED_AT_ONCE = 10
+"""The most files that get a log line each. For the others, only their number is logged."""
 
 _WATCHED = "it is not watched: nothing of it is counted"
 _METADATA = "leaders, topics and their settings are not known from this broker"
@@ -26,20 +26,20 @@ _CHECKPOINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file or directory that may not be read, and what cannot be told without it."""
+    """A file or directory that may not be read, and what is not known because of it."""
 
     path: Path
     cost: str
 
 
-def survey(log_dirs: Iterable[LogDir]) -> list[Unreadable]:
-    """Everything in the log dirs that this process may not read; asks the system for each file, opens none."""
+def find_unreadable(log_dirs: Iterable[LogDir]) -> list[Unreadable]:
+    """List everything in the log dirs that this process may not read. It asks the system about each file and opens none."""
     return [found for log_dir in log_dirs for found in _of_log_dir(log_dir.path)]
 
 
 def _of_log_dir(path: Path) -> Iterator[Unreadable]:
     if not os.access(path, os.R_OK | os.X_OK):
-        if path.exists():  # else it is no matter of rights
+        if path.exists():  # otherwise the reason is not a missing right
             yield Unreadable(path, "no log in it is watched")
         return
     for name, cost in _CHECKPOINTS.items():
@@ -57,7 +57,7 @@ def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
         return
     try:
         files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name == names.PARTITION_METADATA]
-    except FileNotFoundError:  # deleted since it was listed
+    except FileNotFoundError:  # deleted after it was listed
         return
     for file in files:
         if not _readable(file):
@@ -65,34 +65,34 @@ def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
 
 
 def _readable(path: Path) -> bool:
-    """Also for a file that is not there: that is no matter of rights."""
+    """True also for a file that does not exist: then the reason is not a missing right."""
     return os.access(path, os.R_OK) or not path.exists()
 
 
 class Rights:
-    """Tells what has become unreadable, each file once as long as it is. For one thread; ``count`` for any."""
+    """Logs what has become unreadable, each file once while it stays so. For one thread; any thread may read ``count``."""
 
     def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs
-        self._told: set[Path] = set()
+        self._logged: set[Path] = set()
         self.count = 0
-        """How many files and directories could not be read at the last look."""
+        """The number of files and directories that could not be read at the last check."""
 
     def look(self) -> None:
-        """Look at everything, and tell what is new."""
+        """Check everything, and log what is new."""
         try:
             barred = self._log_dirs.barred
-            found = survey(log_dir for log_dir in self._log_dirs if log_dir.path not in barred)
-        except OSError as error:  # a log dir that failed as a whole is told by those who read it
-            log.debug("the rights could not be looked at", extra={"error": str(error)})
+            found = find_unreadable(log_dir for log_dir in self._log_dirs if log_dir.path not in barred)
+        except OSError as error:  # if a log dir failed as a whole, the code that reads it reports that
+            log.debug("permissions could not be checked", extra={"error": str(error)})
             return
-        new = [each for each in found if each.path not in self._told]
-        self._told = {each.path for each in found}
+        new = [each for each in found if each.path not in self._logged]
+        self._logged = {each.path for each in found}
         self.count = len(found)
-        for each in new[:TOLD_AT_ONCE]:
+        for each in new[:LOGGED_AT_ONCE]:
             log.warning("may not be read", extra={"path": str(each.path), "cost": each.cost})
-        if len(new) > TOLD_AT_ONCE:
-            log.warning("more files may not be read", extra={"files": len(new) - TOLD_AT_ONCE})
+        if len(new) > LOGGED_AT_ONCE:
+            log.warning("more files may not be read", extra={"files": len(new) - LOGGED_AT_ONCE})
         if new:
             log.warning(
                 "the agent's user needs a group that may read them: a broker with umask 027 lets its own",

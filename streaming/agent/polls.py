@@ -1,4 +1,4 @@
-"""Who wants the watcher to look now, and whether it has: it rests for seconds, unless there is something to look for."""
+"""Requests for a poll, and whether it is done. The watcher rests for seconds, unless a poll is requested."""
 
 import threading
 from collections.abc import Iterator
@@ -6,22 +6,22 @@ from contextlib import contextmanager
 
 
 class Polls:
-    """Shared by the watcher's thread, which looks, and those who want a look."""
+    """Shared by the watcher's thread, which polls, and the threads that request a poll."""
 
     def __init__(self) -> None:
         self._wanted = threading.Event()
         self._changed = threading.Condition()  # protects the numbers
         self._begun = 0
-        self._done = 0  # the last look that is over
+        self._done = 0  # the last poll that has ended
 
     def want(self) -> None:
-        """Let the next look begin at once."""
+        """Request that the next poll begins at once."""
         self._wanted.set()
 
     def look(self, seconds: float) -> bool:
-        """Wait for a look that begins after this call; returns whether it was over within so many seconds.
+        """Wait for a poll that begins after this call. Returns whether it ended within so many seconds.
 
-        Before the first look nothing is waited for: nobody may be there to begin one.
+        Before the first poll it does not wait, because there may be no watcher to begin one.
         """
         with self._changed:
             wanted = self._begun + 1
@@ -29,12 +29,12 @@ class Polls:
             return self._begun > 0 and self._changed.wait_for(lambda: self._done >= wanted, seconds)
 
     def rest(self, seconds: float) -> None:
-        """For the watcher's thread: wait so long, or until somebody wants a look."""
+        """For the watcher's thread: wait so long, or until a poll is requested."""
         self._wanted.wait(seconds)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """For the watcher's thread: a look. Threads that take each other's place may be in one at the same time."""
+        """For the watcher's thread: the body is one poll. A thread and the one that replaces it may both be in a poll at the same time."""
         with self._changed:
             self._begun += 1
             number = self._begun

@@ -1,4 +1,4 @@
-"""The agent as a process: a thread watches, another looks after it, Flight's threads answer, and it ends with its parent or at a signal."""
+"""Runs the agent as a process. One thread watches, another checks it, and Flight's threads answer. It ends with its parent or a signal."""
 
 import logging
 import os
@@ -15,16 +15,16 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.arrivals import Arrivals
 from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.cluster import ClusterView
 from streaming.agent.descriptors import raise_limit
 from streaming.agent.health import HealthServer, Pulse
+from streaming.agent.host_status import HostStatus
 from streaming.agent.listening import Listening
 from streaming.agent.looking import Looking, LookingThread
 from streaming.agent.messages import BlockedFile
-from streaming.agent.numbers import Numbers
-from streaming.agent.overview import Overview
 from streaming.agent.permissions import Rights
 from streaming.agent.polls import Polls
 from streaming.agent.redaction import redacted
@@ -46,30 +46,30 @@ log = logging.getLogger(__name__)
 TRIM_EVERY_SECONDS = 10.0
 
 TRIM_SECONDS = 0.5
-"""How long the journal forgets at a time."""
+"""How long the journal is trimmed at a time."""
 
 TRIM_PAUSE_SECONDS = 0.005
-"""How long it rests behind each slice: a lock that is taken again at once is not given to those who wait for it."""
+"""The pause after each slice: if a lock is taken again at once, those who wait for it do not get it."""
 
 END_SECONDS = 5.0
-"""How long the watcher has to keep its places when the agent is told to stop."""
+"""How long the watcher has to store its cursors when the agent is stopped."""
 
 RIGHTS_EVERY_SECONDS = 600.0
-"""How often the rights to read are looked at: a broker may have been given another umask."""
+"""How often the rights to read are checked: a broker may have got another umask."""
 
 JOURNAL_WAIT_SECONDS = 10.0
-"""How long a child waits for a journal that is held: the agent of a job that was killed ends when it notices."""
+"""How long a child waits for a journal that is in use: after a job was killed, its agent needs a moment to notice and end."""
 
 _JOURNAL_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What an agent is told.
+    """The options of an agent.
 
-    ``child``: print the address on standard output once it listens, and end when standard input does; ``read_rate``: bytes a second of a
-    backlog; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: where its own metrics are served, None for
-    nowhere, as ``web_config`` has it.
+    ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
+    backlog for each second; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the agent's
+    own metrics, None for none; ``web_config``: how they are secured.
     """
 
     name: str
@@ -93,12 +93,12 @@ def now_ms() -> int:
 
 
 def _running_ms() -> int:
-    """A clock that is never set, milliseconds from any beginning."""
+    """A monotonic clock, milliseconds since any beginning."""
     return time.monotonic_ns() // 1_000_000
 
 
 def serve(options: AgentOptions) -> None:
-    """Run an agent until it is told to stop.
+    """Run an agent until it is stopped.
 
     Raises:
         UsageError: the log dirs, an address, or a file of certificates, tokens or passwords cannot be used.
@@ -110,16 +110,16 @@ def serve(options: AgentOptions) -> None:
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
-    pa.set_memory_pool(pa.system_memory_pool())  # its own keeps what a large answer took, for ever where nothing is asked again
+    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes
     stop, polls = threading.Event(), Polls()
     _end_at(stop, polls, child=options.child)
     with ExitStack() as resources:
-        numbers, pulse = Numbers(), Pulse()
+        metrics, pulse = AgentMetrics(), Pulse()
         health = None
         if options.metrics_listen is not None:
-            health = HealthServer(options.metrics_listen, options.web_config, numbers, pulse)
+            health = HealthServer(options.metrics_listen, options.web_config, metrics, pulse)
             resources.callback(health.close)
-            log.info("agent tells of itself", extra={"url": health.url})
+            log.info("agent metrics are served", extra={"url": health.url})
         journal = _open_journal(options.journal, log_dirs.cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
         if journal is None:
             return
@@ -127,7 +127,7 @@ def serve(options: AgentOptions) -> None:
         consumers, arrivals = Consumers(journal, journal.now_ms), Arrivals()
 
         def start() -> LookingThread:
-            arrivals.forget_beginnings()  # what the watcher before had been asked for is asked for again
+            arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
             return _start(options, log_dirs, journal, consumers, pulse, stop, polls)
 
         blocking = Blocking(log_dirs, start, journal.database.fence, silent)
@@ -145,19 +145,19 @@ def serve(options: AgentOptions) -> None:
             pulse,
             partial(_blocked, blocking),
             scrubs=lambda: [] if scrub is None else scrub_statuses(scrub.reports()),
-            told_as=_told_as(options, log_dirs.cluster_id),
+            redact=_redact(options, log_dirs.cluster_id),
         )
         if scrub is not None:
             scrub.start(stop)
             resources.callback(scrub.join, END_SECONDS)
         rights = Rights(log_dirs)
-        _tell_numbers(numbers, service, security, rights, blocking)
-        listening = Listening(service, options.listen, security, numbers)
+        _add_metrics(metrics, service, security, rights, blocking)
+        listening = Listening(service, options.listen, security, metrics)
         resources.callback(listening.close)
         threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
-            _tell_parent(str(listening.address))
+            _send_address(str(listening.address))
         _care(blocking, consumers, listening, options.bounds, stop)
         end = journal.end()
         log.info(
@@ -166,8 +166,8 @@ def serve(options: AgentOptions) -> None:
         )
 
 
-def _told_as(options: AgentOptions, cluster_id: str) -> Callable[[str], str]:
-    """What stands for a transactional id or a group in what leaves this host."""
+def _redact(options: AgentOptions, cluster_id: str) -> Callable[[str], str]:
+    """Returns the function that redacts a transactional id or a group that leaves this host."""
     return partial(redacted, cluster_id=cluster_id) if options.redact_ids else str
 
 
@@ -180,7 +180,7 @@ def _start(
     stop: threading.Event,
     polls: Polls,
 ) -> LookingThread:
-    """Begin to look at the log dirs, from where the journal says; those that do not answer are left alone."""
+    """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
 
     def make(should_stop: Callable[[], bool]) -> Looking:
         cluster = ClusterView(log_dirs)
@@ -190,11 +190,11 @@ def _start(
             cluster,
             now_ms,
             producers_limit=options.producers_limit,
-            told_as=_told_as(options, log_dirs.cluster_id),
+            redact=_redact(options, log_dirs.cluster_id),
             attached=consumers.any(),
             should_stop=should_stop,
         )
-        return Looking(watcher, cluster, Overview(log_dirs, cluster, watcher.tails, now_ms))
+        return Looking(watcher, cluster, HostStatus(log_dirs, cluster, watcher.tails, now_ms))
 
     structure = Structure(log_dirs, polls.want, now_ms, lambda: log_dirs.barred)
     thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, polls=polls)
@@ -210,7 +210,7 @@ def _blocked(blocking: Blocking) -> list[BlockedFile]:
 
 
 def _care(blocking: Blocking, consumers: Consumers, listening: Listening, bounds: Bounds, stop: threading.Event) -> None:
-    """Look after everything that is not the log dirs', until the agent is told to stop."""
+    """Do all periodic work except the watcher's, until the agent is stopped."""
     next_trim = time.monotonic()
     while not stop.is_set():
         blocking.poll()
@@ -221,7 +221,7 @@ def _care(blocking: Blocking, consumers: Consumers, listening: Listening, bounds
 
 
 def _trim(consumers: Consumers, bounds: Bounds, stop: threading.Event) -> bool:
-    """Let the journal forget for a while; returns whether there is more. Between two slices those come to their turn who wait for it."""
+    """Trim the journal for a while; returns whether there is more. Between two slices, other threads get their turn at the lock."""
     ends = time.monotonic() + TRIM_SECONDS
     while consumers.trim(bounds):
         if stop.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
@@ -230,7 +230,7 @@ def _trim(consumers: Consumers, bounds: Bounds, stop: threading.Event) -> bool:
 
 
 def _end(blocking: Blocking, stop: threading.Event, polls: Polls) -> None:
-    """Let the watcher keep its places and end; one that waits in a call is left behind: it ends with the process."""
+    """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
     stop.set()
     polls.want()
     blocking.current.thread.join(END_SECONDS)
@@ -239,7 +239,7 @@ def _end(blocking: Blocking, stop: threading.Event, polls: Polls) -> None:
 
 
 def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
-    if os.geteuid() == 0 and not child:  # of a child it is its job that somebody runs as root
+    if os.geteuid() == 0 and not child:  # for a child, its job decides about running as root
         log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
     while True:
         rights.look()
@@ -247,28 +247,28 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _tell_numbers(numbers: Numbers, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
-    """What the agent's own page says, besides what its parts count."""
+def _add_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
+    """Add the metrics of the agent's own page, besides those that its parts count."""
     journal, certificates = service.journal, security.certificates
-    numbers.tell(streaming.__version__, service.name, service.watcher.log_dirs.brokers)
-    numbers.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(service.watcher.tails()))
-    numbers.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: service.watcher.caught_up)
-    numbers.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)
-    numbers.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
-    numbers.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
-    numbers.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
-    numbers.gauge(
+    metrics.add_info(streaming.__version__, service.name, service.watcher.log_dirs.brokers)
+    metrics.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(service.watcher.tails()))
+    metrics.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: service.watcher.caught_up)
+    metrics.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)
+    metrics.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
+    metrics.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
+    metrics.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
+    metrics.gauge(
         "segtail_agent_unwatched_directories",
-        "Partition directories without a working inotify watch: they are compared at each look instead.",
+        "Partition directories without a working inotify watch: they are compared at each poll instead.",
         lambda: blocking.current.structure.unwatched,
     )
     for doubt in Doubt:
         text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
-        numbers.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))
-    numbers.counter(
+        metrics.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))
+    metrics.counter(
         "segtail_agent_security_failures", "Changes of certificates or tokens that could not be used.", lambda: security.failures
     )
-    numbers.gauge(
+    metrics.gauge(
         "segtail_agent_certificate_end_timestamp_seconds",
         "When the agent's certificate ends.",
         lambda: None if certificates is None else certificates.get().pair.ends_at,
@@ -280,7 +280,7 @@ def _doubts(service: Service, doubt: Doubt) -> int:
 
 
 def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, seconds: float) -> Journal | None:
-    """The journal, waited for if it is held; None if the agent was told to stop meanwhile."""
+    """Open the journal, and wait if it is in use. None if the agent was stopped meanwhile."""
     deadline = time.monotonic() + seconds
     while not stop.is_set():
         try:
@@ -293,7 +293,7 @@ def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, secon
 
 
 def _end_at(stop: threading.Event, polls: Polls, *, child: bool) -> None:
-    """Let SIGTERM, SIGINT and, for a child, the end of standard input stop the loop."""
+    """Stop the loop at SIGTERM, at SIGINT and, for a child, at the end of standard input."""
 
     def end(*_: object) -> None:
         stop.set()
@@ -307,12 +307,12 @@ def _end_at(stop: threading.Event, polls: Polls, *, child: bool) -> None:
 
 def _wait_for_parent(end: Callable[[], None]) -> None:
     while os.read(sys.stdin.fileno(), 1024):
-        pass  # the parent says nothing; the pipe closes with it, however it ends
+        pass  # the parent sends nothing; the pipe closes with the parent, however it ends
     end()
 
 
-def _tell_parent(address: str) -> None:
+def _send_address(address: str) -> None:
     try:
         os.write(sys.stdout.fileno(), f"{address}\n".encode())
     except BrokenPipeError:
-        log.debug("the parent has ended")  # as the end of standard input tells as well
+        log.debug("the parent has ended")  # the end of standard input shows it as well

@@ -1,4 +1,4 @@
-"""Names that may not leave the broker's host, as hashes that are the same on every agent of a cluster."""
+"""Replaces names that may not leave the broker's host by hashes that are the same on every agent of a cluster."""
 
 import hashlib
 import hmac
@@ -8,10 +8,11 @@ PREFIX = "redacted-"
 
 
 def redacted(name: str, cluster_id: str) -> str:
-    """A transactional id as it leaves a host where ``redact_ids`` is set; "" stays "".
+    """The form of a transactional id that leaves a host where ``redact_ids`` is set; "" stays "".
 
-    It is an HMAC-SHA256 with the cluster id as its key, cut to 80 bits: one id is one hash on every agent of a cluster, and another one
-    in another cluster. Who knows the cluster id can try out names that may be there; nobody can read one that cannot be guessed.
+    It is an HMAC-SHA256 with the cluster id as its key, cut to 80 bits. So one id has one hash on every agent of a cluster, and another
+    hash in another cluster. If someone has the cluster id, they can test whether a name they guess is there. A name that cannot be guessed
+    cannot be read.
     """
     if not name:
         return ""

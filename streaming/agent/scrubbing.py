@@ -1,4 +1,4 @@
-"""What an agent tells of its scrub."""
+"""The status of an agent's scrub, for messages."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,14 @@ from streaming.scrub.found import FoundSegment
 from streaming.scrub.threads import ScrubReport
 
 MOST_NAMED = 50
-"""So many places, logs and files of a log dir are named; the others are counted."""
+"""The most damaged positions, logs and files of a log dir that are named; the others are counted."""
 
 _WAITS_SECONDS = 5.0
-"""A call that takes no longer is no reason to tell of it."""
+"""A call that takes no longer than this is not reported."""
 
 
 def scrub_statuses(reports: Iterable[ScrubReport]) -> list[ScrubStatus]:
-    """One for each log dir."""
+    """The status of each log dir."""
     return [_status(report) for report in reports]
 
 
@@ -47,7 +47,7 @@ def _status(report: ScrubReport) -> ScrubStatus:
 
 
 def _places(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
-    """The first place of each segment, then the others."""
+    """The first damaged position of each segment, then the others."""
     places = [
         (number, CorruptBatch(of.topic, of.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
         for segment, of in damaged

@@ -1,4 +1,4 @@
-"""Who may talk to an agent: certificates, tokens, and the rule that without them it listens on loopback alone."""
+"""Decides who may use an agent: certificates, tokens, and the rule that an agent without them listens on loopback only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import pyarrow.flight as flight
 from streaming.agent.tokens import HEADER, accepts, read_tokens
 from streaming.certificates import Pair, read_ca, read_pair, warn_if_open
 from streaming.errors import UsageError
-from streaming.fresh import Fresh
+from streaming.reloading import Reloading
 from streaming.targets import is_loopback
 from streaming.units import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFiles:
-    """Where an agent's certificate, its key, the CA of its jobs and its tokens lie."""
+    """The paths of the files with an agent's certificate, its key, the CA of its jobs, and its tokens."""
 
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -26,7 +26,7 @@ class ServerFiles:
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What a TLS server needs. With ``client_ca`` a job has to show a certificate that is signed by it."""
+    """The certificates of a TLS server. With ``client_ca``, a job has to present a certificate that this CA has signed."""
 
     pair: Pair
     client_ca: bytes | None
@@ -34,10 +34,10 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What stands in the files now; None where nothing was asked for."""
+    """The current content of the files, None for those that are not configured."""
 
-    certificates: Fresh[Certificates] | None
-    tokens: Fresh[tuple[bytes, ...]] | None
+    certificates: Reloading[Certificates] | None
+    tokens: Reloading[tuple[bytes, ...]] | None
 
     @property
     def failures(self) -> int:
@@ -46,15 +46,15 @@ class Security:
 
 
 OPEN = Security(None, None)
-"""For loopback: whoever is on this machine may ask."""
+"""For loopback: everyone on this machine may send requests."""
 
 
 def open_security(files: ServerFiles, listen: Address) -> Security:
-    """Read the files, and hold them against the address.
+    """Read the files, and check that they suffice for the address.
 
     Raises:
-        UsageError: a file cannot be used, one that belongs to another is missing, or the address can be reached from elsewhere and not
-            everybody who asks would have to show who they are, over an encrypted connection.
+        UsageError: a file cannot be used, or a file that another one needs is missing. Or the address can be reached from other machines
+            and not every client would have to authenticate over an encrypted connection.
     """
     if (files.tls_cert is None) != (files.tls_key is None):
         raise UsageError("--tls-cert and --tls-key belong together: name both")
@@ -74,7 +74,7 @@ def open_security(files: ServerFiles, listen: Address) -> Security:
     return Security(_certificates(files), _tokens(files.token_file))
 
 
-def _certificates(files: ServerFiles) -> Fresh[Certificates] | None:
+def _certificates(files: ServerFiles) -> Reloading[Certificates] | None:
     cert, key, client_ca = files.tls_cert, files.tls_key, files.tls_client_ca
     if cert is None or key is None:
         return None
@@ -84,23 +84,23 @@ def _certificates(files: ServerFiles) -> Fresh[Certificates] | None:
         ca = None if client_ca is None else read_ca(client_ca, "--tls-client-ca")
         return Certificates(read_pair(cert, key, "--tls-cert, --tls-key"), ca), read
 
-    found = Fresh(make)
+    found = Reloading(make)
     warn_if_open(key, "--tls-key")
     return found
 
 
-def _tokens(path: Path | None) -> Fresh[tuple[bytes, ...]] | None:
+def _tokens(path: Path | None) -> Reloading[tuple[bytes, ...]] | None:
     if path is None:
         return None
-    found = Fresh(lambda: (read_tokens(path, "--token-file"), [path]))
+    found = Reloading(lambda: (read_tokens(path, "--token-file"), [path]))
     warn_if_open(path, "--token-file")
     return found
 
 
 class TokenGate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Turns away every call that shows none of the tokens."""
+    """Refuses every call that has none of the tokens."""
 
-    def __init__(self, tokens: Fresh[tuple[bytes, ...]], refused: Callable[[], None]) -> None:
+    def __init__(self, tokens: Reloading[tuple[bytes, ...]], refused: Callable[[], None]) -> None:
         super().__init__()
         self._tokens = tokens
         self._refused = refused

@@ -1,4 +1,4 @@
-"""The Flight server: messages and tickets in, answers and rows out."""
+"""The Flight server: takes messages and tickets, returns answers and rows."""
 
 import logging
 import threading
@@ -7,13 +7,13 @@ from typing import TypeVar
 
 import pyarrow.flight as flight
 
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.batches import list_logs, scan_segment
-from streaming.agent.messages import Committed, Hello, Log, Logs, PlanRequest, Range, StatusRequest
-from streaming.agent.numbers import Numbers
+from streaming.agent.messages import Committed, Log, Logs, PlanRequest, Range, Register, StatusRequest
 from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
 from streaming.errors import AgentError, SegtailError
-from streaming.fresh import Fresh
+from streaming.reloading import Reloading
 from streaming.rows import BATCHES
 from streaming.units import Address
 
@@ -22,15 +22,15 @@ log = logging.getLogger(__name__)
 ROWS_A_BATCH = 65_536
 
 AT_ONCE = 4
-"""So many answers with rows are put together at once; others wait, so that many jobs take no more memory than a few."""
+"""The most answers with rows that are built at the same time. Others wait, so that many jobs need no more memory than a few."""
 
 
 class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves one agent on one address. ``port`` is the real one when 0 was asked for.
+    """Serves one agent at one address. ``port`` is the real one if 0 was requested.
 
     Args:
         certificates: for TLS; None for none.
-        tokens: those of which each call has to show one; None for none.
+        tokens: each call has to present one of them; None for no check.
     """
 
     def __init__(
@@ -38,26 +38,26 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         service: Service,
         listen: Address,
         certificates: Certificates | None = None,
-        tokens: Fresh[tuple[bytes, ...]] | None = None,
-        numbers: Numbers | None = None,
+        tokens: Reloading[tuple[bytes, ...]] | None = None,
+        metrics: AgentMetrics | None = None,
     ) -> None:
-        self._numbers = numbers = numbers or Numbers()
+        self._metrics = metrics = metrics or AgentMetrics()
         super().__init__(
             f"grpc{'' if certificates is None else '+tls'}://{listen}",
             tls_certificates=[] if certificates is None else [(certificates.pair.cert, certificates.pair.key)],
             verify_client=certificates is not None and certificates.client_ca is not None,
             root_certificates=None if certificates is None else certificates.client_ca,
-            middleware=None if tokens is None else {"token": TokenGate(tokens, numbers.refused.inc)},
+            middleware=None if tokens is None else {"token": TokenGate(tokens, metrics.refused.inc)},
         )
         self._service = service
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._actions: dict[str, Callable[[bytes], bytes]] = {
             "status": lambda body: service.status(StatusRequest.decode(body)).encode(),
-            "hello": lambda body: service.hello(Hello.decode(body)).encode(),
+            "hello": lambda body: service.register(Register.decode(body)).encode(),
             "plan": lambda body: service.plan(PlanRequest.decode(body)).encode(),
-            "received": lambda body: _told(service.received, Range.decode(body)),
+            "received": lambda body: _acknowledged(service.received, Range.decode(body)),
             "logs": lambda _: Logs(list_logs(service.watcher.log_dirs.available)).encode(),
-            "committed": lambda body: _told(service.committed, Committed.decode(body)),
+            "committed": lambda body: _acknowledged(service.committed, Committed.decode(body)),
         }
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
@@ -77,10 +77,10 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         yield result
 
     def _count(self, call: str, result: str) -> None:
-        self._numbers.calls.labels(call, result).inc()
+        self._metrics.calls.labels(call, result).inc()
 
     def list_actions(self, context: flight.ServerCallContext) -> list[tuple[str, str]]:
-        """What can be asked."""
+        """The actions that a client may call."""
         del context
         return [(name, "") for name in self._actions]
 
@@ -102,13 +102,13 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
             self._count("read", "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
         self._count("read", "ok")
-        self._numbers.rows.inc(table.num_rows)
+        self._metrics.rows.inc(table.num_rows)
         return flight.GeneratorStream(table.schema, iter(table.to_batches(max_chunksize=ROWS_A_BATCH)))
 
 
-_Told = TypeVar("_Told", Range, Committed)
+_Acknowledgement = TypeVar("_Acknowledgement", Range, Committed)
 
 
-def _told(tell: Callable[[_Told], None], message: _Told) -> bytes:
-    tell(message)
+def _acknowledged(handle: Callable[[_Acknowledgement], None], message: _Acknowledgement) -> bytes:
+    handle(message)
     return b"{}"

@@ -1,4 +1,4 @@
-"""What an agent answers, without the wire: status, plans, and the rows of a range."""
+"""The agent's answers, without the wire: status, plans, and the rows of a range."""
 
 import logging
 import time
@@ -14,6 +14,7 @@ import streaming
 from streaming.agent.arrivals import Arrivals
 from streaming.agent.cluster import ClusterView
 from streaming.agent.health import Pulse
+from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
 from streaming.agent.messages import (
     MOST_UNREADABLE,
@@ -23,22 +24,21 @@ from streaming.agent.messages import (
     CatalogPart,
     CatalogVersion,
     Committed,
-    Hello,
     Plan,
     PlanRequest,
     Range,
+    Register,
     ScrubStatus,
     Status,
     StatusRequest,
     UnreadableLog,
     UnreadableLogs,
 )
-from streaming.agent.overview import Overview
 from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
 from streaming.agent.polls import Polls
+from streaming.agent.problems import TWIN, Reason
 from streaming.agent.tables import blocks_table
-from streaming.agent.trouble import TWIN, Reason
 from streaming.agent.versions import job_problem
 from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
@@ -56,10 +56,10 @@ from streaming.watcher.watcher import Beginning, Doubt, Watcher
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.5
-"""A plan waits for a look at all logs for so long at most, which is what one takes under a heavy load: a page misses what it leaves out."""
+"""The longest wait of a plan for a poll of all logs; under a heavy load a poll takes as long. A page misses logs that were not polled."""
 
 WAIT_SECONDS = 0.3
-"""A plan that waits for something new looks again after so long."""
+"""How often a plan that waits for something new checks again."""
 
 _STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 _ASKS_ALL = StatusRequest()
@@ -69,9 +69,10 @@ _ASKS_ALL = StatusRequest()
 class Service:
     """One agent. Called from the threads of the Flight server.
 
-    A consumer's place is what its Spark job has committed of what arrived. From there every range is sent, however far the plans have gone:
-    what a read lost on its way, or an agent that was away could not send, comes again with the next range. Only what the run of a query
-    received itself counts as arrived when it commits: a micro-batch that is run again may find the agent away and go without its rows.
+    A consumer's position is what its Spark job has committed of what arrived. Every range is sent from this position, however far the plans
+    have gone. So events that a read lost on its way, or that an unreachable agent could not send, come again with the next range. At a
+    commit, only events that the same run of the query received count as arrived: if a micro-batch is run again, it may find the agent
+    unreachable and go without its rows.
     """
 
     name: str
@@ -84,30 +85,30 @@ class Service:
     blocked: Callable[[], list[BlockedFile]] = list
     owners: Owners = field(default_factory=Owners)
     scrubs: Callable[[], list[ScrubStatus]] = list
-    told_as: Callable[[str], str] = str  # what stands for an id or a name that may not leave the host
+    redact: Callable[[str], str] = str  # makes the form of an id or a name that may leave the host
 
     @property
     def watcher(self) -> Watcher:
-        """The watcher of this moment."""
+        """The current watcher."""
         return self.looking().watcher
 
     @property
     def cluster(self) -> ClusterView:
-        """What it knows of the cluster."""
+        """The agent's view of the cluster."""
         return self.looking().cluster
 
     @property
-    def overview(self) -> Overview:
-        """What it knows of log dirs as a whole."""
-        return self.looking().overview
+    def host_status(self) -> HostStatus:
+        """The status of whole log dirs."""
+        return self.looking().host_status
 
     def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
-        """What this agent is and how far it has come."""
-        caught_up = self.watcher.caught_up  # first: the end then holds all that was read by then
-        catalog = self._catalog(request)  # first: whatever was read when this was decided is before the end
+        """The agent's identity and progress."""
+        caught_up = self.watcher.caught_up  # first: then the end covers everything that was read by then
+        catalog = self._catalog(request)  # first: everything that was read before these decisions is before the end
         end = self.journal.end()
         dirs = self.watcher.log_dirs
-        unreadable = sorted(self.watcher.unreadable(), key=lambda each: each.log.topic != TRANSACTION_TOPIC)  # what decides most is named
+        unreadable = sorted(self.watcher.unreadable(), key=lambda each: each.log.topic != TRANSACTION_TOPIC)  # the most important first
         return Status(
             agent=self.name,
             version=streaming.__version__,
@@ -115,22 +116,22 @@ class Service:
             cluster_id=dirs.cluster_id,
             brokers=dirs.brokers,
             unreadable_metadata=self.cluster.unreadable(),
-            logs=max(len(self.watcher.tails()), self.overview.logs),
+            logs=max(len(self.watcher.tails()), self.host_status.logs),
             caught_up=caught_up,
             seq=end.seq,
             total=end.total,
             now_ms=time.time_ns() // 1_000_000,
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
-            log_dirs=self.overview.log_dirs,
-            broker_statuses=[_without_known(each, request) for each in self.overview.brokers],
+            log_dirs=self.host_status.log_dirs,
+            broker_statuses=[_without_known(each, request) for each in self.host_status.brokers],
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
             unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
             unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
             twins=self.owners.twins(),
             scrubs=self.scrubs(),
-            pending=list(answer(request.pending, self.watcher.tails(), self.told_as)) if request.pending else [],
+            pending=list(answer(request.pending, self.watcher.tails(), self.redact)) if request.pending else [],
             catalog=catalog,
         )
 
@@ -144,55 +145,58 @@ class Service:
         return [CatalogPart(version=version, whole=changes.whole, changes=changes.pack())]
 
     def doubts(self) -> dict[Doubt, int]:
-        """How much could not be believed so far, by what it is."""
+        """How many values could not be believed so far, by kind."""
         return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs()}
 
-    def hello(self, hello: Hello) -> Status:
-        """A consumer starts: one that this journal has never heard of gets the logs published from where it wants them.
+    def register(self, request: Register) -> Status:
+        """Register a consumer that starts.
+
+        If this journal does not know the consumer, the logs are published to it from the start that it requests.
 
         Raises:
             AgentError: there is no such start.
-            VersionError: its job is of a version that cannot read what this agent sends; as `plan` and `read`.
+            VersionError: its job is of a version that cannot read the agent's rows; the same for `plan` and `read`.
         """
-        _serve_only(hello.protocol)
-        self._claim(hello.consumer, hello.run)
-        if hello.start_from not in _STARTS:
-            raise AgentError(f"no such start: {hello.start_from!r}; there are {', '.join(_STARTS)}")
-        beginning = Beginning(_STARTS[hello.start_from], hello.resumed)
-        if not hello.resumed and self.consumers.has_committed(hello.consumer):
+        _serve_only(request.protocol)
+        self._claim(request.consumer, request.run)
+        if request.start_from not in _STARTS:
+            raise AgentError(f"no such start: {request.start_from!r}; there are {', '.join(_STARTS)}")
+        beginning = Beginning(_STARTS[request.start_from], request.resumed)
+        if not request.resumed and self.consumers.has_committed(request.consumer):
             log.warning(
-                "a job that has committed what it was sent knows nothing of it any more: it begins anew", extra={"consumer": hello.consumer}
+                "a job that has committed what it was sent knows nothing of it any more: it begins anew",
+                extra={"consumer": request.consumer},
             )
-            self.consumers.forget(hello.consumer)
-        if not hello.consumer:
-            self._greet_reader(beginning)
-        elif self.consumers.hello(hello.consumer):
-            self.watcher.greet()
-        elif not self.arrivals.begins(hello.consumer):
-            begun = self.watcher.begin(beginning, hello.consumer)
-            self.arrivals.note_beginning(hello.consumer, begun)
+            self.consumers.forget(request.consumer)
+        if not request.consumer:
+            self._register_reader(beginning)
+        elif self.consumers.note_seen(request.consumer):
+            self.watcher.note_consumer()
+        elif not self.arrivals.begins(request.consumer):
+            begun = self.watcher.begin(beginning, request.consumer)
+            self.arrivals.note_beginning(request.consumer, begun)
         self.polls.want()
         return self.status()
 
     def _claim(self, consumer: str, run: str) -> None:
-        """Only one run of a consumer's query is served.
+        """Check that the run owns the consumer: only one run of a consumer's query is served.
 
         Raises:
-            AgentError: another run of it is.
+            AgentError: another run is served.
         """
         if consumer and run and not self.owners.claim(consumer, run):
             log.warning("two jobs have one id", extra={"consumer": consumer, "refused_run": run})
             raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
 
-    def _greet_reader(self, beginning: Beginning) -> None:
-        """One without an id takes what the journal keeps, which is nothing before the first reader."""
+    def _register_reader(self, beginning: Beginning) -> None:
+        """Register a consumer without an id: it reads what the journal keeps. Before the first such reader, the journal keeps nothing."""
         if self.consumers.any() or self.watcher.tails():
-            self.watcher.greet()
+            self.watcher.note_consumer()
         else:
             self.watcher.begin(beginning)
 
     def plan(self, request: PlanRequest) -> Plan:
-        """How far ``request.budget`` bytes reach. A consumer without an id plans from what it asks for."""
+        """Plan how far ``request.budget`` bytes reach. For a consumer without an id, the plan starts at the position in the request."""
         _serve_only(request.protocol)
         self._claim(request.consumer, request.run)
         same = request.journal == self.journal.id
@@ -220,7 +224,7 @@ class Service:
         return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned, more=False)
 
     def _make_good(self, consumer: str) -> None:
-        """Have what is open published again behind what a consumer has missed: what ended there must not seem open for ever."""
+        """Publish open transactions again behind what a consumer has missed: those that ended in the gap must not seem open for ever."""
         missed = self.consumers.missed(consumer)
         if not missed:
             return
@@ -235,7 +239,7 @@ class Service:
         return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)
 
     def _reach(self, after: int, request: PlanRequest) -> Mark:
-        """Logs are looked at first, unless there is more than the budget anyway: nobody looks again until the next plan."""
+        """Poll all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan."""
         deadline = time.monotonic() + request.wait_ms / 1000
         while True:
             if self._mark(after, request).seq == self.journal.end().seq:
@@ -250,18 +254,18 @@ class Service:
         return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
 
     def read(self, asked: Range) -> pa.Table:
-        """The rows of a range; none if the journal it speaks of is no more."""
+        """The rows of a range; none if its journal no longer exists."""
         _serve_only(asked.protocol)
         if asked.journal != self.journal.id:
             return EVENTS.empty_table()
         self._claim(asked.consumer, asked.run)
         after, losses = self._losses(asked)
-        lost = [(loss.upto, self._told(loss)) for loss in losses if loss.upto <= asked.upto]
+        lost = [(loss.upto, self._loss_events(loss)) for loss in losses if loss.upto <= asked.upto]
         blocks = [_without(losses, block) for block in self.journal.blocks(after, asked.upto)]
         return blocks_table(self.name, self.journal.id, blocks, lost)
 
     def _losses(self, asked: Range) -> tuple[int, list[Loss]]:
-        """From where on a range is sent, and what of it was forgotten."""
+        """The seq from which a range is sent, and the events in it that the journal has trimmed."""
         committed = self.consumers.committed(asked.consumer)
         if committed is None:
             after, trimmed = max(0, asked.after), self.journal.trimmed()
@@ -276,23 +280,23 @@ class Service:
             losses = self.consumers.send(asked.consumer, asked.upto) or []
         return committed, losses
 
-    def _told(self, loss: Loss) -> list[Event]:
-        """How much was lost, and that nothing is known any more of coordinators' logs, whatever it was."""
+    def _loss_events(self, loss: Loss) -> list[Event]:
+        """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""
         broker = self.watcher.log_dirs.brokers[0]
         missed = [
             Event(kind=Kind.MISSED, broker=each.log.broker, topic=each.log.topic, partition=each.log.partition, topic_id=each.log.topic_id)
-            for each in self.journal.places()
+            for each in self.journal.cursors()
             if each.log.topic == TRANSACTION_TOPIC
         ]
         return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
 
     def received(self, asked: Range) -> None:
-        """A run of a consumer's query has all rows of a range."""
+        """Note that a run of a consumer's query has received all rows of a range."""
         if asked.journal == self.journal.id and self.owners.owns(asked.consumer, asked.run):
             self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
 
     def committed(self, message: Committed) -> None:
-        """A micro-batch is committed: what its run received will not be asked for again."""
+        """Note that a micro-batch is committed: events that its run received will not be requested again."""
         if message.journal != self.journal.id or not self.owners.owns(message.consumer, message.run):
             return
         before = self.consumers.committed(message.consumer)
@@ -303,7 +307,7 @@ class Service:
 
 
 def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows that were not forgotten: others hold some of those that were."""
+    """The block without the lost rows: some of them may still be in the journal, because other consumers hold them."""
     seqs = longs(block, "seq")
     lost = np.zeros(len(seqs), np.bool_)
     for loss in losses:
@@ -316,7 +320,7 @@ def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus
 
 
 def _serve_only(protocol: int) -> None:
-    """Every call is asked, not the first one alone: a job may go on over an upgrade of its agent without another hello."""
+    """Check the version of every call, not only the first: a job may keep running while its agent is upgraded."""
     problem = job_problem(protocol, streaming.__version__)
     if problem:
         raise VersionError(problem)

@@ -1,4 +1,4 @@
-"""What people tell of configurations that no log dir holds: ``server.properties``, or what stands in for it in segtail's own options."""
+"""Configurations that no log dir contains: from ``server.properties``, or from segtail's own options instead."""
 
 import difflib
 import logging
@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
-    """What brokers are told to have whose ``server.properties`` is not given, None for nothing.
+    """The configurations of brokers without a given ``server.properties``, from the option; None if it is empty.
 
     Raises:
-        SettingsError: it holds what is no configuration of a broker that limits logs, or no value of it.
+        SettingsError: it has a name that is no broker configuration that limits logs, or a value that is not valid.
     """
     if not broker_config:
         return None
@@ -27,18 +27,18 @@ def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
 
 
 def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brokers: Iterable[int] | None) -> dict[int, Configs]:
-    """The static configurations of brokers, by node id; those of whom nothing is known are not among them.
+    """The static configurations of brokers, by node id. Brokers without any known configuration are left out.
 
-    A value in a file that cannot be read is named in the log: a broker would not have started with it.
+    If a value in a file cannot be read, it is logged: a broker would not have started with it.
 
     Args:
         files: the ``server.properties`` of some brokers.
-        broker_config: what the others are told to have, empty for nothing.
-        brokers: the node ids that are asked for; None for those whose file is given.
+        broker_config: the configurations of all other brokers, empty for none.
+        brokers: the node ids to return; None for those with a given file.
 
     Raises:
-        UsageError: a file cannot be read or does not say whose it is.
-        SettingsError: ``broker_config`` holds what is no such configuration, or no value of it.
+        UsageError: a file cannot be read, or does not contain the node id.
+        SettingsError: ``broker_config`` has a name that is no such configuration, or a value that is not valid.
     """
     assumed, wanted = assumed_configs(broker_config), None if brokers is None else set(brokers)
     found = {} if assumed is None or wanted is None else dict.fromkeys(wanted, assumed)
@@ -54,10 +54,10 @@ def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brok
 
 
 def topic_patterns(topic_config: Mapping[str, Mapping[str, str]]) -> tuple[TopicPattern, ...]:
-    """What people tell of topics, in their order.
+    """The configurations of topics from the option, in its order.
 
     Raises:
-        SettingsError: one holds what is no configuration of a topic, or no value of it.
+        SettingsError: one has a name that is no topic configuration, or a value that is not valid.
     """
     patterns = []
     for pattern, values in topic_config.items():
@@ -68,7 +68,7 @@ def topic_patterns(topic_config: Mapping[str, Mapping[str, str]]) -> tuple[Topic
 
 
 def _refuse(option: str, given: Mapping[str, str], configs: Configs) -> None:
-    """An option with a typo must not quietly leave Kafka's default."""
+    """Raise an error, because an option with a typo must not silently leave Kafka's default."""
     for name in given:
         if name not in NAMES:
             near = difflib.get_close_matches(name, NAMES, n=1)

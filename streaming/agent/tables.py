@@ -1,4 +1,4 @@
-"""Events as they travel: columns of `streaming.rows.EVENTS`."""
+"""Events in the form in which they are sent: columns of `streaming.rows.EVENTS`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,17 +13,17 @@ from streaming.watcher.events import Event
 _OF_EVENT = EVENTS.names[EVENTS.get_field_index("kind") :]
 
 
-Told = tuple[int, Sequence[Event]]
-"""What stands in no block: events, and the seq that all of them have."""
+SentEvents = tuple[int, Sequence[Event]]
+"""Events that are in no block, and the seq that all of them have."""
 
 
-def events_table(agent: str, journal: str, told: Iterable[Told]) -> pa.Table:
-    """The rows of events that stand in no block."""
-    return pa.Table.from_batches([_expanded(agent, journal, each) for each in told], schema=EVENTS).combine_chunks()
+def events_table(agent: str, journal: str, sent: Iterable[SentEvents]) -> pa.Table:
+    """The rows of events that are in no block."""
+    return pa.Table.from_batches([_expanded(agent, journal, each) for each in sent], schema=EVENTS).combine_chunks()
 
 
-def blocks_table(agent: str, journal: str, blocks: Iterable[pa.RecordBatch], first: Iterable[Told] = ()) -> pa.Table:
-    """The rows of a journal's blocks as they lie, behind what comes first. Only a census is taken apart: it has a row for every log."""
+def blocks_table(agent: str, journal: str, blocks: Iterable[pa.RecordBatch], first: Iterable[SentEvents] = ()) -> pa.Table:
+    """The rows of a journal's blocks, after those of ``first``. Blocks are sent as they are, but a census gets a row for each log."""
     batches = [_expanded(agent, journal, each) for each in first]
     for block in blocks:
         begin = 0
@@ -38,13 +38,13 @@ def blocks_table(agent: str, journal: str, blocks: Iterable[pa.RecordBatch], fir
     return pa.Table.from_batches(batches, schema=EVENTS).combine_chunks()
 
 
-def _expanded(agent: str, journal: str, told: Told) -> pa.RecordBatch:
-    seq, events = told
+def _expanded(agent: str, journal: str, sent: SentEvents) -> pa.RecordBatch:
+    seq, events = sent
     return _named(agent, journal, block_of([Row(seq, 0, event) for event in events]), pa.array(range(len(events)), pa.int32()))
 
 
 def _named(agent: str, journal: str, block: pa.RecordBatch, part: pa.Array | None = None) -> pa.RecordBatch:
-    """With the columns that a journal does not keep: whose rows they are, and the order of those of one event."""
+    """Add the columns that a journal does not keep: the agent, the journal, and the order of rows with the same seq."""
     count = len(block)
     if part is None:
         part = pa.repeat(pa.scalar(0, pa.int32()), count)

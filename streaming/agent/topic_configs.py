@@ -1,4 +1,4 @@
-"""What is set for each topic of a broker, put together from its metadata log, its ``server.properties`` and what people assume."""
+"""The settings of each topic of a broker, combined from its metadata log, its ``server.properties`` and the options of segtail."""
 
 import logging
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class TopicConfigs:
-    """The configurations of one broker's topics. They change while the broker runs: `refresh` before asking.
+    """The configurations of one broker's topics. They change while the broker runs: call `refresh` before reading them.
 
     Args:
-        static: what the broker's ``server.properties`` sets, None where that is not known.
-        patterns: what topics are taken to set where no metadata log can be read.
+        static: the settings in the broker's ``server.properties``, None if they are not known.
+        patterns: the settings of topics that are assumed while no metadata log can be read.
     """
 
     def __init__(self, broker: int, static: Configs | None, patterns: Sequence[TopicPattern] = ()) -> None:
         self.rejected = 0
-        """Values that could not be read, so far; each counts and is logged once."""
+        """The number of values so far that could not be read. Each is counted and logged once."""
         self._broker = broker
         self._static = static or Configs()
         self._patterns = patterns
@@ -29,10 +29,10 @@ class TopicConfigs:
         self._of_broker: tuple[Pairs, Pairs] | None = None
         self._below = self._static
         self._topics: dict[str, tuple[Pairs, Configs, str]] = {}
-        self._told: set[tuple[str, str, str]] = set()
+        self._logged: set[tuple[str, str, str]] = set()
 
     def refresh(self, image: ClusterImage | None) -> None:
-        """Go on with what the metadata log tells now; None where it cannot be read."""
+        """Use the current image of the metadata log, None if the log cannot be read."""
         of_broker = None if image is None else (image.broker_configs(self._broker), image.default_broker_configs())
         if (image is None) != (self._image is None) or of_broker != self._of_broker:
             self._topics.clear()
@@ -44,11 +44,11 @@ class TopicConfigs:
         self._image, self._of_broker = image, of_broker
 
     def of(self, topic: str) -> Configs:
-        """What is set for a topic, on all levels."""
+        """The settings of a topic, from all levels."""
         return self._found(topic)[1]
 
     def text(self, topic: str) -> str:
-        """The same as it is handed over (`Configs.text`)."""
+        """The settings of a topic, packed as text (`Configs.text`)."""
         return self._found(topic)[2]
 
     def _found(self, topic: str) -> tuple[Pairs, Configs, str]:
@@ -65,8 +65,8 @@ class TopicConfigs:
     def _complain(self, topic: str, configs: Configs) -> None:
         for refused in configs.rejected:
             what = (topic, refused.name, refused.value)
-            if what not in self._told:
-                self._told.add(what)
+            if what not in self._logged:
+                self._logged.add(what)
                 self.rejected += 1
                 log.warning(
                     "value of a configuration cannot be read: the next level stands in",

@@ -1,1 +1,4 @@
-"""What is decided of topics, partitions and logs: nothing counts it, the last value wins. Agents tell it, pages join it with the table."""
+"""The catalog: decided values of topics, partitions and logs. They are not counted: the last value wins.
+
+Agents send the catalog; a page joins it with the table.
+"""

@@ -1,4 +1,4 @@
-"""What changed of a catalog: as it crosses the wire, and put into what was known."""
+"""Changes of a catalog: their form in a message, and how they are applied to a known catalog."""
 
 import io
 import zlib
@@ -17,7 +17,7 @@ _GONE = pa.field(GONE, pa.bool_())
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """Which state of a catalog: ``process`` names the agent's process that made it, ``number`` goes up with every change there."""
+    """A version of a catalog: ``process`` names the agent's process that made it, ``number`` grows with every change in that process."""
 
     process: str
     number: int
@@ -25,9 +25,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """What leads to ``version``: rows that take the place of those with their keys, or, where `GONE`, only remove them.
+    """Changes that lead to ``version``: each row replaces the row with the same key; a row with `GONE` set only removes it.
 
-    ``whole``: all there is, whatever was known before. ``tables``: of `streaming.catalog.tables.SCHEMAS`, each with `GONE` behind.
+    ``whole``: these rows are the whole catalog, whatever was known before. ``tables``: one for each of `streaming.catalog.tables.SCHEMAS`,
+    with `GONE` as an additional last column.
     """
 
     version: Version
@@ -35,7 +36,7 @@ class Changes:
     tables: tuple[pa.Table, ...]
 
     def applied(self, known: Catalog) -> Catalog:
-        """The catalog after them; what was ``known`` has to be of the version that they were asked for."""
+        """The catalog after these changes. ``known`` must be of the version for which they were requested."""
         before = NOTHING_DECIDED if self.whole else known
         topics, partitions, logs = (
             _replaced(table, rows, schema) for table, rows, schema in zip(before.tables, self.tables, SCHEMAS, strict=True)
@@ -43,7 +44,7 @@ class Changes:
         return Catalog(topics=topics, partitions=partitions, logs=logs)
 
     def pack(self) -> str:
-        """The tables as text that goes into a message; "" for none."""
+        """The tables as text for a message; "" if all are empty."""
         if not any(map(len, self.tables)):
             return ""
         streams = [_stream(table) for table in self.tables]
@@ -52,10 +53,10 @@ class Changes:
 
 
 def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
-    """What `Changes.pack` made. Columns that are not known here are passed over.
+    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored.
 
     Raises:
-        FormatError: it is something else, or lacks a column.
+        FormatError: the text is something else, or a column is missing.
     """
     if not packed:
         return Changes(version=version, whole=whole, tables=tuple(_schema(schema).empty_table() for schema in SCHEMAS))
@@ -70,7 +71,7 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
 
 
 def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:
-    """Rows of a catalog's table, said to be there or gone."""
+    """Rows of a catalog's table, marked as present or as gone."""
     return rows.append_column(_GONE, pa.array([gone] * len(rows), _GONE.type))
 
 

@@ -1,4 +1,4 @@
-"""The catalog of one process of an agent in all its versions: what changed since which, row by row."""
+"""The versions of the catalog of one agent process: which rows have changed since which version."""
 
 import threading
 import uuid
@@ -17,11 +17,11 @@ Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MOST_GONE = 10_000
-"""So many rows that are gone are remembered of each table: whoever knows a version from before the oldest of them gets all there is."""
+"""How many removed rows of each table are remembered. A version from before the oldest of them gets the whole catalog."""
 
 
 class Editions:
-    """One thread updates it, any may ask."""
+    """One thread updates it; any thread may read it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Editions:
         self._tables = tuple(_Rows(table) for table in NOTHING_DECIDED.tables)
 
     def update(self, catalog: Catalog) -> None:
-        """From now on the catalog is another one, or still the same."""
+        """Replace the catalog. The version changes only if the new catalog differs."""
         with self._lock:
             self._made = True
             number = self._number + 1
@@ -39,9 +39,9 @@ class Editions:
             self._number += any(changed)
 
     def since(self, known: Iterable[Version]) -> Changes | None:
-        """What changed since the version of this process that is among those ``known``; all there is where none of them is.
+        """The changes since the newest ``known`` version of this process; the whole catalog if none of ``known`` is of this process.
 
-        None before the first one is made: that nothing is known yet is not that nothing is there.
+        None before the first catalog is made, because an unknown catalog is not an empty one.
         """
         with self._lock:
             if not self._made:
@@ -54,11 +54,11 @@ class Editions:
 
 
 class _Rows:
-    """One table, and at which number each of its rows changed last."""
+    """One table, with the version number at which each row changed last."""
 
     def __init__(self, table: pa.Table) -> None:
         self.forgotten = 0
-        """A version before this one is not known well enough to tell what changed since."""
+        """The changes since a version before this one cannot be determined any more."""
         self._table = table
         self._key = key_of(table.schema)
         self._spelled = spelled(table, self._key)
@@ -81,7 +81,7 @@ class _Rows:
         return True
 
     def _leave(self, gone: pa.Table, number: int, there: pa.Array) -> None:
-        """Remember what is gone, as far as it has not come back."""
+        """Remember the removed rows, except those that have come back."""
         away = ~_ints(pc.is_in(spelled(self._gone, self._key), value_set=there))
         at = np.append(self._gone_at[away], np.full(len(gone), number, np.int64))
         rows = pa.concat_tables([self._gone.filter(pa.array(away)), gone])
@@ -101,7 +101,7 @@ class _Rows:
 
 
 def _same(table: pa.Table, before: pa.Table, places: Longs) -> Flags:
-    """Whether each row says what the one says that had its key before."""
+    """Whether each row is equal to the earlier row with the same key."""
     same: Flags = places >= 0
     if not same.any():
         return same

@@ -1,4 +1,4 @@
-"""The catalog: what is decided of topics, partitions and logs, as three tables of Arrow with a row for each key."""
+"""The catalog: decided values of topics, partitions and logs, as three Arrow tables with one row for each key."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _INTS = pa.list_(_INT)
 
 TOPICS = pa.schema([("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("configs", _TEXT)])
-"""``configs``: what the files of a broker set for a topic (`streaming.rules.limits.Configs.text`)."""
+"""``configs``: the configuration of a topic in the files of a broker (`streaming.rules.limits.Configs.text`)."""
 
 PARTITIONS = pa.schema(
     [
@@ -24,11 +24,12 @@ PARTITIONS = pa.schema(
         ("leader_metadata_version", _INT),
     ]
 )
-"""By the newest copy of the metadata log that the agent reads.
+"""The state of partitions in the newest copy of the metadata log that the agent reads.
 
-``leader`` is -1 where nobody leads, -2 where that is not known, and ``leader_epoch`` -1 then. ``replicas`` (without ``adding_replicas``,
-which a reassignment adds) and ``isr`` are broker ids, null where they are not known. ``leader_metadata_version`` is the highest
-metadata.version that the leader's registration supports, -1 where it names none (before Kafka 3.3), nobody leads or nobody knows.
+``leader`` is -1 if there is no leader, and -2 if the leader is not known; then ``leader_epoch`` is -1. ``replicas`` (without
+``adding_replicas``, which a reassignment adds) and ``isr`` are broker ids, null if they are not known. ``leader_metadata_version`` is the
+highest metadata.version that the leader's registration supports. It is -1 if the registration names none (before Kafka 3.3), if there is
+no leader, or if it is not known.
 """
 
 LOGS = pa.schema(
@@ -42,17 +43,17 @@ LOGS = pa.schema(
         ("log_start_checkpoint", _LONG),
     ]
 )
-"""What checkpoint files say of a log: offsets, -1 where there is no entry, `UNREADABLE`."""
+"""Offsets of a log in checkpoint files: -1 if there is no entry, `UNREADABLE` if the file cannot be used."""
 
 UNREADABLE = -2
-"""Stands for an offset of a checkpoint that is there and cannot be read, or is of a version that is not known."""
+"""In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
 _KEY = ("broker", "topic", "topic_id", "partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
-    """All that is decided, as far as one agent knows. A topic without an id ("") goes by its name. No key comes twice."""
+    """All decided values that one agent knows. A topic without an id ("") is identified by its name. No key occurs twice."""
 
     topics: pa.Table
     partitions: pa.Table
@@ -69,12 +70,12 @@ NOTHING_DECIDED = Catalog(topics=TOPICS.empty_table(), partitions=PARTITIONS.emp
 
 
 def key_of(schema: pa.Schema) -> list[str]:
-    """The columns that tell a row of a table from every other."""
+    """The columns that identify a row of a table."""
     return [name for name in _KEY if name in schema.names]
 
 
 def spelled(rows: pa.Table, key: list[str]) -> pa.Array:
-    """The key of each row as one text: neither the name of a topic nor its id holds a slash."""
+    """The key of each row as one text, its parts joined by slashes: no topic name and no topic id contains a slash."""
     columns = [pc.cast(rows[name], _TEXT) for name in key]
     return together(pc.binary_join_element_wise(*columns, "/"))
 

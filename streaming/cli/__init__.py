@@ -1,1 +1,1 @@
-"""The command line: one file a command, each of which is imported only when it is run."""
+"""The command line: one file for each command, which is imported only when the command runs."""

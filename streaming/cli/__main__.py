@@ -1,4 +1,4 @@
-"""``python -m streaming.cli``: the command for whoever has a Python but not its script folder, such as a parent process."""
+"""``python -m streaming.cli``: the command, if only Python is at hand and not its script folder, for example in a parent process."""
 
 from streaming.cli.app import main
 

@@ -39,8 +39,8 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 def command(settings: Settings, journal: Path, listen: str, name: str, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
-    It reads Kafka's files, never writes or locks them. Without --tls-cert and a way to know its jobs (--token-file or
-    --tls-client-ca) it listens on loopback addresses only. Certificates and tokens that change are taken up while it runs.
+    It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
+    --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
     from streaming.agent.process import AgentOptions, serve
     from streaming.agent.security import ServerFiles

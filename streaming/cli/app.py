@@ -1,4 +1,4 @@
-"""The command ``segtail``: finds the subcommand, and turns what went wrong into a message and an exit status."""
+"""The command ``segtail``: finds the subcommand, and converts errors to a message and an exit status."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ from streaming import __version__
 from streaming.errors import SegtailError
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as a shell gives it (128 + SIGINT); ``run`` ends by itself and gives 0."""
+"""Exit status after Ctrl-C, as in a shell (128 + SIGINT); ``run`` ends by itself and returns 0."""
 
 COMMANDS = {
     "agent": "Watch the log dirs of this host and serve what is appended to jobs elsewhere.",
@@ -20,7 +20,7 @@ COMMANDS = {
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
     "transactions": "Show what is open on disk, since when and whose, and which transactions nobody will ever end.",
 }
-"""What each command does. It stands here and not in the commands' files so that ``--help`` imports none of them: some bring Spark."""
+"""The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 
 _EPILOG = """\
 Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the
@@ -31,21 +31,21 @@ Exit status: 0 done, 1 failed, 2 not possible as asked (an option, a log dir, a 
 
 
 class Commands(click.Group):
-    """Loads the file of a command when that command is run."""
+    """Loads the file of a command when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports the file of one command; None if there is no such command."""
+        """Import the file of one command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"streaming.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the table of commands without importing them."""
+        """Write the table of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -60,7 +60,7 @@ def segtail() -> None:
 
 
 def main() -> None:
-    """Runs the command line and exits."""
+    """Run the command line and exit."""
     try:
         status = segtail.main(prog_name="segtail", standalone_mode=False)
     except SegtailError as error:

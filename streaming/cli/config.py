@@ -10,8 +10,8 @@ from streaming.settings import OPTIONS, Settings
 @click.command("config")
 @with_settings(*OPTIONS)
 def command(settings: Settings) -> None:
-    """Print the configuration in effect, every option with what it means.
+    """Print the configuration in effect, with a description of every option.
 
-    The output is a file for --config. Without options and environment it holds the defaults.
+    The output is a file for --config. Without options and environment it contains the defaults.
     """
     click.echo(render_yaml(settings), nl=False)

@@ -1,7 +1,7 @@
-"""``segtail demo``: the main job on a simulated broker, or on log dirs, with a table of what it sees.
+"""``segtail demo``: the main job on a simulated broker, or on log dirs, with a live table.
 
-The simulated broker runs in a thread of this process: at its 1.5 MB/s it takes 6 % of a core, in steps of a few milliseconds, from a
-driver that mostly waits; and a thread can never outlive the demo.
+The simulated broker runs in a thread of this process. At its 1.5 MB/s it takes 6 % of a core, in steps of a few milliseconds, and the
+driver mostly waits. A thread can also never outlive the demo.
 """
 
 import secrets
@@ -30,10 +30,10 @@ from streaming.units import Address
     "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="End by itself, N seconds after the start of Spark."
 )
 def command(settings: Settings, seconds: float | None) -> None:
-    """Run the job on a simulated broker, or on log dirs, and show what it sees.
+    """Run the job on a simulated broker, or on log dirs, and show a live table.
 
-    Unless they are given, the checkpoint is a temporary one, which is removed at the end, logs are read from the earliest byte on, and
-    where port 9712 is in use another one is taken. Ctrl-C ends it.
+    By default, the checkpoint is temporary and removed at the end, logs are read from the earliest byte on, and if port 9712 is in use,
+    another one is taken. Ctrl-C ends it.
     """
     signals = Signals()
     try:
@@ -45,7 +45,7 @@ def command(settings: Settings, seconds: float | None) -> None:
             else:
                 with _simulated_broker(Path(scratch, "broker"), signals.stop) as log_dirs:
                     _run(chosen.model_copy(update={"log_dirs": log_dirs}), seconds, signals)
-    except (Stopped, KeyboardInterrupt):  # the latter while PySpark's handler of Ctrl-C stands
+    except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
         click.echo("segtail: stopped before it had started")
 
 
@@ -65,7 +65,7 @@ def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
 
 @contextmanager
 def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[Path, ...]]:
-    """Its log dirs, which grow until the block is left."""
+    """Yield the log dirs of the simulated broker. They grow until the block ends."""
     click.echo("segtail: starting a simulated broker ...")
     from streaming.simulator.broker import SimulatedBroker
 
@@ -77,7 +77,7 @@ def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[
 
 @contextmanager
 def _beside(work: Callable[[threading.Event], None], over: threading.Event) -> Iterator[None]:
-    """Run ``work`` in a thread until ``over`` is set, as it is when either of work and block ends. What work raised is raised here."""
+    """Run ``work`` in a thread until ``over`` is set, which happens when work or block ends. An exception of work is raised here."""
     with ThreadPoolExecutor(1) as threads:
         done = threads.submit(work, over)
         done.add_done_callback(lambda _: over.set())
@@ -89,7 +89,7 @@ def _beside(work: Callable[[threading.Event], None], over: threading.Event) -> I
 
 
 def with_demo_defaults(settings: Settings, scratch: Path) -> Settings:
-    """A demo's own defaults, for what neither the command line nor the environment nor a file gives."""
+    """The demo's own defaults, for options that neither the command line nor the environment nor a file sets."""
     own: dict[str, object] = {
         "start_from": StartFrom.EARLIEST,
         "checkpoint": scratch / "checkpoint",

@@ -1,4 +1,4 @@
-"""``segtail dump``: what stands in Kafka's files."""
+"""``segtail dump``: show the content of Kafka's files."""
 
 import gc
 import os
@@ -44,15 +44,15 @@ def command(
     transactional: bool,
     form: str,
 ) -> int:
-    """Show what stands in Kafka's files: segments, indexes, snapshots, checkpoints, partition directories, log dirs.
+    """Show the content of Kafka's files: segments, indexes, snapshots, checkpoints, partition directories, log dirs.
 
-    Of a directory it shows the batches of all segments and metadata snapshots; other files are shown where they are named. What is not as
-    Kafka writes it goes to stderr with file, position and what was expected, and the dump goes on behind it.
+    For a directory, it shows the batches of all segments and metadata snapshots. Other files are shown if they are named. If bytes do not
+    have Kafka's format, file, position and the expected content go to stderr, and the dump continues after them.
 
-    Exit status: 0 nothing wrong, 1 something is not as Kafka writes it or cannot be read, 2 not possible as asked.
+    Exit status: 0 nothing wrong, 1 something does not have Kafka's format or cannot be read, 2 not possible as asked.
     """
-    gc.disable()  # rows form no cycles: collections would look at millions of them, and at every library's import, and find nothing
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, of which there is none here
+    gc.disable()  # rows form no cycles: collections, also at every library's import, would visit millions of them and find nothing
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
     from streaming.dump.progress import Progress
     from streaming.dump.request import Filters, Format, Payload, Request
     from streaming.dump.run import OutputError, dump
@@ -78,16 +78,16 @@ def command(
     )
     try:
         return dump(request, sys.stdout.buffer, lambda finding: click.echo(f"segtail: {finding}", err=True), Progress.on_stderr())
-    except BrokenPipeError:  # whoever read the rows has seen enough
+    except BrokenPipeError:  # the reader of the rows has stopped
         _discard_output()
         return 0
-    except (OutputError, KeyboardInterrupt):  # nobody may read on, and Python would wait for it with what is left
+    except (OutputError, KeyboardInterrupt):  # there may be no reader any more, and Python would wait for it with the rest of the output
         _discard_output()
         raise
     finally:
-        gc.freeze()  # nor is there anything for the collection with which Python ends
+        gc.freeze()  # so that Python's last collection has nothing to do
 
 
 def _discard_output() -> None:
-    """Python would flush what is left of it at its end, and complain."""
+    """Discard the rest of the output: otherwise Python would flush it at its end, and report an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What a live table shows: the partitions that were appended to most, and how fast each grows, from two looks at the metrics."""
+"""The data of a live table: the partitions with the most appended bytes, and how fast each grows, from two readings of the metrics."""
 
 import re
 from collections import deque
@@ -16,28 +16,28 @@ from streaming.metrics.exported import Logs
 Doubles = NDArray[np.float64]
 
 WINDOW_SECONDS = 10.0
-"""Rates are over so long, or as long as there is: a micro-batch brings what came in since the last one, so shorter ones jump."""
+"""Rates cover this time, or less if there is less data. Shorter rates would jump, because the data of a micro-batch comes at once."""
 
-_TOPIC = re.compile(r'topic="([^"]*)"')  # a topic's name holds nothing that labels escape
+_TOPIC = re.compile(r'topic="([^"]*)"')  # a topic's name has no character that labels escape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Look:
-    """The counters of all partitions at one moment: ``at`` in seconds of a clock that only goes forward.
+    """The counters of all partitions at one moment: ``at`` in seconds of a monotonic clock.
 
-    ``appended`` has shape (2, partitions): bytes and records; ``told`` says whose first backlog has been read, for until then they
-    run ahead of all traffic.
+    ``appended`` has shape (2, partitions): bytes and records. ``settled``: whether the first backlog of the partition has been read. Until
+    then its counters grow faster than its traffic.
     """
 
     at: float
     labels: pa.LargeStringArray
     appended: Longs
-    told: NDArray[np.bool_]
+    settled: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One partition. Rates are a second, None where there are not two looks at it yet; ``last_append_ms`` is Unix milliseconds."""
+    """One partition. Rates are per second, None without two readings of it yet; ``last_append_ms`` is Unix milliseconds."""
 
     broker: int
     topic: str
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What there is to show: some partitions, and the sums over all of them."""
+    """The data to show: some partitions, and the sums over all of them."""
 
     rows: tuple[Row, ...]
     partitions: int
@@ -61,36 +61,36 @@ class Report:
 
 
 def look(logs: Logs, at: float) -> Look:
-    """Note the counters."""
+    """Take a reading of the counters."""
     appended = np.stack([logs.columns["appended_bytes"], logs.columns["appended_records"]])
-    return Look(at=at, labels=logs.labels, appended=appended, told=logs.columns["settled"] == 1)
+    return Look(at=at, labels=logs.labels, appended=appended, settled=logs.columns["settled"] == 1)
 
 
 def rates(before: Look, now: Look) -> Doubles:
-    """Bytes and records a second of the partitions of ``now``, shape (2, partitions), NaN where they are not known.
+    """Bytes and records per second of the partitions of ``now``, shape (2, partitions), NaN where they are not known.
 
-    Not known is the rate of a partition that is new, whose backlog was not read at the first look, or whose counters begin anew.
+    A rate is not known if the partition is new, if its backlog was not read at the first reading, or if its counters were reset.
     """
     seconds = now.at - before.at
     if seconds <= 0:
         return np.full(now.appended.shape, np.nan)
     place = pc.fill_null(pc.index_in(now.labels, value_set=before.labels), -1).to_numpy()
-    then = np.append(np.where(before.told, before.appended, np.nan), [[np.nan], [np.nan]], axis=1)  # -1 finds the column of NaN
+    then = np.append(np.where(before.settled, before.appended, np.nan), [[np.nan], [np.nan]], axis=1)  # -1 selects the column of NaN
     grown: Doubles = now.appended - then[:, place]
     grown[grown < 0] = np.nan
     return grown / seconds
 
 
 class Pace:
-    """The looks of the last seconds."""
+    """The readings of the last seconds."""
 
     def __init__(self) -> None:
         self._looks: deque[Look] = deque()
 
     def rates(self, now: Look) -> Doubles:
-        """Take a look in, and tell the rates over the time since the oldest one that is kept; shape as of `rates`.
+        """Add a reading, and return the rates since the oldest one that is kept; shape as in `rates`.
 
-        A partition that the oldest look does not know is measured from the first look that knows it.
+        If the oldest reading does not contain a partition, its rate is measured from the first reading with it.
         """
         while len(self._looks) > 1 and now.at - self._looks[1].at >= WINDOW_SECONDS:
             self._looks.popleft()
@@ -104,10 +104,10 @@ class Pace:
 
 
 def report(logs: Logs, known: Doubles, limit: int) -> Report:
-    """Choose the ``limit`` partitions that were appended to most and show them in the order of the page.
+    """Choose the ``limit`` partitions with the most appended bytes, in the order of the page.
 
     Args:
-        known: rates of all partitions, shape as of `rates`.
+        known: rates of all partitions, shape as in `rates`.
     """
     most = np.argsort(-logs.columns["appended_bytes"], kind="stable")[:limit]
     bytes_rate, records_rate = np.nansum(known, axis=1).tolist()

@@ -1,4 +1,4 @@
-"""Options that several commands share: each stands for the setting of its name."""
+"""Options that several commands share: each one is the setting with its name."""
 
 import os
 from collections.abc import Callable
@@ -33,11 +33,11 @@ _METAVARS = {
 
 
 def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
-    """Gives a command its settings as the first argument, and sets up its logs before it begins.
+    """Pass the settings to a command as its first argument, and configure its logs before it begins.
 
     Args:
-        names: settings that the command takes as options of their own (``log_dirs`` as ``--log-dirs``). ``--config`` and ``--set``, by
-            which every setting can be given, are always there.
+        names: settings that are options of the command themselves (``log_dirs`` as ``--log-dirs``). ``--config`` and ``--set``, which can
+            set every setting, are always available.
     """
 
     def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
@@ -83,16 +83,16 @@ def _keep_assignments(context: click.Context, parameter: click.Parameter, values
         name, equals, value = assignment.partition("=")
         if not equals:
             raise click.BadParameter(f"{assignment} is not NAME=VALUE", context, parameter)
-        # An option of its own says the same thing more plainly, so it stands if both are given.
+        # If an option of its own is given as well, it wins, because it is more explicit.
         context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
 
 
 def keep_spark(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
-    """The callback of ``--spark NAME=VALUE``: options of Spark's own."""
+    """The callback of ``--spark NAME=VALUE``: options for Spark."""
     for assignment in values:
         name, equals, value = assignment.partition("=")
         if not equals or not name.strip().startswith("spark."):
-            raise click.BadParameter(f"{name} is not spark.NAME=VALUE", context, parameter)  # not the value, which may be a secret
+            raise click.BadParameter(f"{name} is not spark.NAME=VALUE", context, parameter)  # without the value, which may be a secret
         context.meta.setdefault(_OVERRIDES, {})[name.strip()] = value
 
 

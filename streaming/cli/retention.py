@@ -1,4 +1,4 @@
-"""``segtail retention``: what is kept and for how long, what Kafka is about to delete, and what holds it back."""
+"""``segtail retention``: show what is kept and for how long, what Kafka is about to delete, and what prevents that."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from streaming.cli.times import Moment
 from streaming.errors import UsageError
 from streaming.settings import Settings
 
-if TYPE_CHECKING:  # what looks at the disk brings numpy and pyarrow: not for --help
+if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.offline.retention import Row
 
 SORTS = ("overdue", "lag", "reclaimable", "size")
@@ -27,10 +27,10 @@ UNREADABLE = 1
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
 def command(settings: Settings, topic: str | None, by: str, at: int | None, form: str) -> int:
-    """Show for every partition what is kept and for how long, what Kafka is about to delete, and what holds it back.
+    """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.
 
-    Read from the log dirs alone, once; brokers may run meanwhile, or not. One replica speaks for each partition: the leader where it is
-    known and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
+    It only reads the log dirs, once; brokers may run meanwhile, or not. One replica is shown for each partition: the leader, if it is known
+    and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
 
     Exit status: 0 done, 1 something could not be read, metadata logs included, 2 not possible as asked.
     """
@@ -53,5 +53,5 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
 
 
 def _json(ordered: "Sequence[Row]") -> str:
-    """A row a line, inside one array."""
+    """One row on each line, inside one array."""
     return "[" + ",\n ".join(json.dumps(dataclasses.asdict(row)) for row in ordered) + "]"

@@ -1,4 +1,4 @@
-"""The report of ``segtail retention`` for people: a line a partition, what all of them come to, and what can be done."""
+"""The text report of ``segtail retention``: one line for each partition, the totals, and what can be done."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,11 +24,11 @@ ADVICE = {
     "assumed": "server.properties was not given, so Kafka's defaults stand in where no topic and no dynamic configuration says otherwise. "
     "Name it with --server-properties, or set broker_config.",
 }
-"""What to do about each reason for which data stays."""
+"""The advice for each reason why data stays."""
 
 
 def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
-    """The largest first, then by name; what has no such value comes last."""
+    """Sort by value, the largest first, then by name. Rows without a value come last."""
     values: dict[str, Callable[[Row], tuple[float | None, ...]]] = {
         "overdue": lambda row: (row.retention_overdue_seconds, row.retention_lag_seconds),
         "lag": lambda row: (row.retention_lag_seconds,),
@@ -40,7 +40,7 @@ def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
 
 
 def report(rows: Sequence[Row], uses: Sequence[DirUse], now_ms: int) -> Iterator[str]:
-    """The lines."""
+    """The lines of the report."""
     yield from _table(rows, now_ms)
     yield ""
     yield _totals(rows)
@@ -127,7 +127,7 @@ def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds in the two largest units that say something; empty for None."""
+    """Seconds in the two largest units that are not zero; empty for None."""
     if seconds is None:
         return ""
     whole = round(seconds)
@@ -146,7 +146,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Bytes in the largest unit that is not above them; empty for None."""
+    """Bytes in the largest unit that is not larger than they are; empty for None."""
     if count is None:
         return ""
     value, unit = float(count), "B"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TEXTFILE_SECONDS = 15.0
-"""How often a running job writes the file of ``--textfile``: the usual interval of a scrape."""
+"""How often a running job writes the file of ``--textfile``: the usual scrape interval."""
 
 
 @click.command("run")
@@ -48,9 +48,9 @@ TEXTFILE_SECONDS = 15.0
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
 def command(settings: Settings, once: bool, textfile: Path | None, at: int | None) -> None:
-    """Watch log dirs, or what agents elsewhere watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
+    """Watch log dirs, or logs that agents elsewhere watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 
-    Everything that the job keeps lies under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
+    The job keeps all its data under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
     """
     if settings.log_dirs and settings.agents:
         raise UsageError("both log_dirs and agents are given: for log dirs the job starts an agent of its own; name one of the two")
@@ -61,7 +61,7 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: int | Non
     signals = Signals()
     try:
         _run(settings, signals, once, textfile, _clock(at))
-    except (Stopped, KeyboardInterrupt):  # the latter while PySpark's handler of Ctrl-C stands
+    except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
         log.info("stopped before it had started")
 
 
@@ -99,7 +99,7 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
 
 
 def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:
-    """Write now and then, from when the table is whole."""
+    """Write periodically, once the table is complete."""
     while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
         if job.table.ready:
             job.scraped("textfile")

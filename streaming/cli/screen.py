@@ -1,4 +1,4 @@
-"""Shows a running job to a person: a live table on a terminal, a few plain lines now and then elsewhere."""
+"""Shows a running job to a user: a live table on a terminal, otherwise a few plain lines from time to time."""
 
 import logging
 import sys
@@ -29,14 +29,14 @@ PLAIN_SECONDS = 3.0
 PLAIN_ROWS = 4
 
 _LINES_AROUND = 8
-"""Lines of a live table that are no partitions: its head, its frame, the last line of the terminal."""
+"""Lines of a live table that are no partitions: its header, its frame, the last line of the terminal."""
 
 _FEWEST_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The running job; ``url`` is that of its metrics, ``watched`` tells it that somebody looks."""
+    """The running job; ``url`` is that of its metrics. Calling ``watched`` notes that somebody is watching."""
 
     table: Table
     observer: Observer
@@ -72,7 +72,7 @@ def _show_plain(shown: Shown, until: float | None, stop: threading.Event) -> Non
 
 @contextmanager
 def _live(console: Console) -> Iterator[Live]:
-    """A live screen, and log messages above it: while it lives, `Live` puts a stream of its own in the place of standard error."""
+    """A live screen, and log messages above it: while it exists, `Live` replaces standard error by a stream of its own."""
     with Live(console=console, auto_refresh=False) as screen:
         _log_to(sys.stderr)
         try:
@@ -89,7 +89,7 @@ def _log_to(stream: TextIO) -> None:
 
 
 def _over(stop: threading.Event, every: float, until: float | None) -> bool:
-    """Wait for the next turn; True when there is none."""
+    """Wait for the next update; True if there is none."""
     now = time.monotonic()
     wait = every if until is None else min(every, max(0.0, until - now))
     return stop.wait(wait) or (until is not None and time.monotonic() >= until)
@@ -101,29 +101,29 @@ def _report(shown: Shown, pace: Pace, rows: int) -> Report:
     return report(logs, pace.rates(look(logs, time.monotonic())), rows)
 
 
-def _screen(shown: Shown, said: Report) -> Group:
+def _screen(shown: Shown, report: Report) -> Group:
     page = shown.url.removesuffix("metrics")
     return Group(
         Text.assemble(("metrics ", "dim"), (shown.url, "bold"), ("   page ", "dim"), page, ("   Ctrl-C ends it", "dim")),
         Text.assemble(("log dirs ", "dim"), ", ".join(map(str, shown.log_dirs)), overflow="ellipsis", no_wrap=True),
-        Text(_summary(shown, said)),
-        _grid(said),
+        Text(_summary(shown, report)),
+        _grid(report),
     )
 
 
-def _grid(said: Report) -> Grid:
+def _grid(report: Report) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1))
-    several = len({row.broker for row in said.rows}) > 1
+    several = len({row.broker for row in report.rows}) > 1
     if several:
         grid.add_column("broker", justify="right")
     grid.add_column("topic", overflow="ellipsis", no_wrap=True)
     for name in ("partition", "end offset", "bytes/s", "records/s", "batches", "last append"):
         grid.add_column(name, justify="right", no_wrap=True)
     now_ms = time.time() * 1000
-    for row in said.rows:
+    for row in report.rows:
         cells = (*([str(row.broker)] if several else []), row.topic, *_cells(row, now_ms))
         grid.add_row(*cells, style="" if row.bytes_rate else "dim")
-    left_out = said.partitions - len(said.rows)
+    left_out = report.partitions - len(report.rows)
     if left_out:
         grid.caption = f"and {left_out:,} more partitions"
     return grid
@@ -140,29 +140,31 @@ def _cells(row: Row, now_ms: float) -> tuple[str, ...]:
     )
 
 
-def _plain_lines(shown: Shown, said: Report) -> list[str]:
+def _plain_lines(shown: Shown, report: Report) -> list[str]:
     now_ms = time.time() * 1000
     names = ("end offset", "bytes/s", "records/s", "batches", "last append")
-    lines = [_summary(shown, said)]
-    for row in said.rows:
+    lines = [_summary(shown, report)]
+    for row in report.rows:
         _, *cells = _cells(row, now_ms)
-        told = (f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
-        lines.append(f"  {row.topic}-{row.partition}: {', '.join(told)}")
+        shown_cells = (f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
+        lines.append(f"  {row.topic}-{row.partition}: {', '.join(shown_cells)}")
     return lines
 
 
-def _summary(shown: Shown, said: Report) -> str:
-    """One line on all partitions and on the agent."""
+def _summary(shown: Shown, report: Report) -> str:
+    """One line about all partitions and the agent."""
     agents = ", ".join("down" if not agent.up else "catching up" if agent.catching_up else "up" for agent in shown.observer.agents)
     size, seconds = _lag(shown.observer)
-    traffic = f"{decimal(round(said.bytes_rate))}/s, {said.records_rate:,.0f} records/s"
+    traffic = f"{decimal(round(report.bytes_rate))}/s, {report.records_rate:,.0f} records/s"
     behind = f"lag {decimal(size)}, {seconds:.1f} s"
-    counted = f"{said.partitions:,} partitions, {said.batches:,} batches, {traffic}" if said.partitions else "waiting for the first rows"
+    counted = (
+        f"{report.partitions:,} partitions, {report.batches:,} batches, {traffic}" if report.partitions else "waiting for the first rows"
+    )
     return f"{counted}; agent {agents or 'not asked yet'}, {behind}"
 
 
 def _lag(observer: Observer) -> tuple[int, float]:
-    """Bytes and seconds that the metrics are behind the agent."""
+    """How far the metrics are behind the agent, in bytes and seconds."""
     largest = {
         family.name: max(sample.value for sample in family.samples)
         for family in observer.families({}, time.time()).collect()

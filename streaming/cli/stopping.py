@@ -1,15 +1,15 @@
-"""What SIGTERM and Ctrl-C do to a command that starts a job: they end it in good order, whatever it is doing."""
+"""Handles SIGTERM and Ctrl-C for a command that starts a job: they end it in good order, whatever it is doing."""
 
 import signal
 import threading
 
 
 class Stopped(BaseException):
-    """A signal came before the job ran. Like KeyboardInterrupt it is no Exception: nothing on the way may take it for a failure."""
+    """A signal came before the job ran. Like KeyboardInterrupt it is no Exception, so that no code treats it as a failure."""
 
 
 class Signals:
-    """Signals set ``stop``; while the job starts, which takes seconds, the first one ends that by `Stopped`. For the main thread."""
+    """Signals set ``stop``. While the job starts, which takes seconds, the first one ends the start by `Stopped`. For the main thread."""
 
     def __init__(self) -> None:
         self.stop = threading.Event()
@@ -17,8 +17,8 @@ class Signals:
         self._listen()
 
     def started(self) -> None:
-        """The job runs and looks at ``stop`` itself."""
-        self._listen()  # PySpark puts a handler of its own in the place of this one for Ctrl-C
+        """The job is running and checks ``stop`` itself."""
+        self._listen()  # PySpark replaces this handler by its own for Ctrl-C
         self._starting = False
 
     def _listen(self) -> None:

@@ -1,4 +1,4 @@
-"""Points in time as people write them on a command line, and as they read them."""
+"""Points in time as users write them on a command line, and as they are shown."""
 
 import math
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import click
 
 _LEAST_MILLISECONDS = 1e11
-"""A count of seconds of this size lies in the year 5138: it is one of milliseconds, as Kafka's tools write them."""
+"""As a count of seconds, this is in the year 5138. So such a number is in milliseconds, as Kafka's tools write them."""
 
 
 class Moment(click.ParamType[int]):
@@ -16,7 +16,7 @@ class Moment(click.ParamType[int]):
     accepts = "ISO 8601 (UTC unless it says otherwise), Unix seconds or Unix milliseconds"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Unix milliseconds."""
+        """Convert the value to Unix milliseconds."""
         text = str(value)
         number = _number(text)
         if number is not None:
@@ -37,12 +37,12 @@ def _number(text: str) -> float | None:
 
 
 def show_time(time_ms: int) -> str:
-    """A point in time to the second, in UTC."""
+    """Format a point in time to the second, in UTC."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def show_span(span_ms: int) -> str:
-    """A span of time in its two largest units, such as ``2h 25m``; never below nothing."""
+    """Format a span of time in its two largest units, such as ``2h 25m``; never below zero."""
     seconds = max(0, span_ms) // 1000
     for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
         if seconds >= size:

@@ -1,4 +1,4 @@
-"""``segtail transactions``: what is open on disk, and which of it nobody will ever end."""
+"""``segtail transactions``: show the open transactions on disk, and which of them will never end."""
 
 import json
 import time
@@ -12,10 +12,10 @@ from streaming.cli.times import Moment, show_span, show_time
 from streaming.errors import UsageError
 from streaming.settings import Settings
 
-if TYPE_CHECKING:  # what reads the disk brings numpy and pyarrow: not for --help
+if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.offline.open_transactions import Answer, OpenTransaction
 
-NOTHING_HANGS, SOMETHING_HANGS, CANNOT_TELL = 0, 3, 4
+NOTHING_HANGS, SOMETHING_HANGS, UNKNOWN_WHETHER_HANGING = 0, 3, 4
 """Exit status."""
 
 _HEADS = (
@@ -40,17 +40,17 @@ _RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
 def command(settings: Settings, topic: str | None, at: int | None, form: str) -> int:
-    """Show every open transaction in Kafka's log dirs: since when, whose, what it holds back from readers, and what to think of it.
+    """Show every open transaction in Kafka's log dirs: its start, its producer, what it holds back from readers, and its verdict.
 
-    Only the disk is read, whether brokers are up or down; give the log dirs of all brokers that are readable here. What a transaction holds
-    back are the offsets that readers of committed data cannot see yet.
+    It only reads the disk, whether brokers are up or down; give the log dirs of all brokers that are readable here. A transaction holds
+    back the offsets that readers of committed data cannot see yet.
 
-    A transaction is hanging when no coordinator will ever end it and it has been silent for --hanging-after; until then it is unclaimed.
-    For hanging ones alone the command that aborts them is shown: to abort a live one breaks exactly-once. Unless all coordinators' logs are
-    readable, the verdict on a transaction that none of them knows is "unknown". One that has been silent for --stuck-after, and is neither
-    hanging, overdue nor in two-phase commit, is stuck besides.
+    A transaction is hanging if no coordinator will ever end it and it has been silent for --hanging-after; until then it is unclaimed. The
+    command that aborts a transaction is shown for hanging ones only: to abort a live one breaks exactly-once. If a coordinator's log cannot
+    be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
+    is neither hanging, overdue nor in two-phase commit, is also stuck.
 
-    Exit status: 0 nothing is hanging, 3 something is, 4 that cannot be told, 2 not possible as asked.
+    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 2 not possible as asked.
     """
     from streaming.disk.logdirs import open_log_dirs
     from streaming.offline.open_transactions import find_open
@@ -64,11 +64,11 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
         click.echo(json.dumps([_fields(one) for one in answer.transactions], indent=2))
     else:
         click.echo("\n".join(_lines(answer, now_ms)))
-    return SOMETHING_HANGS if answer.hanging else CANNOT_TELL if answer.doubtful else NOTHING_HANGS
+    return SOMETHING_HANGS if answer.hanging else UNKNOWN_WHETHER_HANGING if answer.doubtful else NOTHING_HANGS
 
 
 def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | None]:
-    """As JSON; timestamps are Unix milliseconds."""
+    """The fields for JSON; timestamps are Unix milliseconds."""
     return {
         "broker": one.broker,
         "topic": one.topic,
@@ -88,7 +88,7 @@ def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | 
 
 
 def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
-    """A table, what to do about the hanging ones, and a sum."""
+    """A table, advice for the hanging ones, and a sum."""
     if answer.transactions:
         rows = [_HEADS, *(_cells(one, now_ms) for one in answer.transactions)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -126,5 +126,5 @@ def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str, ...]:
 
 
 def _printable(text: str) -> str:
-    """Whatever a client has called itself, as one word that a terminal shows."""
+    """A name that a client has chosen, as one word that a terminal can show."""
     return text if text and text.isprintable() and " " not in text else json.dumps(text)

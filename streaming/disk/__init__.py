@@ -1,1 +1,1 @@
-"""What lies in a log dir: listing, identity, read-only windows. The only room that opens Kafka's files, and never for writing."""
+"""Reads log dirs: listing, identity, read-only windows. Only this package opens Kafka's files, and never for writing."""

@@ -1,4 +1,4 @@
-"""The active segment, scanned as it grows: where it ends and which timestamps it holds."""
+"""Scans the active segment as it grows: where it ends and which timestamps it has."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveRead:
-    """What a scan of a segment from its beginning has found up to ``position``, where a batch begins.
+    """The result of a scan of a segment from its beginning up to ``position``, where a batch begins.
 
-    ``first_timestamp`` is the largest of its first batch, ``largest_timestamp`` that of all, -1 none. ``anchor`` is the header of the last
-    batch, which begins at ``anchor_position``: if it is not there any more, the segment was cut off and written anew. ``zero_tail``: zeros
-    were met, so the file is preallocated. ``flawed``: what stands at the position is no batch.
+    ``first_timestamp`` is the largest of its first batch, ``largest_timestamp`` that of all batches, -1 none. ``anchor`` is the header of
+    the last batch, which begins at ``anchor_position``: if it is not there any more, the segment was truncated and written again.
+    ``zero_tail``: zeros were found, so the file is preallocated. ``flawed``: the bytes at the position are no batch.
     """
 
     identity: Identity
@@ -34,7 +34,7 @@ class ActiveRead:
 
     @classmethod
     def none_of(cls, segment: Segment) -> "ActiveRead":
-        """Nothing of a segment is read yet."""
+        """The state before anything of a segment is read."""
         return cls(
             identity=segment.identity,
             base_offset=segment.base_offset,
@@ -45,18 +45,18 @@ class ActiveRead:
         )
 
     def size_in(self, size: int) -> int:
-        """The size of the segment in a file of that size: without the zero tail of a preallocated one."""
+        """The size of the segment in a file of that size, without the zero tail of a preallocated file."""
         return self.position if self.zero_tail else size
 
 
 def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | None = None) -> tuple[ActiveRead, bool]:
-    """Scan on in a segment, from its beginning if it is not the one that was read so far, until about ``budget`` bytes have been read.
+    """Continue the scan of a segment until about ``budget`` bytes are read. For another segment than before, begin at its start.
 
     Returns:
-        What is read of it then, and whether that is all there is to read.
+        The new state of the scan, and whether everything there is has been read.
 
     Raises:
-        OSError: the segment cannot be read; FileNotFoundError where another file has its name by now.
+        OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
     """
     file = OpenSegment(segment.path, segment.base_offset)
     try:
@@ -78,7 +78,7 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | Non
 
 
 def covers(read: ActiveRead, segment: Segment) -> bool:
-    """Whether a segment that is closed by now was read to its end, and not cut off and written anew since.
+    """Whether a segment that is now closed was read to its end, and not truncated and written again since.
 
     Raises:
         OSError: the segment cannot be read.

@@ -1,6 +1,6 @@
-"""Which of the log dirs can be used now, and why the others cannot: a disk fails, comes back, or is replaced while all else goes on.
+"""Decides which log dirs can be used now, and why the others cannot. A disk may fail, come back, or be replaced while everything else runs.
 
-Nothing in a log dir that is unavailable is gone: a mount point with nothing mounted looks empty.
+If a log dir is unavailable, its logs do not count as gone: a mount point with nothing mounted looks empty.
 """
 
 import logging
@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 
 
 class LogDirs(Sequence[LogDir]):
-    """All log dirs in the order they were given, also those that are unavailable: with the identity they had last.
+    """All log dirs in the order they were given. Unavailable ones are included, with their last identity.
 
-    One that was never readable is taken for one of the broker to which all others belong; if they belong to several, it has none
-    (`UNKNOWN_BROKER`). Any thread may ask, `check` and `bar`.
+    If a log dir was never readable, it counts as one of the broker that has all the others. If these belong to several brokers, it has none
+    (`UNKNOWN_BROKER`). Any thread may read, `check` and `bar`.
 
     Args:
-        found: what was found at each path, None where it is unavailable so far.
+        found: the identity that was found at each path, None if it is unavailable so far.
     """
 
     def __init__(self, found: Mapping[Path, LogDir | None], unavailable: Mapping[Path, str], barred: Mapping[Path, str]) -> None:
@@ -35,9 +35,9 @@ class LogDirs(Sequence[LogDir]):
         self._dirs: tuple[LogDir, ...] = ()
         self.cluster_id = next((log_dir.cluster_id for log_dir in self._known.values()), "")
         self.unavailable: Mapping[Path, str] = {}
-        """Those that must not be used now, and why."""
+        """The log dirs that must not be used now, and why."""
         self.version = 0
-        """Another number whenever one has become unavailable, has come back, or is another one."""
+        """A number that changes whenever a log dir has become unavailable, has come back, or was replaced."""
         self._logged: Mapping[Path, str] = {}
         self._settle()
 
@@ -55,30 +55,31 @@ class LogDirs(Sequence[LogDir]):
 
     @property
     def available(self) -> tuple[LogDir, ...]:
-        """Those that can be used."""
+        """The log dirs that can be used."""
         unavailable = self.unavailable
         return tuple(log_dir for log_dir in self._dirs if log_dir.path not in unavailable)
 
     @property
     def known(self) -> tuple[LogDir, ...]:
-        """Those that were readable once."""
+        """The log dirs that were readable at least once."""
         return tuple(log_dir for log_dir in self._dirs if log_dir.path in self._known)
 
     @property
     def brokers(self) -> list[int]:
-        """The brokers to which they belong, as far as that is known."""
+        """The brokers of the log dirs, as far as they are known."""
         return sorted({log_dir.broker for log_dir in self._dirs} - {UNKNOWN_BROKER})
 
     def of(self, broker: int) -> "DirsOf":
-        """Those of a broker that can be used whenever they are asked for."""
+        """The log dirs of a broker that are available; this is evaluated at each iteration."""
         return DirsOf(self, broker)
 
-    # --- looking again
+    # --- checking again
 
     def check(self, *paths: Path) -> None:
-        """Look again at these, all if none is named: what is available, what has come back, what has been replaced.
+        """Check these log dirs again, all if none is given: which are available, which have come back, which were replaced.
 
-        One comes back if it is of the same cluster and broker. With another directory.id it is a new disk in the place of the old one.
+        A log dir comes back if it belongs to the same cluster and broker. If its directory.id differs, it is a new disk in place of the old
+        one.
         """
         for path in paths or self._paths:
             if path not in self._barred:
@@ -91,13 +92,13 @@ class LogDirs(Sequence[LogDir]):
         self._settle()
 
     def bar(self, path: Path, reason: str) -> None:
-        """Make no call into this log dir any more until `unbar`: calls into it do not come back."""
+        """Make no more calls into this log dir until `unbar`, because they do not return."""
         with self._lock:
             self._barred[path] = reason
         self._settle()
 
     def unbar(self, path: Path) -> None:
-        """The next `check` looks at it again."""
+        """Let the next `check` read the log dir again."""
         with self._lock:
             reason = self._barred.pop(path, "")
             if reason:
@@ -106,11 +107,11 @@ class LogDirs(Sequence[LogDir]):
 
     @property
     def barred(self) -> Mapping[Path, str]:
-        """Those into which no call may be made, not even to look whether they are back; and why."""
+        """The log dirs into which no call may be made, not even to check whether they are back; and why."""
         return dict(self._barred)
 
     def log_changes(self) -> None:
-        """Write to the log which have become unavailable and which have come back since the last call."""
+        """Log which log dirs have become unavailable and which have come back since the last call."""
         before, self._logged = self._logged, self.unavailable
         for path, reason in self._logged.items():
             if before.get(path) != reason:
@@ -119,7 +120,7 @@ class LogDirs(Sequence[LogDir]):
             log.warning("log dir can be read again", extra={"log_dir": str(path)})
 
     def _accepted(self, found: LogDir) -> LogDir:
-        """Raises LogDirError for one that is not the one that was meant."""
+        """Return the log dir. Raises LogDirError if it is not the expected one."""
         path, known = found.path, self._known.get(found.path)
         if self.cluster_id and found.cluster_id != self.cluster_id:
             raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is left out")
@@ -161,7 +162,7 @@ class LogDirs(Sequence[LogDir]):
 
 
 class DirsOf(Iterable[LogDir]):
-    """The log dirs of one broker that are available at the moment of asking."""
+    """The log dirs of one broker that are available at the time of the iteration."""
 
     def __init__(self, log_dirs: LogDirs, broker: int) -> None:
         self._log_dirs = log_dirs
@@ -172,13 +173,13 @@ class DirsOf(Iterable[LogDir]):
 
 
 def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = None) -> LogDirs:
-    """Look at log dirs for the first time; all must be of one cluster. Those that cannot be used are kept as unavailable.
+    """Read log dirs for the first time; all must be of one cluster. Those that cannot be used are kept as unavailable.
 
     Args:
-        barred: those into which no call may be made, and why.
+        barred: the log dirs into which no call may be made, and why.
 
     Raises:
-        LogDirError: none of them can be used, one is given twice, or two clusters are among them.
+        LogDirError: none of them can be used, one is given twice, or they belong to two clusters.
     """
     found: dict[Path, LogDir | None] = {}
     failed: dict[Path, str] = {}
@@ -214,18 +215,20 @@ def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = Non
 def _is_same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
-    except OSError:  # one of them has just gone away
+    except OSError:  # one of them has just disappeared
         return False
 
 
 def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
-    """Keep our own files out of Kafka's: a broker refuses to load a log dir that holds a directory it does not know.
+    """Keep segtail's own files out of Kafka's: a broker refuses to load a log dir that has an unknown directory.
 
     Raises:
-        LogDirError: ``path``, given by ``option``, lies in a log dir, whichever way it is spelt.
+        LogDirError: ``path``, given by ``option``, is inside a log dir, in whichever spelling.
     """
     resolved = path.resolve()
     barred = log_dirs.barred if isinstance(log_dirs, LogDirs) else {}
     for log_dir in log_dirs:
         if log_dir.path not in barred and resolved.is_relative_to(log_dir.path.resolve()):
-            raise LogDirError(f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another place")
+            raise LogDirError(
+                f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another directory"
+            )

@@ -1,4 +1,4 @@
-"""Which of Kafka's files a thread is at: a call into a file system may not come back, and only another thread can tell then."""
+"""Records which of Kafka's files a thread is using. A file system call may not return, and then only another thread can detect it."""
 
 import threading
 from os import PathLike
@@ -6,10 +6,10 @@ from types import TracebackType
 
 
 class Calls:
-    """The file system calls of one thread, which alone writes it; others may look.
+    """The file system calls of one thread. Only that thread writes; others may read.
 
-    ``path`` is the file or directory that the thread is at, None while it is at none. ``count`` grows with every call, so that a path that
-    stays while the count does not move is one call that has not come back.
+    ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
+    and the count does not change, it is one call that has not returned.
     """
 
     __slots__ = ("count", "path")
@@ -28,12 +28,12 @@ _of_thread = _OfThread()
 
 
 def calls_of_this_thread() -> Calls:
-    """Those of the thread that asks."""
+    """The calls of the current thread."""
     return _of_thread.calls
 
 
 class Calling:
-    """The block is at a path. A class and no generator: it stands around calls that take a microsecond."""
+    """Records a path for the duration of a block. It is a class and no generator, because the calls inside may take only a microsecond."""
 
     __slots__ = ("_calls", "_outer", "_path")
 

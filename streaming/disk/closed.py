@@ -1,6 +1,6 @@
-"""The largest timestamps of a log's closed segments, each looked up once: a file that is closed does not change any more.
+"""The largest timestamps of a log's closed segments. Each one is found once, because a closed file does not change any more.
 
-Where the time index tells nothing all batches have to be scanned: at once for those who ask once, in pieces for those who look again.
+If the time index cannot be used, all batches have to be scanned: at once for a single use, in pieces for repeated use.
 """
 
 import logging
@@ -19,8 +19,9 @@ from streaming.rows import TIME_UNKNOWN
 
 log = logging.getLogger(__name__)
 
-# Hundreds of thousands of segments are remembered: some bytes each. The first five tell a file from every other one, because compaction
-# puts another under the same name; `indexed_at` is where a time index that is only believed puts the largest timestamp, else -1.
+# Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
+# compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
+# index is not checked yet, else -1.
 _KNOWN = np.dtype(
     [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
 )
@@ -28,17 +29,17 @@ _IDENTIFYING = 5
 
 
 class ClosedSegments:
-    """What is known of them.
+    """The known facts about the closed segments of a log.
 
     Args:
-        directory: that of the log.
-        thorough: check every time index at once, and scan what has to be scanned; else only when asked to.
-        scanned: what scans have found, of other logs too.
+        directory: the directory of the log.
+        thorough: check every time index at once, and scan where needed; otherwise only on request.
+        scanned: the results of scans, also of other logs.
     """
 
     def __init__(self, directory: Path, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.wrong = 0
-        """Time indexes that disagreed with their segment, so far."""
+        """The number of time indexes so far that disagreed with their segment."""
         self._directory = directory
         self._thorough = thorough
         self._scanned = scanned
@@ -47,7 +48,7 @@ class ClosedSegments:
         self._unchecked = 0
 
     def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
-        """Take in a listing, whose last segment is the active one; ``active`` is what was read of the one that was it before.
+        """Use a new listing; its last segment is the active one. ``active`` is the scan of the segment that was active before.
 
         Raises:
             OSError: a segment cannot be read.
@@ -65,26 +66,26 @@ class ClosedSegments:
             self.check_one(buffer)
 
     def rows(self) -> list[tuple[int, int, int, int]]:
-        """Base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and time of the file, of each."""
+        """For each segment: base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and the time of the file."""
         known = self._known
         columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
         return list(zip(*columns, strict=True))
 
     def segments(self) -> list[Segment]:
-        """The segments as they were listed."""
+        """The segments from the listing."""
         return [self._segment(row) for row in self._known]
 
     def files(self) -> list[SegmentKey]:
-        """What tells each of them from all others."""
+        """The keys of the segments."""
         return [SegmentKey(*row[:_IDENTIFYING]) for row in self._known.tolist()]
 
     @property
     def unknown(self) -> bool:
-        """Whether there is one that has to be scanned."""
+        """Whether a segment has to be scanned."""
         return bool((self._known["largest_timestamp"] == TIME_UNKNOWN).any())
 
     def scan(self, buffer: Bytes, budget: int) -> None:
-        """Scan on in the first one that has to be scanned, for about ``budget`` bytes.
+        """Continue the scan of the first segment that has to be scanned, for about ``budget`` bytes.
 
         Raises:
             OSError: it cannot be read.
@@ -102,7 +103,7 @@ class ClosedSegments:
             self._scan = None
 
     def check_one(self, buffer: Bytes) -> bool:
-        """Hold one time index that is only believed against its segment; returns whether that changed anything.
+        """Compare one unchecked time index with its segment; returns whether that changed anything.
 
         Raises:
             OSError: the segment cannot be read.
@@ -128,7 +129,7 @@ class ClosedSegments:
         return Segment(base_offset, self._directory, False, size, modified_ms, Identity(device, inode))
 
     def _find(self, segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
-        """The largest timestamp of a segment, and where its time index puts it if that is only believed, else -1."""
+        """The largest timestamp of a segment, and the offset at which its unchecked time index has it, else -1."""
         if segment.size == 0:
             return -1, -1
         if active is not None and covers(active, segment):

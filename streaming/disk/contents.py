@@ -1,4 +1,4 @@
-"""What takes the space of a log dir besides the segments of its partitions, and how much is left."""
+"""The sizes of everything in a log dir besides the segments of its partitions, and the free space."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,15 @@ _METADATA_DIR = f"{METADATA_TOPIC}-0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirContents:
-    """A log dir. Sizes in bytes, ``free`` and ``capacity`` of its file system; ``checkpoint_ms`` is when a broker last wrote its high
-    watermarks, Unix milliseconds, -1 where it never did: every 5 s while it runs and a replica is there
-    (`ReplicaManager.checkpointHighWatermarks`).
+    """A log dir. Sizes in bytes; ``free`` and ``capacity`` are those of its file system.
 
-    The others are what lies there besides segments of partitions: directories being deleted, strays, copies of replicas that move here,
-    and the metadata log with the files at the root. What lies beside the segments inside a partition's directory is told by its inventory.
-    ``live``: topic and number of every directory of a live partition. ``unlisted``: what could not be looked at, by path with the reason;
-    it is not among the sizes.
+    ``checkpoint_ms`` is when a broker last wrote its high watermarks, Unix milliseconds, -1 if it never did. It does so every 5 s while it
+    runs and has a replica there (`ReplicaManager.checkpointHighWatermarks`).
+
+    The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
+    here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
+    topic and number of every directory of a live partition. ``unlisted``: directories and files that could not be read, by path with the
+    reason; they are not in the sizes.
     """
 
     log_dir: LogDir
@@ -40,7 +41,7 @@ class DirContents:
 
 
 def look_into(log_dir: LogDir) -> DirContents:
-    """Look into a log dir, not into the directories of live partitions.
+    """Read a log dir, without the directories of live partitions.
 
     Raises:
         OSError: it cannot be read at this moment.
@@ -79,24 +80,24 @@ def _look_into(log_dir: LogDir) -> DirContents:
 
 
 def was_shut_down_cleanly(log_dir: LogDir) -> bool:
-    """Whether the broker's last end was an orderly one: it writes a file then, which its next start removes (`LogManager.shutdown`)."""
+    """Whether the broker's last stop was an orderly one: then it writes a file, which its next start removes (`LogManager.shutdown`)."""
     path = log_dir.path / CLEAN_SHUTDOWN
     try:
         with Calling(path):
             return path.exists()
-    except OSError:  # the log dir as a whole is looked into beside this, and what fails there is told
+    except OSError:  # the log dir as a whole is read elsewhere, and errors are reported there
         return False
 
 
 def bytes_taken(stat: os.stat_result) -> int:
-    """What a file takes on disk at most: an index that is preallocated has holes."""
+    """The most bytes that a file takes on disk: a preallocated index has holes."""
     return min(stat.st_size, stat.st_blocks * 512)
 
 
 def _files(entry: os.DirEntry[str], unlisted: dict[str, str]) -> Iterator[int]:
-    """The bytes of a file, or of the files of a directory; of what has vanished since it was listed there are none.
+    """The bytes of a file, or of the files of a directory. Files that vanished after they were listed have none.
 
-    One directory that may not be listed says nothing of the log dir as a whole.
+    If one directory may not be listed, the log dir as a whole is still usable.
     """
     try:
         if entry.is_file():

@@ -1,4 +1,4 @@
-"""The partition directories of a log dir, and whether something changed in one: a listing and a stat, no more."""
+"""The partition directories of a log dir, and whether one has changed: only a listing and a stat."""
 
 import os
 from pathlib import Path
@@ -9,17 +9,17 @@ from streaming.kafka.names import DirState, parse_partition_dir
 
 
 def log_dir_stamp(path: Path, now_ms: int) -> tuple[Identity, Stamp | None]:
-    """Which directory lies at the path of a log dir, and its stamp, None where that cannot tell yet. Raises OSError."""
+    """The identity of the directory at the path of a log dir, and its stamp, None if that is not reliable yet. Raises OSError."""
     with Calling(path):
         stat = path.stat()
     return Identity(stat.st_dev, stat.st_ino), stamp_of(stat, now_ms)
 
 
 def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
-    """The stamp of a partition directory, None where it cannot tell yet. Raises OSError."""
+    """The stamp of a partition directory, None if it is not reliable yet. Raises OSError."""
     path = f"{log_dir}/{name}"
     with Calling(path):
-        stat = os.stat(path)  # noqa: PTH116  # asked of very many directories
+        stat = os.stat(path)  # noqa: PTH116  # called for very many directories
     return stamp_of(stat, now_ms)
 
 
@@ -27,7 +27,7 @@ def live_directories(log_dir: Path, known: dict[str, int]) -> dict[str, int]:
     """The inode of each live partition directory, by name.
 
     Args:
-        known: what an earlier listing found; its names are not taken apart again.
+        known: the result of an earlier listing; its names are not parsed again.
 
     Raises:
         OSError: the log dir cannot be read at this moment.

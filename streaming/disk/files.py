@@ -1,4 +1,4 @@
-"""Which of Kafka's files lie at a path that a person names: one file, a partition directory, or a whole log dir."""
+"""Finds Kafka's files at a path that a user gives: one file, a partition directory, or a whole log dir."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 
 
 class FileType(StrEnum):
-    """What stands in a file, as its name tells."""
+    """The content of a file, by its name."""
 
     SEGMENT = "segment"
     OFFSET_INDEX = "index"
@@ -54,7 +54,7 @@ _BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class KafkaFile:
-    """One file. ``partition`` is None where its directory is not a partition's; ``base_offset`` is 0 where its name has none.
+    """One file. ``partition`` is None if its directory is not a partition's; ``base_offset`` is 0 if its name has none.
 
     ``active``: no live segment of its directory has a larger base offset, so a broker may be writing here.
     """
@@ -68,22 +68,22 @@ class KafkaFile:
 
     @property
     def topic(self) -> str:
-        """Name of its topic, "" where there is none."""
+        """The name of its topic, "" if there is none."""
         return "" if self.partition is None else self.partition.topic
 
     def beside(self, kind: FileKind) -> Path:
-        """The path of another file of the same segment, in the same stage of its life."""
+        """The path of another file of the same segment, in the same stage."""
         stage = self.path.name.partition(".")[2].partition(".")[2]
         return self.path.with_name(names.segment_file_name(self.base_offset, kind) + (f".{stage}" if stage else ""))
 
 
 def find_files(path: Path) -> tuple[KafkaFile, ...]:
-    """All files that Kafka writes at a path, directories in the order of their names, files in the order of offsets.
+    """Find all of Kafka's files at a path: directories in the order of their names, files in the order of offsets.
 
-    Of a directory: the live files of the partition or, for a log dir, those of every partition directory and of its root.
+    For a directory, these are the live files of the partition or, for a log dir, those of every partition directory and of its root.
 
     Raises:
-        UsageError: there is nothing at the path, or nothing that is Kafka's; the message tells what was expected.
+        UsageError: there is nothing at the path, or nothing of Kafka's; the message contains what was expected.
         OSError: it cannot be read.
     """
     if not path.is_dir():
@@ -101,14 +101,14 @@ def find_files(path: Path) -> tuple[KafkaFile, ...]:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a file that is small, or an index. Raises OSError."""
+    """Read a small file, or an index. Raises OSError."""
     return path.read_bytes()
 
 
 def _one(path: Path) -> KafkaFile:
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory")
-    if not path.is_file():  # a pipe would be waited for, and cannot be read at a position
+    if not path.is_file():  # reading a pipe would block, and it cannot be read at a position
         raise UsageError(f"{path}: expected a file, found a pipe, a socket or a device")
     last = max((base for base in map(_live_segment, os.listdir(path.absolute().parent)) if base is not None), default=0)
     found = _file(path, last)

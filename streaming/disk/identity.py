@@ -1,4 +1,4 @@
-"""Whose log dir a directory is: its ``meta.properties``."""
+"""Reads the identity of a log dir from its ``meta.properties``."""
 
 import os
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from streaming.kafka import names
 from streaming.kafka.properties import parse_meta_properties
 
 UNKNOWN_BROKER = -1
-"""The broker of a log dir that was never readable, where others do not tell whose it is."""
+"""The broker of a log dir that was never readable, if the other log dirs do not determine it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One of a broker's ``log.dirs``; ``path`` is as the user gave it, made absolute; ``zookeeper``: its broker is of before KRaft."""
+    """One of a broker's ``log.dirs``; ``path`` is the user's path, made absolute; ``zookeeper``: its broker is of before KRaft."""
 
     path: Path
     broker: int
@@ -25,7 +25,7 @@ class LogDir:
 
 
 def read_identity(path: Path) -> LogDir:
-    """Look at a log dir. Without ``meta.properties`` it is none: a mount point with nothing mounted looks like this.
+    """Read the identity of a log dir. Without ``meta.properties`` it is no log dir: it may be a mount point with nothing mounted.
 
     Raises:
         LogDirError: it does not exist, cannot be read or is not a log dir.

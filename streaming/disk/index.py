@@ -1,4 +1,4 @@
-"""A read-only look into an ``.index``: what it says is plausible, never proven (see `streaming.kafka.index`)."""
+"""Reads an ``.index``. Its entries are plausible, but never proven (see `streaming.kafka.index`)."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,20 +15,23 @@ from streaming.kafka.walk import Positions
 _MOST_ENTRIES_AT_ONCE = 8192
 
 _USUAL_INTERVAL_BYTES = 4096
-"""``index.interval.bytes``, as nearly everybody leaves it: two entries lie further apart than that."""
+"""The usual value of ``index.interval.bytes``. Two entries are further apart than this."""
 
 _BACK = 8
-"""A window ends inside a batch, and the next one begins with it: so many entries before the end of the one are looked at for the other."""
+"""How many entries before the end of one window are read for the next window.
+
+A window ends inside a batch, and the next window begins with that batch.
+"""
 
 _ENTRY = Struct(">ii")
 _NONE = np.empty(0, np.int64)
 
 
 def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
-    """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none where there is no index; and which entry follows them.
+    """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none if there is no index; and the number of the next entry.
 
     Args:
-        near: that entry of a look that ended about where this one begins: from there on nothing has to be searched.
+        near: the number that an earlier call returned for an ``end`` near this ``start``: then no search is needed.
     """
     found, last = [_NONE], 0
     at_once = min((end - start) // _USUAL_INTERVAL_BYTES + 2 * _BACK, _MOST_ENTRIES_AT_ONCE)
@@ -53,7 +56,7 @@ def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[
 
 
 def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
-    """The last entry (relative offset, position) whose offset is below ``offset``, a relative one too (None: the last entry of all)."""
+    """The last entry (relative offset, position) with an offset below ``offset``, which is relative, too (None: the last entry of all)."""
     with Calling(path), _opened(path) as fd:
         count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
         return _entry(fd, count - 1) if fd is not None and count else None
@@ -63,7 +66,7 @@ def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
 def _opened(path: Path) -> Iterator[int | None]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # absent on a fresh segment, renamed with a deleted one: everything works without it, slower
+    except OSError:  # absent for a new segment, renamed for a deleted one: everything works without it, but slower
         yield None
         return
     try:
@@ -73,7 +76,7 @@ def _opened(path: Path) -> Iterator[int | None]:
 
 
 def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
-    """Binary search: how many entries lie before the first one that does not; the zero tail of a preallocated index does not."""
+    """Binary search: the number of entries before the first one without the property, which a preallocated index's zero tail never has."""
     low, high = 0, os.lseek(fd, 0, os.SEEK_END) // ENTRY_BYTES
     while low < high:
         middle = (low + high) // 2
@@ -87,5 +90,5 @@ def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
 
 def _entry(fd: int, number: int) -> tuple[int, int]:
     data = os.pread(fd, ENTRY_BYTES, number * ENTRY_BYTES)
-    offset, position = _ENTRY.unpack(data) if len(data) == ENTRY_BYTES else (0, 0)  # cut off while we look
+    offset, position = _ENTRY.unpack(data) if len(data) == ENTRY_BYTES else (0, 0)  # cut off in the meantime
     return offset, position

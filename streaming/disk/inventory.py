@@ -1,7 +1,7 @@
-"""What a log holds: its segments with size and time, where it begins and ends, what the cleaner has done, what waits to be unlinked.
+"""The inventory of a log: its segments with size and time, its start and end, the progress of the cleaner, and files to be unlinked.
 
-Looked at again and again, it costs two or three looks at file times for a log in which nothing happened: a directory is listed only when
-its own time has changed, a closed segment is looked into once, the active one is scanned on from where the last scan ended.
+If nothing has happened in a log, a repeated inventory costs two or three reads of file times. A directory is listed only if its own time
+has changed. A closed segment is read once. The scan of the active segment continues where the last one ended.
 """
 
 import logging
@@ -33,19 +33,18 @@ from streaming.rows import SEGMENTS, TIME_UNKNOWN
 log = logging.getLogger(__name__)
 
 LOOK_BYTES = 64 << 10
-"""So much of an active segment is scanned in a look that is not thorough. More is left to `Inventory.scan`."""
+"""How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogInventory:
-    """One log as it lies on disk; offsets and times (Unix milliseconds) are -1 where there is none.
+    """One log on disk; offsets and times (Unix milliseconds) are -1 where there is none.
 
-    ``segments`` is an array of `SEGMENTS`, not to be written to; what has to be scanned and was not so far has `TIME_UNKNOWN`.
-    ``own_start_offset`` is the first offset as far as the log's directory tells, ``start_checkpoint`` what the log dir's checkpoint says.
-    ``end_offset`` is behind what was scanned. ``active_first_ms`` is the largest timestamp of the first batch of the active segment.
-    ``active_created_ms`` is when that was made: when it was rolled, or the log for its first one.
-    ``deleted_bytes`` are those of segments that were deleted and not unlinked yet, ``index_bytes`` those of everything else that lies
-    beside the segments.
+    ``segments`` is an array of `SEGMENTS`, not to be written to; `TIME_UNKNOWN` marks segments that still have to be scanned.
+    ``own_start_offset`` is the first offset according to the log's directory, ``start_checkpoint`` the one in the log dir's checkpoint.
+    ``end_offset`` is the offset after the scanned part. ``active_first_ms`` is the largest timestamp of the first batch of the active
+    segment. ``active_created_ms`` is when that segment was created: at its roll, or with the log if it is the first one. ``deleted_bytes``
+    are those of segments that are deleted but not unlinked yet, ``index_bytes`` those of all other files besides the segments.
     """
 
     partition: Partition
@@ -66,21 +65,21 @@ class LogInventory:
         return int(self.segments["size"].sum())
 
     def log_start_offset(self, *, remote_storage: bool = False) -> int:
-        """The first offset that the log serves: with remote storage it may lie far before what is on this disk."""
+        """The first offset that the log serves. With remote storage it may be far before the first offset on this disk."""
         if remote_storage and self.start_checkpoint >= 0:
             return self.start_checkpoint
         return max(self.own_start_offset, self.start_checkpoint)
 
 
 class Inventory:
-    """Looks at logs, and remembers what need not be looked at again. Not for several threads at once.
+    """Takes inventories of logs, and keeps what does not have to be read again. Not for several threads at once.
 
     Args:
-        thorough: hold every time index against its segment at once. Otherwise it is believed at first, and a log's closed segments are
-            checked one by one, one at each look: a broker with many has a thousand gigabytes of them. Nor is anything scanned in a look
-            then, but what was appended lately.
+        thorough: compare every time index with its segment at once. Otherwise it is believed at first, and each call of `look` checks one
+            closed segment of a log, because a broker may have a thousand gigabytes of them. Also, each call then only scans what was
+            appended lately.
         clock_ms: the clock, Unix milliseconds.
-        scanned: what scans of closed segments have found so far.
+        scanned: the results of earlier scans of closed segments.
     """
 
     def __init__(
@@ -96,18 +95,18 @@ class Inventory:
         self._logs: dict[Path, _Log] = {}
         self._checkpoints: dict[Path, _Checkpoint] = {}
         self._buffer = window()
-        self._wrong_of_left = 0  # of logs that are forgotten
+        self._wrong_of_left = 0  # of logs that were forgotten
 
     @property
     def wrong_time_indexes(self) -> int:
-        """Time indexes of closed segments that disagreed with their segment, so far."""
-        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # asked by other threads
+        """The number of time indexes of closed segments so far that disagreed with their segment."""
+        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # called by other threads
 
     def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
-        """The log now; the very same value as the last time if nothing has changed, None while its directory is half made.
+        """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
 
         Args:
-            listing: one that somebody else has made; it counts while the directory is as it was then.
+            listing: a listing from elsewhere, used if the directory has not changed since.
 
         Raises:
             OSError: the directory is gone or cannot be read.
@@ -117,23 +116,23 @@ class Inventory:
         cleaned = self._checkpoint(partition.log_dir, CLEANER_CHECKPOINT)
         try:
             return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
-        except FileNotFoundError:  # rolled, deleted or compacted since it was listed; or the directory is gone
+        except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
             known.listed = None
         return known.look(starts, cleaned, None, self._clock_ms(), self._buffer)
 
-    def told(self, partition: Partition, read: ActiveRead) -> None:
-        """Somebody else has scanned the active segment on from where it was scanned to; it spares a scan of the same bytes."""
+    def note_active(self, partition: Partition, read: ActiveRead) -> None:
+        """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
         known = self._known(partition)
         if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
             known.read, known.read_whole = read, True
 
     def unfinished(self, partition: Partition) -> bool:
-        """Whether something of a log has to be scanned before its times are known."""
+        """Whether a part of a log has to be scanned before its times are known."""
         known = self._logs.get(partition.path)
         return known is not None and (known.closed.unknown or not known.read_whole)
 
     def scan(self, partition: Partition, budget: int) -> None:
-        """Scan for about ``budget`` bytes what has to be scanned of a log.
+        """Scan about ``budget`` bytes of a log where needed.
 
         Raises:
             OSError: a segment is gone or cannot be read.
@@ -141,11 +140,11 @@ class Inventory:
         self._known(partition).scan(self._buffer, budget)
 
     def files(self) -> set[SegmentKey]:
-        """All closed segments that are known."""
+        """The keys of all known closed segments."""
         return {key for known in self._logs.values() for key in known.closed.files()}
 
     def forget(self, partition: Partition) -> None:
-        """A log has left."""
+        """Forget a log that has left."""
         known = self._logs.pop(partition.path, None)
         if known is not None:
             self._wrong_of_left += known.closed.wrong
@@ -166,7 +165,7 @@ class Inventory:
 
 
 class _Checkpoint:
-    """An offset checkpoint of a log dir, read again when it has been replaced."""
+    """An offset checkpoint of a log dir; it is read again after it was replaced."""
 
     def __init__(self, log_dir: LogDir, name: str) -> None:
         self._log_dir = log_dir
@@ -176,7 +175,7 @@ class _Checkpoint:
         self._content = NOTHING_WRITTEN
 
     def offset(self, partition: Partition) -> int:
-        """The offset of a partition, as `OffsetCheckpoint.of`."""
+        """The offset of a partition, as in `OffsetCheckpoint.of`."""
         try:
             with Calling(self._path):
                 stat = self._path.stat()
@@ -190,23 +189,23 @@ class _Checkpoint:
 
 
 class _Log:
-    """What is remembered of one log."""
+    """The state that is kept for one log."""
 
     def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.partition = partition
         self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
         self.closed = ClosedSegments(partition.path, thorough=thorough, scanned=scanned)
         self.read: ActiveRead | None = None
-        self.read_whole = True  # that is all of the active segment as it was then
+        self.read_whole = True  # whether this covers the whole active segment as it was then
         self._thorough = thorough
-        self._scanned = False  # something was found by a scan since the last look
-        self._active: Segment | None = None  # as it was looked at last
+        self._scanned = False  # a scan has found something since the last inventory
+        self._active: Segment | None = None  # as it was at the last inventory
         self._own_start = -1
         self._active_created_ms = -1
         self._leftovers = (0, 0)
         self._checkpoints = (-1, -1)
         self._oldest: Oldest | None = None
-        self._oldest_in: Segment | None = None  # as it was: what grew may have been cut off and written anew meanwhile
+        self._oldest_in: Segment | None = None  # as it was then: a segment that grew may have been truncated and written again
         self._inventory: LogInventory | None = None
 
     def look(self, starts: _Checkpoint, cleaned: _Checkpoint, listing: Listing | None, now_ms: int, buffer: Bytes) -> LogInventory | None:
@@ -232,7 +231,7 @@ class _Log:
             self.read, self.read_whole = read_on(self._active, self.read, buffer, budget)
 
     def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
-        """Whether the directory had to be listed again."""
+        """List the directory if needed; returns whether it was listed."""
         stamp = directory_stamp(self.partition.path, now_ms)
         if stamp is not None and stamp == self.listed:
             return False
@@ -248,10 +247,10 @@ class _Log:
         return True
 
     def _read_active(self, last: Segment, buffer: Bytes, *, listed: bool) -> bool:
-        """Whether the active segment is not as it was; scans on what was appended.
+        """Scan the appended bytes of the active segment; returns whether the segment has changed.
 
-        A segment that is cut off and written anew within a tick of the clock may have the same size and time. A new leader epoch, which is
-        what cuts segments off, shows in the directory.
+        If a segment is truncated and written again within a tick of the clock, it may have the same size and time. But only a new leader
+        epoch truncates segments, and that changes the directory.
         """
         with Calling(last.path):
             stat = last.path.stat()
@@ -303,9 +302,9 @@ class _Log:
 
 
 def _created_ms(directory: Path, base_offset: int) -> int:
-    """When a segment was made, -1 where nothing tells.
+    """When a segment was created, -1 if that is not known.
 
-    A roll writes a producer snapshot of the same name, which is not written again while the log grows (`UnifiedLog.roll`); the first
+    A roll writes a producer snapshot with the same name, which is not written again while the log grows (`UnifiedLog.roll`). The first
     segment is as old as the log.
     """
     beside = directory / (names.PARTITION_METADATA if base_offset == 0 else f"{base_offset:020d}.snapshot")
@@ -316,7 +315,7 @@ def _created_ms(directory: Path, base_offset: int) -> int:
 
 
 def _leftovers(directory: Path) -> tuple[int, int]:
-    """Bytes that deleted files of a directory still take, and those of everything that is neither that nor a live segment."""
+    """The bytes that deleted files of a directory still take, and those of all other files that are no live segment."""
     deleted = others = 0
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
@@ -325,6 +324,6 @@ def _leftovers(directory: Path) -> tuple[int, int]:
                     deleted += bytes_taken(entry.stat())
                 elif not entry.name.endswith((".log", ".log.swap")):
                     others += bytes_taken(entry.stat())
-            except FileNotFoundError:  # unlinked since the listing
+            except FileNotFoundError:  # unlinked after the listing
                 continue
     return deleted, others

@@ -1,4 +1,4 @@
-"""The largest timestamp of a segment: by its ``.timeindex`` where that can be believed, else by all of its batches."""
+"""Finds the largest timestamp of a segment: from its ``.timeindex`` if that is credible, else from all of its batches."""
 
 import logging
 import os
@@ -24,9 +24,9 @@ _LARGEST_AT = 35
 
 
 def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
-    """The last entry of a closed segment's time index as (largest timestamp, offset); None where it tells nothing, or cannot be right.
+    """The last entry of a closed segment's time index as (largest timestamp, offset); None if there is none, or if it cannot be right.
 
-    Kafka writes the entry when it closes the segment, and goes by it from then on (`LogSegment.onBecomeInactiveSegment`).
+    Kafka writes the entry when it closes the segment, and uses it from then on (`LogSegment.onBecomeInactiveSegment`).
     """
     path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))
     with Calling(path):
@@ -54,9 +54,9 @@ def _last_of(path: Path, segment: Segment, next_base: int) -> tuple[int, int] | 
 
 
 def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
-    """Whether the batch of a segment that holds ``offset`` has no larger record than ``timestamp``, and may hold one of that time.
+    """Whether the batch with ``offset`` has no record after ``timestamp``, and may have one of exactly that time.
 
-    Before Kafka 3.7 an entry of the index may name the very record, which lies before the end of its batch.
+    Before Kafka 3.7 an entry of the index may name the record itself, which may be before the end of its batch.
 
     Raises:
         OSError: the segment cannot be read.
@@ -71,7 +71,7 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
             if entry is None or entry.last_offset >= offset:
                 return entry is not None and _largest_in(head, entry.timestamp) == timestamp
             position += entry.size
-    except FormatError:  # the index led somewhere else: a scan will tell
+    except FormatError:  # the index points to a wrong position: a scan will find the timestamp
         return False
     finally:
         file.close()
@@ -83,7 +83,7 @@ def _largest_in(head: bytes, old_timestamp: int) -> int:
 
 
 class LargestScan:
-    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 where none has one."""
+    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 if none has one."""
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
@@ -91,10 +91,10 @@ class LargestScan:
         self._position, self._next_offset = 0, segment.base_offset
 
     def advance(self, buffer: Bytes, budget: int | None = None) -> bool:
-        """Scan on until about ``budget`` bytes have been read; returns whether the end is reached.
+        """Continue the scan until about ``budget`` bytes are read; returns whether the end is reached.
 
         Raises:
-            OSError: the segment cannot be read; FileNotFoundError where another file has its name by now.
+            OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
         """
         began = bytes_read()
         file = OpenSegment(self.segment.path, self.segment.base_offset)
@@ -122,7 +122,7 @@ class LargestScan:
 
 
 def scanned_largest(segment: Segment, buffer: Bytes) -> int:
-    """The largest timestamp over all batches of a segment, -1 where none has one. Raises OSError."""
+    """The largest timestamp of all batches of a segment, -1 if none has one. Raises OSError."""
     scan = LargestScan(segment)
     scan.advance(buffer)
     return scan.largest

@@ -1,4 +1,4 @@
-"""What lies directly in a log dir, and the small text files at its root."""
+"""Lists the partition directories of a log dir, and reads the small text files at its root."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory. ``topic_id`` is "" where there is no ``partition.metadata`` (before Kafka 2.8)."""
+    """A partition directory. ``topic_id`` is "" if there is no ``partition.metadata`` (before Kafka 2.8)."""
 
     log_dir: LogDir
     path: Path
@@ -33,10 +33,10 @@ class Partition:
 
 
 def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] = read_topic_id) -> tuple[Partition, ...]:
-    """All partition directories of a log dir, whatever their state; everything else in it is passed over.
+    """List all partition directories of a log dir, whatever their state; everything else in it is ignored.
 
     Args:
-        topic_id_of: what tells a directory's topic id, as `read_topic_id` does.
+        topic_id_of: returns a directory's topic id, as `read_topic_id` does.
 
     Raises:
         OSError: the log dir cannot be read at this moment.
@@ -55,8 +55,10 @@ def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] =
 
 
 def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...] | None:
-    """An offset checkpoint at the root of a log dir: no entries where the broker has not written it yet, None where it cannot be read, is
-    damaged or of a version that is not known."""
+    """Read an offset checkpoint at the root of a log dir.
+
+    It has no entries if the broker has not written it yet. None if it cannot be read, is damaged or of a version that is not known.
+    """
     path = log_dir.path / name
     for last_try in (False, True):
         try:
@@ -64,7 +66,7 @@ def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry,
                 return parse_offset_checkpoint(path.read_bytes())
         except FileNotFoundError:
             return ()
-        except (FormatError, OSError) as error:  # replaced while we read it: the second look sees one version whole
+        except (FormatError, OSError) as error:  # replaced during the read: the second read gets one complete version
             if last_try:
                 log.warning("checkpoint cannot be read: its offsets are not known", extra={"path": str(path), "error": str(error)})
     return None

@@ -1,4 +1,4 @@
-"""Read ``__cluster_metadata-0`` from where the last look ended: newest snapshot first, then the log."""
+"""Reads ``__cluster_metadata-0``: at first the newest snapshot and the log after it, later only what was appended."""
 
 import os
 from collections.abc import Iterable
@@ -13,38 +13,38 @@ from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
 
-_ANCHOR_BYTES = 128  # the header of the last batch is among them, with its CRC, if that batch is one of the usual small ones
+_ANCHOR_BYTES = 128  # they include the last batch's header with its CRC, if that batch has the usual small size
 _READ_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
 
 
 class MetadataLog:
-    """The metadata log of one broker, in whichever of its log dirs it lies.
+    """The metadata log of one broker, in whichever of its log dirs it is.
 
     Args:
-        log_dirs: gone through anew at each look: one that is unavailable by then is not read.
+        log_dirs: iterated again at each call, so a log dir that has become unavailable is not read.
     """
 
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
         self._log_dirs = log_dirs
         self._file: OpenSegment | None = None
         self._position = 0
-        self._size = -1  # of the file when it was read to its end
-        self._anchor = b""  # what stands right before the position
+        self._size = -1  # the size of the file when it was read to its end
+        self._anchor = b""  # the bytes directly before the position
         self._begun = 0  # the offset at which the image began
 
     def restart(self) -> None:
-        """Begin anew at the next look."""
+        """Begin again at the next call of `advance`."""
         if self._file is not None:
             self._file.close()
         self._go_to(None)
 
     def advance(self, image: ClusterImage | None) -> ClusterImage:
-        """The image moved forward over what was appended since the last call; None begins one.
+        """Advance the image over everything that was appended since the last call; None begins a new image.
 
         Raises:
-            FileNotFoundError: none of the log dirs holds the metadata log.
+            FileNotFoundError: the metadata log is in none of the log dirs.
             OSError: it cannot be read (its snapshots have mode 0400: only the broker's own user reads them).
-            FormatError: it is not understood. Call `restart` before the next try, and begin a new image.
+            FormatError: it is not understood. Call `restart` before the next attempt, and begin a new image.
         """
         if self._file is not None and self._file.path.parent not in _places(self._log_dirs):
             raise FileNotFoundError(f"{self._file.path.parent.parent} is unavailable")
@@ -66,7 +66,7 @@ class MetadataLog:
                 self._size = size
 
     def past(self) -> MetadataPast | None:
-        """What the disk holds of the time before the image of `advance` began; None where that is the beginning of the log.
+        """A reader of the metadata on disk from before the image of `advance` began; None if the image began at the start of the log.
 
         Raises:
             OSError: the metadata log is gone.
@@ -74,20 +74,20 @@ class MetadataLog:
         return MetadataPast(self._directory(), self._begun) if self._begun else None
 
     def modified_ms(self) -> int:
-        """When the log that `advance` has read was last written to, Unix milliseconds: a running broker does so twice a second."""
+        """When the log that `advance` reads was last written, Unix milliseconds: a running broker writes it twice a second."""
         return self._opened.modified_ms()
 
     def can_begin_again(self) -> bool:
-        """Whether the newest snapshot may be read: a process that starts needs it, one that has read the log from before does not yet."""
+        """Whether the newest snapshot may be read: a starting process needs it, but not one that has read the log from earlier on."""
         try:
             directory = self._directory()
             snapshots = list_metadata_snapshots(directory)
             return not snapshots or os.access(directory / max(snapshots).name, os.R_OK)
-        except OSError:  # whoever reads the log says so
+        except OSError:  # the code that reads the log reports it
             return True
 
     def _cut_off(self, file: OpenSegment) -> bool:
-        """Whether what was read is gone: this node followed a leader that lost, and the image may hold what never was committed."""
+        """Whether the bytes that were read are gone: the node followed a leader that lost, and the image may have uncommitted records."""
         anchored = file.read(self._position - len(self._anchor), len(self._anchor)) == self._anchor
         return file.size() < self._position or not anchored or file.unlinked()
 
@@ -113,12 +113,12 @@ class MetadataLog:
         return image
 
     def _roll(self) -> bool:
-        """Go on in the next segment, if there is one."""
+        """Continue in the next segment, if there is one."""
         later = [segment for segment in list_segments(self._opened.path.parent) if segment.base_offset > self._opened.base_offset]
         if not later:
             return False
         if self._opened.size() != self._size:
-            self._size = -1  # it grew before it was rolled: first to its end
+            self._size = -1  # it grew before it was rolled: read it to its end first
             return True
         self._opened.close()
         self._go_to(OpenSegment(later[0].path, later[0].base_offset))
@@ -129,7 +129,7 @@ class MetadataLog:
 
 
 def read_quorum_state(log_dirs: Iterable[LogDir]) -> QuorumState:
-    """What the broker of these log dirs remembers of the quorum.
+    """Read the quorum state of the broker with these log dirs.
 
     Raises:
         OSError: it is in none of them, or cannot be read.

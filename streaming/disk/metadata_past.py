@@ -1,7 +1,7 @@
-"""What the metadata log on disk still tells of the time before its newest snapshot: who led each partition then.
+"""Reads from the metadata log on disk who led each partition before the newest snapshot.
 
-A broker keeps older snapshots and segments for a week (``metadata.max.retention.ms``) or 100 MiB. They are replayed a slice at a time, for
-where a cluster changes a lot that takes longer than anything else may wait.
+A broker keeps older snapshots and segments for a week (``metadata.max.retention.ms``) or 100 MiB. They are replayed in slices, because in a
+cluster with many changes the whole replay takes longer than anything else may wait.
 """
 
 import time
@@ -19,10 +19,10 @@ _MOST_BYTES = 16 << 20  # a batch of this log has at most 8 MiB
 
 
 class MetadataPast:
-    """Replays the log from the oldest state that it is whole from, up to ``upto``.
+    """Replays the log up to ``upto``, from the oldest state after which it is complete.
 
     Args:
-        upto: an offset of the log where a newer image begins.
+        upto: an offset of the log at which a newer image begins.
         clock: seconds.
     """
 
@@ -36,9 +36,9 @@ class MetadataPast:
         self._read_bytes = _READ_BYTES
 
     def advance(self, seconds: float) -> ClusterImage | None:
-        """Go on for about so long. Returns the image at ``upto`` or somewhat further, None where there is more to read.
+        """Continue for about this long. Returns the image at ``upto`` or somewhat later, None if there is more to read.
 
-        An empty image where the disk tells nothing.
+        If the disk has no older metadata, the image is empty.
 
         Raises:
             OSError: a file cannot be read, or is gone.
@@ -55,7 +55,7 @@ class MetadataPast:
                 return None
 
     def close(self) -> None:
-        """Let go of the open file."""
+        """Close the open file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -10,7 +10,7 @@ from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 
 @dataclass(frozen=True, slots=True)
 class OffsetCheckpoint:
-    """``offsets`` by topic and partition; None where the file cannot be read or is not understood."""
+    """``offsets`` by topic and partition; None if the file cannot be read or is not understood."""
 
     offsets: Mapping[tuple[str, int], int] | None
 
@@ -20,15 +20,15 @@ class OffsetCheckpoint:
         return self.offsets is not None
 
     def of(self, partition: Partition) -> int:
-        """The offset of a partition, -1 where there is none, `UNREADABLE` where the file cannot be read or is not understood."""
+        """The offset of a partition, -1 if there is none, `UNREADABLE` if the file cannot be read or is not understood."""
         return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)
 
 
 NOTHING_WRITTEN = OffsetCheckpoint(MappingProxyType({}))
-"""Of a log dir whose broker has written none yet."""
+"""The checkpoint of a log dir whose broker has not written one yet."""
 
 
 def load_offset_checkpoint(log_dir: LogDir, name: str) -> OffsetCheckpoint:
-    """The checkpoint ``name`` of a log dir, as it is now."""
+    """Read the checkpoint ``name`` of a log dir, as it is now."""
     entries = read_offset_checkpoint(log_dir, name)
     return OffsetCheckpoint(None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries})

@@ -1,4 +1,4 @@
-"""When the oldest record that a log still serves was written."""
+"""Finds when the oldest record that a log still serves was written."""
 
 from dataclasses import dataclass
 from struct import Struct
@@ -17,7 +17,7 @@ from streaming.kafka.layout import (
 )
 
 MOST_BATCHES = 10_000
-"""So many batches without a time of their own are passed over at most: a look must not read a whole compacted log."""
+"""The most batches without a time of their own that are skipped, so that one call does not read a whole compacted log."""
 
 _PREFIX = Struct(">qi")
 _HEADER = Struct(">hiqq")  # attributes, last offset delta, base and largest timestamp
@@ -28,8 +28,11 @@ _COUNT, _LONG = Struct(">i"), Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The head of whatever stands at a place of a ``.log``. ``timestamp`` is that of its first record, -1 where it tells none: it holds no
-    record of a user's, has a delete horizon in that place, or is of magic 0. Of a wrapper of magic 1 it is the largest inside."""
+    """The head of an entry of a ``.log``.
+
+    ``timestamp`` is that of its first record, -1 if the head does not contain it: the entry has no user's record, has a delete horizon in
+    that field, or is of magic 0. For a wrapper of magic 1 it is the largest timestamp inside.
+    """
 
     size: int
     last_offset: int
@@ -38,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Oldest:
-    """The batch with the oldest record: its segment (base offset), the offset behind it, and the record's time in Unix milliseconds."""
+    """The batch with the oldest record: its segment (base offset), the offset after it, and the record's time in Unix milliseconds."""
 
     segment: int
     next_offset: int
@@ -46,10 +49,10 @@ class Oldest:
 
 
 def read_entry_head(head: bytes) -> Entry | None:
-    """The head of the entry that begins with these bytes (61, or fewer at the end of a file); None where none can be.
+    """The head of the entry that begins with these bytes (61, or fewer at the end of a file); None if there is none.
 
     Raises:
-        FormatError: Kafka cannot have written a batch that begins so.
+        FormatError: Kafka cannot have written a batch with this beginning.
     """
     if len(head) <= MAGIC_AT + 1:
         return None
@@ -76,11 +79,11 @@ def read_entry_head(head: bytes) -> Entry | None:
 
 
 def oldest_record(segments: tuple[Segment, ...], log_start: int) -> Oldest | None:
-    """The first batch that ends at or behind ``log_start`` and has a time of its own; None where there is none, or none near enough.
+    """The first batch that ends at or after ``log_start`` and has a time of its own; None if there is none, or none near enough.
 
     Raises:
         OSError: a segment cannot be read.
-        FormatError: a batch before it is not what Kafka writes; with the position.
+        FormatError: a batch before it does not have Kafka's format; with the position.
     """
     left = MOST_BATCHES
     for item, segment in enumerate(segments):
@@ -115,7 +118,7 @@ def _oldest_in(file: OpenSegment, log_start: int, left: int) -> tuple[Oldest | N
 
 
 def _begins_at(file: OpenSegment, last_offset: int, position: int) -> bool:
-    """Whether a batch begins where the index says, as far as its head tells: an entry may be stale."""
+    """Whether a batch begins at the position from the index, judged by its head: an entry may be stale."""
     try:
         entry = read_entry_head(file.read(position, HEADER_BYTES))
     except FormatError:

@@ -1,4 +1,4 @@
-"""The producer snapshots of a partition directory: what a broker knew of producers at some offsets of the log."""
+"""The producer snapshots of a partition directory: a broker's producer state at some offsets of the log."""
 
 import os
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class SnapshotFile:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSnapshot:
-    """What stands in one; ``modified_ms`` is the file's time in Unix milliseconds."""
+    """The content of a producer snapshot; ``modified_ms`` is the file's time in Unix milliseconds."""
 
     offset: int
     modified_ms: int
@@ -29,7 +29,7 @@ class ProducerSnapshot:
 
 
 def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
-    """All of them, the oldest first. Raises OSError."""
+    """List all producer snapshots, the oldest first. Raises OSError."""
     found = []
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
@@ -40,7 +40,7 @@ def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
 
 
 def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
-    """Read one.
+    """Read a producer snapshot.
 
     Raises:
         FormatError: it is damaged, or a broker is still writing it.

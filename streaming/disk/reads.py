@@ -1,4 +1,4 @@
-"""How many bytes of segments a thread has read so far: counted where they are read, whoever asked for them."""
+"""Counts the bytes of segments that a thread has read, for whatever purpose."""
 
 import threading
 
@@ -11,10 +11,10 @@ _count = _Count()
 
 
 def note_read(size: int) -> None:
-    """This thread has read so many bytes more of a segment."""
+    """Note that this thread has read so many more bytes of a segment."""
     _count.size += size
 
 
 def bytes_read() -> int:
-    """The bytes of segments that this thread has read since it began; two of these numbers tell what was read between."""
+    """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
     return _count.size

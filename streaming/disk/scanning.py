@@ -1,4 +1,4 @@
-"""Scan a segment window by window, whatever the size of its batches."""
+"""Scans a segment window by window, whatever the size of its batches."""
 
 from mmap import PAGESIZE
 
@@ -10,17 +10,17 @@ from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_a
 from streaming.kafka.walk import Bytes, Stop
 
 WINDOW_BYTES = 8 << 20
-"""How much of a segment is read at once: what stays in the processor's cache is walked twice as fast as what does not."""
+"""How much of a segment is read at once. Bytes that stay in the processor's cache are walked twice as fast as others."""
 
 SEEDED_BYTES = 1 << 20
-"""Below this the plain walk is as fast as looking into the index."""
+"""For less than this, the plain walk is as fast as reading the index."""
 
 
 def window() -> Bytes:
-    """A buffer to scan through.
+    """Create a buffer to scan through.
 
-    It begins with a page, as a file does: memory that begins 16 bytes into one, as allocated memory does, takes the bytes of whole pages at
-    half the speed, for the processor holds each load back for the store 4 KiB before it.
+    It begins at the start of a page, as a file does. Allocated memory begins 16 bytes into a page, and then whole pages are copied at half
+    the speed, because the processor delays each load for the store 4 KiB before it.
     """
     memory = np.empty(WINDOW_BYTES + PAGESIZE, np.uint8)
     skipped = -memory.ctypes.data % PAGESIZE
@@ -28,7 +28,7 @@ def window() -> Bytes:
 
 
 def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *, spare_cache: bool = False) -> Scanned:
-    """Scan what fits into ``buffer`` of a segment from ``position``; positions in the result count from there.
+    """Scan the part of a segment from ``position`` that fits into ``buffer``. Positions in the result count from there.
 
     Raises:
         OSError: the file cannot be read.
@@ -42,12 +42,12 @@ def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *
 
 
 def _scan_large(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Scanned:
-    """One batch that is larger than the buffer: its header tells all that is counted, as soon as the file reaches to its end."""
+    """Scan one batch that is larger than the buffer. Its header has everything that is counted, once the file reaches to its end."""
     head = buffer[:HEADER_BYTES].tobytes()
     size = batch_size_at(head)
     if position + size > file.size():
         return Scanned(0, Stop.SHORT, None, scan(buffer[:0], [Piece(0, 0, next_offset)])[0].batches, None)
     if head[MAGIC_AT] == CURRENT_MAGIC:
         return scan_header(head, next_offset)
-    whole = np.frombuffer(file.read(position, size), np.uint8)  # what an old message counts for stands inside it
+    whole = np.frombuffer(file.read(position, size), np.uint8)  # the counted values of an old message are inside it
     return scan(whole, [Piece(0, len(whole), next_offset)])[0]

@@ -1,4 +1,4 @@
-"""The ``server.properties`` that people name, wherever they lie."""
+"""Reads the ``server.properties`` files that the options name, wherever they are."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...
     """Read the files of several brokers.
 
     Raises:
-        UsageError: one cannot be read or does not say whose it is, or two are of one broker.
+        UsageError: one cannot be read or does not contain the node id, or two belong to one broker.
     """
     found: dict[int, Path] = {}
     read = []

@@ -1,4 +1,4 @@
-"""Log dirs that give no answer to a first look, found by looking at each on a thread of its own."""
+"""Finds log dirs that do not answer a first read. Each one is read on a thread of its own."""
 
 import contextlib
 import threading
@@ -12,11 +12,11 @@ from streaming.disk.identity import read_identity
 from streaming.errors import LogDirError
 
 LOOK_SECONDS = 5.0
-"""How long a log dir may take for a first look."""
+"""How long a first read of a log dir may take."""
 
 
 class Look:
-    """A first look at a log dir that may never end. Its thread ends with the process at the latest."""
+    """A first read of a log dir, which may never end. Its thread ends with the process at the latest."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class Look:
 
     def _look(self) -> None:
         self._calls = calls_of_this_thread()
-        with contextlib.suppress(LogDirError):  # an error is an answer; whoever opens the log dir gets it too
+        with contextlib.suppress(LogDirError):  # an error is an answer; the code that opens the log dir gets it too
             read_identity(self.path)
 
     @property
@@ -36,22 +36,22 @@ class Look:
 
     @property
     def at(self) -> str | PathLike[str]:
-        """The file at which it is."""
+        """The file that is being read."""
         return self._calls.path or self.path
 
     def wait(self, seconds: float) -> None:
-        """Wait for the answer, for so long at most."""
+        """Wait for the answer, for at most so long."""
         self._thread.join(seconds)
 
 
 def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[Look]]:
-    """Look at log dirs for the first time, leaving alone those that do not answer.
+    """Open log dirs for the first time, without those that do not answer.
 
     Returns:
-        The log dirs, and the looks that have had no answer: theirs are barred.
+        The log dirs, and the reads without an answer; their log dirs are barred.
 
     Raises:
-        LogDirError: as `open_log_dirs`.
+        LogDirError: as in `open_log_dirs`.
     """
     paths = list(paths)
     silent = find_silent(paths)
@@ -59,7 +59,7 @@ def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[Look]]:
 
 
 def find_silent(paths: Iterable[Path], seconds: float = LOOK_SECONDS) -> list[Look]:
-    """Look at all log dirs at the same time; returns the looks that have got no answer within ``seconds``."""
+    """Read all log dirs at the same time; returns the reads without an answer within ``seconds``."""
     looks = [Look(path.absolute()) for path in paths]
     silent = [look for look in looks if _is_silent(look, 0.0)]
     return [look for look in silent if _is_silent(look, seconds)]

@@ -1,4 +1,4 @@
-"""The topic id that ``partition.metadata`` gives to a partition directory: read once, for it is written once."""
+"""The topic ids of partition directories from ``partition.metadata``. Each file is read once, because it is written once."""
 
 import logging
 import os
@@ -16,9 +16,9 @@ _Stamp = tuple[int, int, int]
 
 
 class TopicIds:
-    """Topic ids as they were read, each for as long as its file is the same. For one thread.
+    """The topic ids that were read. Each is kept as long as its file is the same. For one thread.
 
-    ``unreadable``: directories that are not fit to be read, and why.
+    ``unreadable``: directories whose topic id cannot be read, and why.
     """
 
     def __init__(self) -> None:
@@ -26,14 +26,14 @@ class TopicIds:
         self._read: dict[Path, tuple[_Stamp, str]] = {}
 
     def read(self, directory: Path) -> str | None:
-        """The topic id of a partition directory, "" where there is none, or None where the directory is not fit to be read now."""
+        """The topic id of a partition directory, "" if there is none, or None if it cannot be read now."""
         try:
             stamp, known = _stamp(directory), self._read.get(directory)
             if known is None or known[0] != stamp:
                 known = self._read[directory] = stamp, _parse(directory)
             topic_id = known[1]
         except FileNotFoundError:
-            # without it a directory is either older than topic ids, or half made: a broker writes it before the first data
+            # without it, a directory is either older than topic ids, or half created: a broker writes it before the first data
             self._read.pop(directory, None)
             topic_id = ""
         except (FormatError, OSError) as error:
@@ -45,7 +45,7 @@ class TopicIds:
         return topic_id
 
     def keep(self, directories: Collection[Path], unavailable: Collection[Path] = ()) -> None:
-        """Forget all directories but these; of those that cannot be read, the ones that are no more.
+        """Forget all other directories. Of the unreadable ones, forget those that no longer exist.
 
         Args:
             unavailable: log dirs into which no call may be made.
@@ -55,14 +55,14 @@ class TopicIds:
             self._read = {path: known for path, known in self._read.items() if path in directories}
 
     def _refuse(self, directory: Path, why: str) -> None:
-        """Say once why a directory is left alone."""
+        """Log once why a directory is left alone."""
         if self.unreadable.get(directory) != why:
             self.unreadable[directory] = why
             log.warning("partition.metadata cannot be read: the directory is left as it is", extra={"path": str(directory), "error": why})
 
 
 def read_topic_id(directory: Path) -> str | None:
-    """What `TopicIds.read` returns, for who asks once."""
+    """Return the same as `TopicIds.read`, for a single call."""
     return TopicIds().read(directory)
 
 
@@ -74,7 +74,7 @@ def _is_there(directory: Path) -> bool:
 def _stamp(directory: Path) -> _Stamp:
     path = f"{directory}/{names.PARTITION_METADATA}"
     with Calling(path):
-        stat = os.stat(path)  # noqa: PTH116  # asked of every directory at each listing
+        stat = os.stat(path)  # noqa: PTH116  # called for every directory at each listing
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 

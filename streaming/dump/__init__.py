@@ -1,1 +1,1 @@
-"""What stands in Kafka's files, as rows for people and programs: tables out of values, text out of tables. No Spark."""
+"""Shows the content of Kafka's files as rows for people and programs: tables from values, text from tables. No Spark."""

@@ -1,7 +1,7 @@
-"""The batches of a large segment, found by processes that each walk parts of it, a few parts ahead of the reader.
+"""Finds the batches of a large segment with several processes. Each one walks parts of it, a few parts ahead of the reader.
 
-Processes, not threads: a walk is thousands of short steps, and threads would take turns with Python's lock at each of them. A part begins
-where the index says that a batch does. That is believed only when the part before it ends exactly there.
+They are processes, not threads: a walk is thousands of short steps, and threads would wait for Python's lock at each of them. A part begins
+where a batch begins according to the index. That is believed only if the part before it ends exactly there.
 """
 
 import mmap
@@ -22,9 +22,9 @@ from streaming.kafka.layout import HEADER, HEADER_BYTES, MIN_LENGTH, OPAQUE_HEAD
 from streaming.kafka.walk import Positions
 
 PART_BYTES = 8 << 20
-"""Bytes of a part: what stays in the processor's cache is walked twice as fast as what does not."""
+"""The bytes of a part: bytes that stay in the processor's cache are walked twice as fast as others."""
 
-_SLOTS = 8  # parts that a process may be ahead of the reader, while that imports a library
+_SLOTS = 8  # parts that a process may be ahead of the reader, while the reader imports a library
 _MESSAGE = struct.Struct("qqqq")
 _MOST_BATCHES = PART_BYTES // (PREFIX_BYTES + MIN_LENGTH) + 1
 _SLOT_BYTES = -(-_MOST_BATCHES * (2 * 8 + HEADER_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE  # two numbers and a header each
@@ -32,9 +32,9 @@ _SLOT_BYTES = -(-_MOST_BATCHES * (2 * 8 + HEADER_BYTES) // mmap.PAGESIZE) * mmap
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a walk from ``start`` found: batches, at positions that count from there, by their raw headers, and where it ended.
+    """The result of a walk from ``start``: batches, at positions that count from there, by their raw headers, and where it ended.
 
-    ``wrong`` are the items with another CRC than their header tells, where that was asked for.
+    ``wrong`` are the items that do not have the CRC of their header, if that was requested.
     """
 
     start: int
@@ -45,19 +45,19 @@ class Part:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def walk_ahead(starts: Sequence[int], walk_part: Callable[[int, int], Part], end: int) -> Iterator[Part]:
-    """The parts in order, found by as many processes as there are processors. A part is valid until the next one is asked for.
+    """Yield the parts in order, found by as many processes as there are processors. A part is valid until the next one is requested.
 
-    Where there is no process to be had, or one ends before its work is done (its part cannot be read, the machine is short of memory), the
-    parts end too: whoever reads on from there does the work, or meets the reason.
+    The parts end early if no process can be started, or if one ends before its work is done (its part cannot be read, the machine is short
+    of memory). Then the caller continues from there by itself and either does the work or gets the error.
 
     Args:
         starts: where parts begin, ascending; the last one reaches to ``end``.
-        walk_part: walks from a position up to another one, at most `PART_BYTES` further.
+        walk_part: walks from one position to another, at most `PART_BYTES` further.
     """
     parts = list(zip(starts, [*starts[1:], end], strict=True))
     count = min(processors(), len(parts))
@@ -73,39 +73,39 @@ def walk_ahead(starts: Sequence[int], walk_part: Callable[[int, int], Part], end
             if part is None:
                 return
             yield part
-    finally:  # when the reader wants no more, too
+    finally:  # also if the reader stops early
         for walker in walkers:
             walker.close()
 
 
 class _Walker:
-    """One process and the memory that it shares with this one: slots that it fills in turn, each again once it is told to."""
+    """One process, and the memory that it shares with this one: slots that it fills in turn, each again once it is allowed to."""
 
     def __init__(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], others: Sequence["_Walker"]) -> None:
-        self._memory = memoryview(mmap.mmap(-1, _SLOTS * _SLOT_BYTES))  # no more of it is taken than is written to
+        self._memory = memoryview(mmap.mmap(-1, _SLOTS * _SLOT_BYTES))  # memory is only allocated where it is written
         self._taken = 0
-        self._told, telling = os.pipe()
+        self._done_parts, done_parts = os.pipe()
         allowed, self._allowing = os.pipe()
         try:
             self._process = _fork()
         except OSError:
-            for end in (self._told, telling, allowed, self._allowing):
+            for end in (self._done_parts, done_parts, allowed, self._allowing):
                 os.close(end)
             raise
         if self._process:
-            os.close(telling)
+            os.close(done_parts)
             os.close(allowed)
             return
-        for walker in (*others, self):  # else a walker would not see its reader end
+        for walker in (*others, self):  # otherwise a walker would not notice the end of its reader
             walker._close_pipes()
-        _as_process(lambda: self._work(parts, walk_part, telling, allowed))
+        _as_process(lambda: self._work(parts, walk_part, done_parts, allowed))
 
     def next(self) -> Part | None:
         """The next part, or None if the process ended without it."""
-        if self._taken:  # the part before is no longer looked at
-            with suppress(BrokenPipeError):  # it has ended, which the next line tells
+        if self._taken:  # the part before is no longer used
+            with suppress(BrokenPipeError):  # the process has ended, which the next line detects
                 os.write(self._allowing, b"+")
-        message = os.read(self._told, _MESSAGE.size)
+        message = os.read(self._done_parts, _MESSAGE.size)
         if len(message) < _MESSAGE.size:
             return None
         start, end, count, wrong_count = _MESSAGE.unpack(message)
@@ -114,23 +114,23 @@ class _Walker:
         return Part(start, end, positions, headers.view(HEADER), wrong)
 
     def close(self) -> None:
-        """End the process, at whatever it is: it holds nothing."""
+        """End the process, whatever it is doing: it holds nothing."""
         self._close_pipes()
         os.kill(self._process, SIGKILL)
         os.waitpid(self._process, 0)
 
     def _close_pipes(self) -> None:
-        os.close(self._told)
+        os.close(self._done_parts)
         os.close(self._allowing)
 
-    def _work(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], telling: int, allowed: int) -> None:
+    def _work(self, parts: Sequence[tuple[int, int]], walk_part: Callable[[int, int], Part], done_parts: int, allowed: int) -> None:
         for number, (begin, end) in enumerate(parts):
             if number >= _SLOTS and not os.read(allowed, 1):
                 return
             part = walk_part(begin, end)
             positions, wrong, headers = self._slot(number, len(part.positions), len(part.wrong))
             positions[:], wrong[:], headers[:] = part.positions, part.wrong, part.headers.view(OPAQUE_HEADER)
-            os.write(telling, _MESSAGE.pack(part.start, part.end, len(part.positions), len(part.wrong)))
+            os.write(done_parts, _MESSAGE.pack(part.start, part.end, len(part.positions), len(part.wrong)))
 
     def _slot(self, number: int, count: int, wrong_count: int) -> tuple[Positions, NDArray[np.intp], NDArray[np.void]]:
         at = number % _SLOTS * _SLOT_BYTES
@@ -141,7 +141,7 @@ class _Walker:
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        # Python 3.12 warns where other threads run, as their locks stay held: the new process asks for none of them
+        # Python 3.12 warns if other threads run, because their locks stay held. The new process needs none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 

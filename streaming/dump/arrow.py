@@ -1,6 +1,6 @@
-"""Tables as an Arrow IPC stream or a Parquet file.
+"""Writes tables as an Arrow IPC stream or a Parquet file.
 
-Arrays are made of numpy's memory by hand: pyarrow's own conversion imports pandas where it is installed, a quarter of a second.
+Arrays are made directly from numpy's memory: pyarrow's own conversion imports pandas if it is installed, which takes a quarter of a second.
 """
 
 import json
@@ -47,7 +47,7 @@ class ParquetSink:
 
     def write(self, table: Table) -> None:
         """Append a table."""
-        import pyarrow.parquet as pq  # only here: it is slow to import
+        import pyarrow.parquet as pq  # here, because it is slow to import
 
         batch = record_batch(table)
         if self._writer is None:
@@ -61,7 +61,7 @@ class ParquetSink:
 
 
 def record_batch(table: Table) -> pa.RecordBatch:
-    """A table as a record batch, the file in its last column."""
+    """Convert a table to a record batch, with the file in its last column."""
     columns = (*table.columns, Choices("file", np.zeros(table.rows, np.int8), (table.path,)))
     return pa.RecordBatch.from_arrays([_array(column) for column in columns], names=[column.name for column in columns])
 

@@ -1,4 +1,4 @@
-"""The headers of batches as a table, one row a batch, in the terms of Kafka's own dump tool."""
+"""The headers of batches as a table, one row for each batch, with the terms of Kafka's own dump tool."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 from streaming.codecs import CODECS
 from streaming.dump.segment import Window
 from streaming.dump.table import Choices, Column, Flags, Numbers, Table
-from streaming.kafka.crc_check import told_crcs
+from streaming.kafka.crc_check import stored_crcs
 from streaming.kafka.headers import Batches
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _NO_TIMESTAMP_TYPE = 2
-_CODEC_NAMES = (*CODECS, "5", "6", "7")  # of a damaged header
+_CODEC_NAMES = (*CODECS, "5", "6", "7")  # 5 to 7 are in damaged headers
 _MOST_SEQUENCE = 0x7FFFFFFF
 _OLD_ATTRIBUTES_SHIFT = 24  # an old message has its attributes in the byte where the CRC of magic 2 begins
 
@@ -21,7 +21,7 @@ def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.b
     """The table of some batches of a window.
 
     Args:
-        valid: whether each batch has the CRC that it tells; None where nobody looked.
+        valid: whether each batch has the CRC of its header; None if that was not checked.
     """
     headers = batches.headers
     producer_ids = producer_column(batches, "producer_id")
@@ -44,7 +44,7 @@ def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.b
         Numbers("size", batches.size.astype(np.int32)),
         Numbers("magic", batches.magic),
         Choices("codec", batches.codec.astype(np.int8), _CODEC_NAMES),
-        Numbers("crc", told_crcs(batches)),
+        Numbers("crc", stored_crcs(batches)),
     )
     if valid is not None:
         columns += (Flags("valid", valid),)
@@ -61,13 +61,13 @@ def producer_column(batches: Batches, name: str) -> NDArray[np.integer]:
 
 
 def transactional(batches: Batches) -> NDArray[np.bool_]:
-    """Whether each batch belongs to a transaction, markers among them."""
+    """Whether each batch belongs to a transaction, including markers."""
     flags: NDArray[np.bool_] = (batches.attributes & TRANSACTIONAL_BIT) != 0
     return flags
 
 
 def _last_sequence(base: NDArray[np.integer], deltas: NDArray[np.integer]) -> NDArray[np.integer]:
-    last: NDArray[np.integer] = base + deltas.astype(np.int32)  # beyond 2^31 - 1 they go on at 0, which the mask makes of the overflow
+    last: NDArray[np.integer] = base + deltas.astype(np.int32)  # after 2^31 - 1 they continue at 0, which the mask makes of the overflow
     last &= _MOST_SEQUENCE
     last[base < 0] = -1
     return last
@@ -83,7 +83,7 @@ def _delete_horizon(batches: Batches) -> NDArray[np.int64]:
 def _timestamp_types(batches: Batches) -> NDArray[np.int8]:
     attributes = batches.attributes
     old = batches.magic < CURRENT_MAGIC
-    if old.any():  # of an old message the columns keep the codec alone
+    if old.any():  # for an old message, only the codec is kept
         attributes = np.where(old, (batches.headers["crc"] >> _OLD_ATTRIBUTES_SHIFT).astype(np.int16), attributes)
     types: NDArray[np.int8] = ((attributes & TIMESTAMP_TYPE_BIT) != 0).astype(np.int8)
     types[batches.magic == 0] = _NO_TIMESTAMP_TYPE

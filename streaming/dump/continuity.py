@@ -1,7 +1,7 @@
-"""Whether the offsets of a log follow each other: from batch to batch, over the ends of segments.
+"""Checks whether the offsets of a log follow each other, from batch to batch and from segment to segment.
 
-An offset that comes again, or goes back, is never right. One that is missing is right only where compaction took it: gaps count unless the
-log shows that it has been compacted, by what is in it or by the log dir's own list of compacted logs.
+An offset that comes again, or goes back, is never right. A missing offset is right only if compaction removed it. So gaps are reported
+unless the log has been compacted, which its content or the log dir's own list of compacted logs shows.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Continuity:
-    """Follows the segments of one directory in order. ``gaps``: report missing offsets too."""
+    """Checks the segments of one directory in order. ``gaps``: report missing offsets, too."""
 
     def __init__(self, first: KafkaFile, report: Report, *, gaps: bool) -> None:
         self._report = report
@@ -32,7 +32,7 @@ class Continuity:
         self._compacted = gaps and _is_compacted(first)
 
     def begin(self, file: KafkaFile, *, at_start: bool) -> None:
-        """The next file, read from its start or from a place further on."""
+        """Begin the next file, read from its start or from a later position."""
         self._file = file
         if file.type is not FileType.SEGMENT or not at_start:
             self._next_offset = 0 if at_start else None
@@ -42,7 +42,7 @@ class Continuity:
             self._next_offset = file.base_offset
 
     def add(self, window: Window) -> None:
-        """The next window of the file."""
+        """Check the next window of the file."""
         batches = window.batches
         first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
         if self._looks_for_gaps and not self._compacted:
@@ -55,7 +55,7 @@ class Continuity:
         self._next_offset = report_flaws(window, first, lambda position, what: self._report(Finding(path, position, what)))
 
     def end(self) -> None:
-        """The log is read: report its gaps."""
+        """The log has been read: report its gaps."""
         if not self._compacted:
             for gap in self._gaps:
                 self._report(gap)
@@ -67,14 +67,14 @@ class Continuity:
 
 
 def _shows_compaction(batches: Batches) -> bool:
-    """Fewer records than offsets, or a delete horizon: nothing but compaction leaves them behind."""
+    """Fewer records than offsets, or a delete horizon: only compaction leaves these."""
     current = batches.magic == CURRENT_MAGIC
     fewer = batches.records < batches.last_offset - batches.base_offset + 1
     return bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
 
 
 def _is_compacted(file: KafkaFile) -> bool:
-    """Whether the log dir says that it has compacted this log; the coordinators' topics always are."""
+    """Whether the log dir's list contains this log as compacted; the coordinators' topics always count as compacted."""
     if file.partition is None:
         return False
     if file.topic in INTERNAL_TOPICS:
@@ -82,7 +82,7 @@ def _is_compacted(file: KafkaFile) -> bool:
     path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
     try:
         entries = parse_offset_checkpoint(read_file(path))
-    except FileNotFoundError:  # a directory that was copied out of its log dir
+    except FileNotFoundError:  # a directory that was copied from its log dir
         return False
     except (FormatError, OSError) as error:
         log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})

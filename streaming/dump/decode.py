@@ -1,4 +1,4 @@
-"""Keys and values of records as people read them: text, JSON, hex, or what a coordinator's record says."""
+"""Shows keys and values of records for people: text, JSON, hex, or the content of a coordinator's record."""
 
 import json
 from collections.abc import Callable
@@ -20,11 +20,11 @@ Decoded = tuple[Cell, Cell]
 """A key and a value."""
 
 Decoder = Callable[[Record], Decoded]
-"""Raises FormatError where a record is not what its topic should hold."""
+"""Raises FormatError if a record does not have the format of its topic."""
 
 
 def decoder_for(topic: str, payload: Payload) -> Decoder:
-    """How the records of a topic are shown. The metadata log may hold secrets: it is never shown but opened."""
+    """How the records of a topic are shown. The metadata log may contain secrets, so its raw bytes are never shown."""
     if payload is Payload.NONE:
         return lambda _record: (None, None)
     if topic == METADATA_TOPIC:
@@ -36,7 +36,7 @@ def decoder_for(topic: str, payload: Payload) -> Decoder:
 
 
 def is_opened(topic: str) -> bool:
-    """Whether the name of a topic tells what its records hold."""
+    """Whether the format of a topic's records is known by its name."""
     return topic == METADATA_TOPIC or topic in _BY_TOPIC
 
 
@@ -48,12 +48,12 @@ def control_type(record: Record) -> str:
 
 
 def decode_control(record: Record) -> Decoded:
-    """What a control record says; its key is told by its type. Raises FormatError."""
+    """Show a control record; its key is None, because the type shows it. Raises FormatError."""
     return None, plain(read_control(record))
 
 
 def text(data: bytes) -> str:
-    """UTF-8; bytes that are none as ``\\xNN``."""
+    """Decode UTF-8; other bytes become ``\\xNN``."""
     return data.decode("utf-8", "backslashreplace")
 
 
@@ -64,7 +64,7 @@ def _nullable(data: bytes | None, show: Callable[[bytes], Cell]) -> Cell:
 def _json(data: bytes) -> Cell:
     try:
         return cast(Cell, json.loads(data))
-    except (ValueError, RecursionError):  # not JSON: shown as what it is
+    except (ValueError, RecursionError):  # not JSON: shown as text
         return text(data)
 
 
@@ -89,9 +89,9 @@ def _offsets(record: Record) -> Decoded:
     number = int.from_bytes((record.key or b"")[:2], "big", signed=True)
     kind = KeyType(number).name if number in set(KeyType) else str(number)
     value = None if record.value is None else plain(read_offsets_value(key, record.value))
-    told = cast(dict[str, Cell], plain(key))
-    told.pop("key_type", None)
-    return {"type": kind, **told}, value
+    values = cast(dict[str, Cell], plain(key))
+    values.pop("key_type", None)
+    return {"type": kind, **values}, value
 
 
 def _metadata(record: Record) -> Decoded:
@@ -100,8 +100,8 @@ def _metadata(record: Record) -> Decoded:
     frame = read_metadata_frame(record.value)
     kind = MetadataKind(frame.kind).name if frame.kind in set(MetadataKind) else str(frame.kind)
     parsed = read_metadata_record(record.value)
-    told = plain(parsed) if is_dataclass(parsed) else {}
-    return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], told)}
+    values = plain(parsed) if is_dataclass(parsed) else {}
+    return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], values)}
 
 
 _BY_TOPIC: dict[str, Decoder] = {"__transaction_state": _transaction, "__consumer_offsets": _offsets}

@@ -1,6 +1,7 @@
-"""Paints whole columns of numbers and names into a matrix of characters, one row of it a line: text at numpy's speed.
+"""Paints whole columns of numbers and names into a matrix of characters, one row for each line: text at numpy's speed.
 
-A number is painted four digits at a time, each group looked up in a table of all groups: one division and one copy a group and column.
+A number is painted four digits at a time. Each group is found in a table of all groups: one division and one copy for each group and
+column.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 Characters = NDArray[np.uint8]
 
 GROUP = 4
-"""Digits that are painted at once; cells of numbers are so many characters wide, or a multiple of it."""
+"""Digits that are painted at once. The width of a cell with numbers is a multiple of it."""
 
 _GROUPS = 10**GROUP
 _MINUS_ONE, _NULL = 2 * _GROUPS, 2 * _GROUPS + 1
@@ -18,8 +19,7 @@ _MINUS_ONE, _NULL = 2 * _GROUPS, 2 * _GROUPS + 1
 class Painter:
     """Paints into cells of a matrix.
 
-    ``blank`` is what stands before the digits of a short number, ``null`` (4 characters at the most) what stands for a number that is not
-    there.
+    ``blank`` is the character before the digits of a short number, ``null`` (at most 4 characters) is painted for a missing number.
     """
 
     def __init__(self, blank: bytes, null: bytes) -> None:
@@ -37,10 +37,10 @@ class Painter:
         self._upper_group = _items(np.concatenate([upper, plain]))
 
     def paint_numbers(self, matrix: Characters, cell: slice, floor: int, values: NDArray[np.integer], nullable: bool) -> int:
-        """Paint numbers to the right of a cell, and blanks from there to ``floor``, where earlier digits may stand.
+        """Paint numbers at the right of a cell, and blanks from there back to ``floor``, where digits of earlier numbers may be.
 
         Returns:
-            The first character that is not blank in every row, for the next call's ``floor``.
+            The first character that is not blank in every row: the ``floor`` of the next call.
         """
         lowest, highest = int(values.min()), int(values.max())
         if lowest < -1:
@@ -68,7 +68,7 @@ class Painter:
         return at
 
     def _paint_slowly(self, matrix: Characters, cell: slice, values: NDArray[np.integer], nullable: bool) -> int:
-        """Numbers below -1, which only a damaged header has."""
+        """Paint numbers below -1, which only a damaged header has."""
         width = cell.stop - cell.start
         texts = [self.null if nullable and value == -1 else b"%d" % value for value in values.tolist()]
         painted = b"".join(text.rjust(width, self.blank) for text in texts)
@@ -77,12 +77,12 @@ class Painter:
 
 
 def digits_of(values: NDArray[np.integer]) -> int:
-    """Characters of the longest of some numbers."""
+    """The characters of the longest of some numbers."""
     return max(len(str(values.max())), len(str(values.min())))
 
 
 def names_table(names: tuple[bytes, ...], width: int, blank: bytes) -> NDArray[np.void]:
-    """Names as items of one width, to be looked up by their codes."""
+    """Names as items of equal width, indexed by their codes."""
     return np.frombuffer(b"".join(name.rjust(width, blank) for name in names), f"V{width}")
 
 

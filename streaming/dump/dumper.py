@@ -1,4 +1,4 @@
-"""The dump: from paths to tables, one file after the other; what is wrong with one never holds up the next."""
+"""The dump: from paths to tables, one file after the other. An error in one file never stops the next."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -18,11 +18,11 @@ from streaming.dump.request import Format, Request
 from streaming.dump.segment import WINDOW_BYTES, SegmentReader, Ticks, Window
 from streaming.dump.table import Table
 from streaming.errors import FormatError, UsageError
-from streaming.kafka.crc_check import told_crcs
+from streaming.kafka.crc_check import stored_crcs
 from streaming.kafka.headers import Batches
 from streaming.kafka.names import FileKind, parse_metadata_snapshot
 
-# Each kind of dump needs few of these, and importing all of them takes as long as many a dump: functions import what they need.
+# Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
 if TYPE_CHECKING:
     from streaming.dump.skeleton import Skeleton
     from streaming.dump.summary import Summary
@@ -38,13 +38,13 @@ _Show = Callable[[Window, Batches, "NDArray[np.bool_] | None"], None]
 
 
 class Sink(Protocol):
-    """Where tables go."""
+    """The destination of tables."""
 
     def write(self, table: Table) -> None: ...
 
 
 class Dumper:
-    """Dumps files into a sink. ``unusable`` counts the paths at which there was nothing to dump."""
+    """Dumps files into a sink. ``unusable`` counts the paths without anything to dump."""
 
     def __init__(self, request: Request, sink: Sink, report: Report, ticks: Ticks) -> None:
         self.unusable = 0
@@ -56,10 +56,10 @@ class Dumper:
         self._continuity: Continuity | None = None
 
     def run(self) -> None:
-        """Dump everything that is asked for.
+        """Dump everything that is requested.
 
         Raises:
-            UsageError: files of several kinds are asked for in a format that holds one.
+            UsageError: files of several kinds are requested in a format for one kind.
         """
         named = list(dict.fromkeys(file for path in self._request.paths for file in self._found(path)))
         chosen = [file for file in named if self._is_dumped(file)]
@@ -73,7 +73,7 @@ class Dumper:
         from streaming.dump.small_files import is_small, small_table
 
         for file in filter(is_small, files):
-            if file.type is not FileType.TRANSACTION_INDEX:  # its segment checks it
+            if file.type is not FileType.TRANSACTION_INDEX:  # it is checked with its segment
                 self._guarded(file, partial(small_table, file))
 
     def _found(self, path: Path) -> Sequence[KafkaFile]:
@@ -87,7 +87,7 @@ class Dumper:
         return ()
 
     def _is_dumped(self, file: KafkaFile) -> bool:
-        """Batches always; other files where they are named, and not in a directory."""
+        """Files with batches are always dumped, other files if they are named and not only found in a directory."""
         return file.type in BATCHES or (file.path in self._request.paths and not self._request.summary)
 
     def _one_kind(self, chosen: Iterable[KafkaFile]) -> None:
@@ -118,7 +118,7 @@ class Dumper:
             self._sink.write(summary.table(str(path), logs[0].topic, None if whose is None else whose.partition))
 
     def _is_outside(self, file: KafkaFile, following: int | None) -> bool:
-        """Whether no batch of a segment can be wanted, by the names of the files alone."""
+        """Whether a segment certainly has no wanted batch, by the names of the files only."""
         filters = self._request.filters
         below = filters.from_offset is not None and following is not None and following <= filters.from_offset
         above = filters.to_offset is not None and file.base_offset > filters.to_offset
@@ -159,7 +159,7 @@ class Dumper:
             check_index(file, skeleton, self._report)
 
     def _skeleton(self, file: KafkaFile) -> "Skeleton | None":
-        """The segment that an index belongs to; None where it is gone."""
+        """The segment that an index belongs to; None if it is gone."""
         from streaming.dump.skeleton import Skeleton
 
         log = file.beside(FileKind.LOG)
@@ -179,7 +179,7 @@ class Dumper:
         request = self._request
         reader = SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks)
         try:
-            if request.format is Format.TEXT and summary is None:  # an empty segment shows its name at least
+            if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
                 self._sink.write(Table("record" if request.records else "batch", str(file.path), 0, ()))
             self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
             if summary is not None:
@@ -215,7 +215,7 @@ class Dumper:
             self._report(Finding(reader.file.path, reader.size(), "expected a metadata snapshot that ends with its footer, found none"))
 
     def _shower(self, reader: SegmentReader, summary: "Summary | None") -> _Show:
-        """What is done with the batches that are wanted."""
+        """Return the function that shows the wanted batches."""
         request, path = self._request, str(reader.file.path)
         if summary is not None:
             return lambda window, batches, _: summary.add(window, batches, reader.read)
@@ -233,18 +233,18 @@ class Dumper:
         return show
 
     def _valid(self, file: KafkaFile, window: Window) -> NDArray[np.bool_]:
-        """Which batches have the CRC that they tell; the others are reported."""
+        """Which batches have the CRC of their header; the others are reported."""
         batches = window.batches
         valid = np.ones(len(batches), bool)
         valid[window.wrong] = False
-        told = told_crcs(batches) if len(window.wrong) else ()
+        stored = stored_crcs(batches) if len(window.wrong) else ()
         for item in window.wrong.tolist():
             position = window.position + int(batches.positions[item])
-            self._report(Finding(file.path, position, f"expected bytes with the CRC that the batch tells, {told[item]}, found others"))
+            self._report(Finding(file.path, position, f"expected bytes with the CRC that the batch names, {stored[item]}, found others"))
         return valid
 
     def _windows(self, reader: SegmentReader) -> Iterator[Window]:
-        """The windows that are asked for: all of them where they are to be verified."""
+        """The requested windows: all of them if they have to be verified."""
         assert self._continuity is not None
         filters, verify = self._request.filters, self._request.verify
         start = 0 if verify else start_position(reader, filters)

@@ -1,4 +1,4 @@
-"""Something that is not as Kafka writes it: in which file, where, and what was expected."""
+"""A place that does not have Kafka's format: the file, the position, and what was expected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``position`` is a byte in the file, None where the whole file is meant."""
+    """``position`` is a byte in the file, None for the whole file."""
 
     path: Path
     position: int | None
@@ -19,4 +19,4 @@ class Finding:
 
 
 Report = Callable[[Finding], None]
-"""Takes a finding the moment it is found: the work goes on behind it."""
+"""Takes a finding as soon as it is found; the work continues after it."""

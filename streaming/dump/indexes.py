@@ -1,7 +1,7 @@
-"""The indexes of a segment: their valid entries as tables, and what the log says against them.
+"""The indexes of a segment: their valid entries as tables, and the entries that contradict the log.
 
-The index of an active segment is preallocated and may hold stale entries of a log that was cut off (`AbstractIndex.truncateToEntries`
-forgets entries without erasing them): they come last, and the log proves none of them. They are no entries, and nothing is wrong.
+The index of an active segment is preallocated and may have stale entries of a log that was truncated (`AbstractIndex.truncateToEntries`
+forgets entries without erasing them). They come last, and the log proves none of them. They do not count as entries, and are no error.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ SPARSE = (FileType.OFFSET_INDEX, FileType.TIME_INDEX)
 
 
 def index_table(file: KafkaFile, skeleton: Skeleton | None) -> Table:
-    """The valid entries of an offset or time index; all that are plausible where there is no log to prove them.
+    """The valid entries of an offset or time index; without a log to prove them, all plausible ones.
 
     Raises OSError.
     """
@@ -75,7 +75,7 @@ def _preallocated(file: KafkaFile, data: bytes) -> bool:
 
 
 def _valid(proven: NDArray[np.bool_]) -> int:
-    """How many entries there are up to the last one that the log proves: the others are stale."""
+    """The number of entries up to the last one that the log proves: the others are stale."""
     found = np.flatnonzero(proven)
     return int(found[-1]) + 1 if len(found) else 0
 

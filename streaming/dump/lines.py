@@ -1,6 +1,6 @@
-"""Tables as lines: aligned text, JSON objects, comma-separated values.
+"""Writes tables as lines: aligned text, JSON objects, comma-separated values.
 
-A table of numbers, flags and names alone, which is what most dumps consist of, is painted as a matrix of characters; others go row by row.
+Most dumps are tables of numbers, flags and names only. Such a table is painted as a matrix of characters; others are written row by row.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ class LineSink:
             self._out.write(lines)
 
     def close(self) -> None:
-        """Nothing stands behind the last line."""
+        """Do nothing: there is nothing after the last line."""
 
 
 @dataclass(slots=True)
 class _Cell:
-    """Where a column is painted; ``constant`` is what stands in all rows of the matrix already."""
+    """The cell in which a column is painted; ``constant`` is the value that is in all rows of the matrix already."""
 
     at: int
     width: int
@@ -53,17 +53,17 @@ class _Layout:
 
 
 class LineWriter:
-    """Turns tables into the bytes of one format."""
+    """Converts tables to the bytes of one format."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
         self._painter = Painter(style.blank, style.null)
         self._shown: tuple[str, str] | None = None
-        self._named = False  # the names of the columns stand above the rows
+        self._named = False  # whether the names of the columns are above the rows
         self._layouts: dict[tuple[str, str, int], _Layout] = {}
 
     def lines(self, table: Table) -> Iterator[bytes | memoryview]:
-        """The lines of a table; what is yielded is valid until the next one is asked for."""
+        """The lines of a table. Each item is valid until the next one is requested."""
         if (table.kind, table.path) != self._shown:
             self._shown, self._named = (table.kind, table.path), False
             self._layouts.clear()
@@ -98,7 +98,7 @@ class LineWriter:
         values = _codes(column)[rows]
         lowest = int(values.min())
         constant = lowest if lowest == int(values.max()) else None
-        if constant is not None:  # painted once into every row, and then left alone
+        if constant is not None:  # painted once into every row, and then not again
             if cell.constant == constant:
                 return
             matrix, values = whole, np.full(len(whole), constant, values.dtype)
@@ -108,11 +108,11 @@ class LineWriter:
         else:
             nullable = isinstance(column, Numbers) and column.nullable
             floor = self._painter.paint_numbers(matrix, slice(cell.at, cell.at + cell.width), cell.floor, values, nullable)
-            # rows behind these may still hold longer numbers of an earlier part
+            # the rows after these may still have longer numbers of an earlier part
             cell.floor = floor if len(matrix) == len(whole) else min(floor, cell.floor)
 
     def _layout(self, table: Table) -> _Layout:
-        """The layout for a table; made anew where a value no longer fits into its cell."""
+        """The layout for a table; it is made again if a value no longer fits into its cell."""
         key = (table.kind, table.path, len(table.columns))
         layout = self._layouts.get(key)
         needed = [_needed(column, self._style) for column in table.columns]
@@ -136,7 +136,7 @@ class LineWriter:
             made.append(_Cell(len(template), width, len(template) + width, _names(column, width, style)))
             template += style.blank * width
         template += style.end() or f",{csv_text(table.path)}\n".encode()
-        rows = min(table.rows, _ROWS) if before is None else _ROWS  # the first table of a small file is all of it
+        rows = min(table.rows, _ROWS) if before is None else _ROWS  # the first table of a small file is the whole file
         return _Layout(np.tile(np.frombuffer(bytes(template), np.uint8), (rows, 1)), made)
 
 

@@ -1,4 +1,4 @@
-"""Where in a segment to begin reading for what is asked, by its indexes: what they say is used only where the log proves it."""
+"""Finds the position in a segment from which to read, by its indexes. An entry is used only if the log proves it."""
 
 from streaming.disk.files import read_file
 from streaming.dump.request import Filters
@@ -8,7 +8,7 @@ from streaming.kafka.time_index import read_time_entries
 
 
 def start_position(reader: SegmentReader, filters: Filters) -> int:
-    """The position of a batch before which no batch of the segment is wanted."""
+    """The position of a batch such that no batch before it is wanted."""
     offset = filters.from_offset
     if filters.from_time is not None:
         later = _offset_of(reader, filters.from_time)
@@ -17,15 +17,15 @@ def start_position(reader: SegmentReader, filters: Filters) -> int:
 
 
 def _offset_of(reader: SegmentReader, time: int) -> int:
-    """An offset below which no batch of the segment has a timestamp of ``time`` or later; the segment's base offset at the least.
+    """An offset such that no batch below it has a timestamp of ``time`` or later; at least the segment's base offset.
 
-    An entry (t, o) of the time index says that no batch up to the one that holds offset o has a timestamp beyond t, and that this one has
-    exactly t: that it does proves that the entry is not one of a log that was cut off since.
+    An entry (t, o) of the time index means: no batch up to the one with offset o has a timestamp after t, and that batch has exactly t. If
+    it really has, the entry is not from a log that was truncated since.
     """
     base_offset = reader.file.base_offset
     try:
         entries = read_time_entries(read_file(reader.file.beside(FileKind.TIMEINDEX)))
-    except OSError:  # a new segment has none: everything works without it, slower
+    except OSError:  # a new segment has none: everything works without it, but slower
         return base_offset
     before = int(entries.timestamps.searchsorted(time)) - 1
     if before < 0:

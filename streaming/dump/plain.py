@@ -1,4 +1,4 @@
-"""Values of Kafka's as JSON holds them."""
+"""Converts Kafka's values for JSON."""
 
 from dataclasses import fields, is_dataclass
 from enum import IntEnum, StrEnum
@@ -8,7 +8,7 @@ from streaming.kafka.transaction_state import TransactionState
 
 
 def plain(value: object) -> Cell:
-    """Fields by their names, bytes as hex, enumerations by the names that Kafka gives them."""
+    """Use fields by their names, bytes as hex, enumerations by Kafka's names."""
     if isinstance(value, TransactionState):
         return value.kafka_name
     if isinstance(value, IntEnum):

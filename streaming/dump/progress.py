@@ -1,4 +1,4 @@
-"""How far a long dump has come, on a terminal: one line that is written over, and taken away at the end."""
+"""Shows the progress of a long dump on a terminal: one line that is overwritten, and removed at the end."""
 
 import sys
 from time import monotonic
@@ -9,7 +9,7 @@ _EVERY_SECONDS = 0.2
 
 
 class Progress:
-    """Shows itself only where work takes longer than a second and nobody reads the rows on the same terminal."""
+    """Shown only if work takes longer than a second and the rows do not go to the same terminal."""
 
     def __init__(self, terminal: TextIO | None) -> None:
         self._terminal = terminal
@@ -20,11 +20,11 @@ class Progress:
 
     @classmethod
     def on_stderr(cls) -> "Progress":
-        """On stderr where it is a terminal and stdout is none."""
+        """Show it on stderr if that is a terminal and stdout is none."""
         return cls(sys.stderr if sys.stderr.isatty() and not sys.stdout.isatty() else None)
 
     def __call__(self, position: int) -> None:
-        """A position of the present file is reached; a smaller one belongs to the next file."""
+        """Note a position in the present file; a smaller one belongs to the next file."""
         if position < self._position:
             self._done += self._position
         self._position = position
@@ -34,7 +34,7 @@ class Progress:
             self._terminal.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._terminal is not None and self._shown:
             self._terminal.write("\r\033[K")
             self._terminal.flush()

@@ -1,4 +1,4 @@
-"""The records of batches as tables, one row a record, opened batch by batch so that memory holds a few of them."""
+"""The records of batches as tables, one row for each record. Batches are opened one by one, so that memory holds few of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -23,7 +23,7 @@ _NONE = -1
 class RecordTables:
     """Makes the tables of one file's records.
 
-    ``raw``: keys and values are bytes as they stand in the log, where neither the topic nor ``payload`` says how to show them.
+    ``raw``: keys and values are the bytes in the log, if neither the topic nor ``payload`` defines how to show them.
     """
 
     def __init__(self, file: KafkaFile, payload: Payload, filters: Filters, report: Report, *, raw: bool) -> None:
@@ -32,7 +32,7 @@ class RecordTables:
         self._report = report
         topic = (
             METADATA_TOPIC if file.type is FileType.METADATA_SNAPSHOT else file.topic
-        )  # bootstrap.checkpoint lies in no partition's directory
+        )  # bootstrap.checkpoint is in no partition's directory
         self._decode = decoder_for(topic, payload)
         self._raw = raw and payload is Payload.NATURAL and not is_opened(topic)
         self._payload = payload
@@ -41,7 +41,7 @@ class RecordTables:
             self._show_header = None
 
     def tables(self, window: Window, batches: Batches) -> Iterator[Table]:
-        """The records of some batches of a window. A batch that cannot be opened is reported and passed over."""
+        """The records of some batches of a window. A batch that cannot be opened is reported and skipped."""
         view = window.buffer.data
         rows: list[tuple[Record, str | None, Decoded]] = []
         control = batches.control.tolist()

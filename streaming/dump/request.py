@@ -1,4 +1,4 @@
-"""What a dump is asked for."""
+"""The request for a dump."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Forms of output; all but the first two hold one kind of rows."""
+    """Formats of output; all except the first two contain one kind of rows."""
 
     TEXT = "text"
     JSON = "json"
@@ -26,7 +26,7 @@ class Format(StrEnum):
 
 
 class Payload(StrEnum):
-    """How keys and values are shown; NATURAL is by the topic's name, and text where it tells nothing."""
+    """How keys and values are shown. NATURAL depends on the topic's name, and is text for other topics."""
 
     NATURAL = "natural"
     TEXT = "text"
@@ -37,7 +37,7 @@ class Payload(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which batches and records are wanted; offsets and the time (Unix milliseconds) are inclusive, None asks for nothing."""
+    """The wanted batches and records; offsets and the time (Unix milliseconds) are inclusive, None means no filter."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -46,7 +46,7 @@ class Filters:
     transactional: bool = False
 
     def keep(self, batches: Batches) -> NDArray[np.bool_] | None:
-        """The batches that are wanted or may hold wanted records; None for all."""
+        """The batches that are wanted or may contain wanted records; None for all."""
         tests = []
         if self.from_offset is not None:
             tests.append(batches.last_offset >= self.from_offset)
@@ -74,7 +74,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A dump of some paths."""
+    """The request for a dump of some paths."""
 
     paths: tuple[Path, ...]
     records: bool = False

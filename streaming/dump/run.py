@@ -1,4 +1,4 @@
-"""A dump from a request to bytes on an output."""
+"""Runs a dump: from a request to bytes on an output."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ FOUND, UNUSABLE = 1, 2
 
 
 class OutputError(SegtailError):
-    """What was dumped cannot be written."""
+    """The output cannot be written."""
 
 
 @contextmanager
 def _output() -> Iterator[None]:
-    """Tells errors of the output from those of the files that are dumped."""
+    """Distinguishes errors of the output from those of the dumped files."""
     try:
         yield
     except BrokenPipeError:
@@ -58,7 +58,7 @@ class _Sink:
     def _open(self) -> _Writer:
         match self._form:
             case Format.ARROW:
-                from streaming.dump.arrow import ArrowSink  # only where asked for: pyarrow takes longer to import than many a dump
+                from streaming.dump.arrow import ArrowSink  # only for this format: pyarrow takes longer to import than many a dump
 
                 return ArrowSink(self._out)
             case Format.PARQUET:
@@ -72,11 +72,11 @@ class _Sink:
 
 
 def dump(request: Request, out: BinaryIO, report: Report, progress: Progress) -> int:
-    """Dump what is asked for and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
+    """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
 
     Raises:
         UsageError: it is not possible as asked.
-        OutputError: the output takes no more.
+        OutputError: the output cannot be written.
         BrokenPipeError: nobody reads the output any more.
     """
     findings = 0

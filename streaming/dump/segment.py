@@ -1,4 +1,4 @@
-"""Walks the batches of a file from its first byte to its last, window by window, past what is damaged."""
+"""Walks the batches of a file from its first byte to its last, window by window, and skips damaged parts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ WINDOW_BYTES = PART_BYTES
 """How much is read at once."""
 
 SEEDED_BYTES = 1 << 20
-"""Below this the plain walk is as fast as looking into the index."""
+"""For less than this, the plain walk is as fast as reading the index."""
 
 _NO_BYTES = np.empty(0, np.uint8)
 _NONE_WRONG = np.empty(0, np.intp)
@@ -30,10 +30,11 @@ _NONE_WRONG = np.empty(0, np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Whole batches that follow each other: ``batches.positions`` count from byte ``position`` of the file, where ``buffer`` begins.
+    """Complete batches that follow each other: ``batches.positions`` count from byte ``position`` of the file, where ``buffer`` begins.
 
-    The buffer and the raw headers are used again for the next window. Unless the reader was asked for whole batches, the buffer may be
-    empty, or hold a header alone. ``wrong`` are the items with another CRC than their header tells, where the reader was asked for them.
+    The buffer and the raw headers are reused for the next window. Unless the reader was created for complete batches, the buffer may be
+    empty, or contain only a header. ``wrong`` are the items that do not have the CRC of their header, if the reader was created to find
+    them.
     """
 
     position: int
@@ -44,14 +45,14 @@ class Window:
 
 @dataclass(slots=True)
 class Tail:
-    """What lies behind the last batch: zeros of a preallocated file, and bytes that are no whole batch."""
+    """The bytes after the last batch: zeros of a preallocated file, and bytes that are no complete batch."""
 
     zeros: int = 0
     damaged: int = 0
 
 
 class Ticks(Protocol):
-    """Is told how far the work has come, in bytes of the file."""
+    """Receives the progress, in bytes of the file."""
 
     def __call__(self, position: int, /) -> None: ...
 
@@ -63,7 +64,7 @@ class SegmentReader:
         """Open the file. Raises OSError.
 
         Args:
-            whole: hand out windows with all bytes of their batches, and not headers alone.
+            whole: return windows with all bytes of their batches, and not only headers.
             crcs: find the batches with wrong CRCs.
         """
         self.file = file
@@ -74,31 +75,31 @@ class SegmentReader:
         self._crcs = crcs
         self._ticks = ticks
         self._open = OpenSegment(file.path, file.base_offset)
-        self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under the name that is looked for
+        self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under this name
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         self._open.close()
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         return self._open.size()
 
     def proven_start(self, offset: int) -> int:
-        """A position to read from for all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
+        """A position from which to read all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
         found = self._open.indexed(offset) if self._seeded else None
         return found[1] if found is not None and self._begins_batch(found[1], self.file.base_offset, found[0]) else 0
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes of the file."""
+        """Read bytes of the file."""
         return self._open.read(position, size)
 
     def windows(self, position: int) -> Iterator[Window]:
-        """All whole batches from ``position``, where one begins. What stands in the way is reported and passed over."""
+        """All complete batches from ``position``, where one begins. Damaged parts are reported and skipped."""
         if not self._whole and self._seeded and self.size() - position > 4 * PART_BYTES and processors() > 1:
             seeds = self._open.seeds(position, self.size())
             for part in walk_ahead(_part_starts(position, self.size(), seeds), partial(self._walk_part, seeds), self.size()):
-                if part.start != position:  # the index was wrong here, or there is damage: from here on one after the other
+                if part.start != position:  # the index was wrong here, or there is damage: continue window by window
                     break
                 if len(part.positions):
                     yield Window(position, _NO_BYTES, self._batches_of(part), part.wrong)
@@ -107,7 +108,7 @@ class SegmentReader:
         yield from self._one_by_one(position)
 
     def _walk_part(self, seeds: Positions, start: int, end: int) -> Part:
-        """Walk on as long as all is well; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
+        """Walk until the first problem; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
         buffer = self._buffer[: end - start]
         size = self._open.read_into(buffer, start)
         walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
@@ -120,7 +121,7 @@ class SegmentReader:
 
     def _batches_of(self, part: Part) -> Batches:
         batches = columns_of(part.positions, part.headers)
-        if (batches.magic < CURRENT_MAGIC).any():  # of old messages the header alone tells too little
+        if (batches.magic < CURRENT_MAGIC).any():  # for old messages, the header alone is not enough
             size = self._open.read_into(self._buffer, part.start)
             return read_headers(self._buffer[:size], part.positions)
         return batches
@@ -138,7 +139,7 @@ class SegmentReader:
                 return
 
     def _next(self, position: int) -> tuple[Window | None, int, bool]:
-        """The window at a position, where the next one begins, and whether there may be one."""
+        """The window at a position, the position of the next one, and whether there may be one."""
         buffer = self._buffer
         size = self._open.read_into(buffer, position)
         seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
@@ -158,7 +159,7 @@ class SegmentReader:
         return window, position if following is None else following, following is not None
 
     def _large(self, position: int) -> tuple[Window | None, int, bool]:
-        """One batch that is larger than the buffer."""
+        """Read one batch that is larger than the buffer."""
         length = int.from_bytes(self._open.read(position + LENGTH_AT, PREFIX_BYTES - LENGTH_AT), "big", signed=True)
         size, magic = PREFIX_BYTES + length, int(self._buffer[MAGIC_AT])
         if position + size > self.size():
@@ -170,7 +171,7 @@ class SegmentReader:
         return Window(position, buffer, batches, self._wrong(buffer, batches)), position + size, True
 
     def _over_damage(self, position: int, stop: Stop) -> int | None:
-        """Where to go on behind what is no batch: None at the end of the file, and where no batch can be found any more."""
+        """The position to continue at after bytes that are no batch: None at the end of the file, or if no batch can be found any more."""
         left = self.size() - position
         if stop is Stop.ZEROS and (ends := self._zeros_end(position)) == self.size():
             self.tail.zeros += left
@@ -200,7 +201,7 @@ class SegmentReader:
         return f"expected a whole batch of {PREFIX_BYTES + length} bytes, found {left} up to the end of the file"
 
     def _zeros_end(self, position: int) -> int:
-        """Where the zeros from a position on end."""
+        """The end of the zeros that begin at a position."""
         while chunk := self._open.read(position, WINDOW_BYTES):
             rest = chunk.lstrip(b"\0")
             if rest:
@@ -209,15 +210,15 @@ class SegmentReader:
         return position
 
     def _resume(self, position: int) -> int | None:
-        """The next batch that the index knows and whose CRC proves that it is one."""
+        """The next batch that the index names and whose CRC proves it."""
         if not self._seeded:
             return None
         seeds = self._open.seeds(position + 1, self.size()).tolist()
         return next((seed for seed in seeds if self._begins_batch(seed, self.file.base_offset, None)), None)
 
     def _begins_batch(self, position: int, lowest: int, highest: int | None) -> bool:
-        """Whether a batch with a right CRC, and a base offset in these bounds, stands at a position."""
-        from streaming.kafka.batches import read_batch  # few dumps come here, and every import shows in how long the others take
+        """Whether a batch with a right CRC, and a base offset within these bounds, begins at a position."""
+        from streaming.kafka.batches import read_batch  # few dumps need it, and every import delays the others
         from streaming.kafka.messages import read_message
 
         head = self._open.read(position, HEADER_BYTES)
@@ -232,24 +233,24 @@ class SegmentReader:
             else:
                 batch = read_batch(data)
                 offset = -1 if batch is None else batch.base_offset
-        except FormatError:  # the answer is no: what stands there is told when it is read
+        except FormatError:  # the answer is no: the bytes there are reported when they are read
             return False
         return lowest <= offset and (highest is None or offset <= highest)
 
 
 def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
-    """The position, and again and again the last of those that the index knows which a part can reach."""
+    """The position, and then repeatedly the last position from the index that is within one part."""
     starts = [position]
     while starts[-1] + PART_BYTES < end:
         found = int(np.searchsorted(seeds, starts[-1] + PART_BYTES, side="right")) - 1
-        if found < 0 or seeds[found] <= starts[-1]:  # it knows too little: the walk ends within this part, and goes on without it
+        if found < 0 or seeds[found] <= starts[-1]:  # too few index entries: the walk ends within this part, and continues without it
             break
         starts.append(int(seeds[found]))
     return starts
 
 
 def report_flaws(window: Window, next_offset: int, path_report: Callable[[int, str], None]) -> int:
-    """Report every batch of a window whose header Kafka cannot have written there; returns the offset that follows the window.
+    """Report every batch of a window with a header that Kafka cannot have written there; returns the offset after the window.
 
     Args:
         next_offset: the smallest offset that its first batch may have.

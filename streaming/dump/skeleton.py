@@ -1,4 +1,4 @@
-"""What a whole segment must remember of its batches so that its indexes can be checked: four numbers a batch, and its markers."""
+"""The facts about a segment's batches that are needed to check its indexes: four numbers for each batch, and its markers."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ _EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
 
 
 class Skeleton:
-    """Grows window by window; 32 bytes a batch."""
+    """Grows window by window; 32 bytes for each batch."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Positions, ...]] = []  # positions, base offsets, last offsets, largest timestamps
@@ -18,7 +18,7 @@ class Skeleton:
         """(offset, producer id) of every control batch."""
 
     def add(self, window: Window) -> None:
-        """The batches of the next window."""
+        """Add the batches of the next window."""
         batches = window.batches
         positions = batches.positions + window.position
         self._columns.append((positions, batches.base_offset, batches.last_offset, batches.max_timestamp))
@@ -29,7 +29,7 @@ class Skeleton:
 
     def batches(self) -> Batches:
         """Positions in the file, offsets and largest timestamps of all batches; the other columns are empty."""
-        if len(self._columns) != 1:  # put together once, however many indexes there are
+        if len(self._columns) != 1:  # combined once, however many indexes there are
             columns = list(zip(*self._columns, strict=True)) or [()] * 4
             self._columns = [tuple(np.concatenate((_EMPTY.positions, *column)) for column in columns)]
         positions, base, last, timestamps = self._columns[0]

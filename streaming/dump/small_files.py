@@ -1,4 +1,4 @@
-"""The files beside the segments as tables: checkpoints, producer snapshots, identities, and indexes without their log."""
+"""The files next to the segments as tables: checkpoints, producer snapshots, identities, and indexes without their log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -19,11 +19,11 @@ _NULLABLE = frozenset({"current_txn_first_offset"})
 
 
 def small_table(file: KafkaFile) -> Table:
-    """The table of a file that is read whole.
+    """The table of a file that is read at once.
 
     Raises:
         OSError: it cannot be read.
-        FormatError: it is not what its name says, or not whole.
+        FormatError: it does not have the format of its name, or is not complete.
     """
     return _TABLES[file.type](str(file.path), read_file(file.path))
 
@@ -73,9 +73,9 @@ def _quorum_state(path: str, data: bytes) -> Table:
 
 
 def _one(kind: str, path: str, value: object) -> Table:
-    told = plain(value)
-    assert isinstance(told, dict)
-    return cells(kind, path, tuple(told), [tuple(told.values())])
+    values = plain(value)
+    assert isinstance(values, dict)
+    return cells(kind, path, tuple(values), [tuple(values.values())])
 
 
 def _numbers(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:

@@ -1,4 +1,4 @@
-"""What each format of lines puts around and instead of values."""
+"""The text that each line format puts around values and uses instead of them."""
 
 import csv
 import io
@@ -11,38 +11,38 @@ from streaming.dump.table import Cell, Column, Numbers, Table, cells_of
 
 FLAGS = ("false", "true")
 
-_WIDE = 12  # columns that are too many for one line
-_LEAST_DIGITS = 11  # of an offset or a position in text, so that columns stay aligned while a log grows
+_WIDE = 12  # with more columns, one line is too short
+_LEAST_DIGITS = 11  # for an offset or a position in text, so that columns stay aligned while a log grows
 
 
 class Style(Protocol):
-    """What one format puts around and instead of values."""
+    """The text that one format puts around values and uses instead of them."""
 
     blank: bytes
     null: bytes
-    shrinks: bool  # blanks are taken out of the finished lines
+    shrinks: bool  # blanks are removed from the finished lines
 
     def head(self, table: Table) -> bytes:
-        """What stands before the first row of a table from a file."""
+        """The text before the first row of a table from a file."""
 
     def label(self, table: Table, at: int) -> bytes:
-        """What stands before the value of a column."""
+        """The text before the value of a column."""
 
     def end(self) -> bytes:
-        """What ends a row."""
+        """The end of a row."""
 
     def name(self, text: str) -> bytes:
         """A name as a value."""
 
     def width(self, column: Column, needed: int) -> int:
-        """Characters of a cell whose longest value has so many."""
+        """The characters of a cell whose longest value has ``needed`` characters."""
 
     def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
         """The lines of a table row by row."""
 
 
 class TextStyle:
-    """Columns under a line of their names, which begins with the file's."""
+    """Columns below a line with their names, which begins with the file's name."""
 
     blank, null, shrinks = b" ", b"-", False
 
@@ -66,7 +66,7 @@ class TextStyle:
     def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
         names = [column.name for column in table.columns]
         columns = [[name, *map(_shown, cells_of(column))] for name, column in zip(names, table.columns, strict=True)]
-        if table.rows == 1 and len(columns) > _WIDE:  # such as a summary: a line a column
+        if table.rows == 1 and len(columns) > _WIDE:  # such as a summary: one line for each column
             width = max(map(len, names))
             yield from (f"  {name.ljust(width)}  {value}\n".encode() for name, value in columns)
             return
@@ -77,7 +77,7 @@ class TextStyle:
 
 
 class JsonStyle:
-    """One object a line."""
+    """One object on each line."""
 
     blank, null, shrinks = b"\0", b"null", True
 
@@ -105,7 +105,7 @@ class JsonStyle:
 
 
 class CsvStyle:
-    """RFC 4180 with a line of names, once; the file is the last column."""
+    """RFC 4180 with one line of names; the file is the last column."""
 
     blank, null, shrinks = b"\0", b"", True
 
@@ -154,7 +154,7 @@ def _shown(cell: Cell) -> str:
 
 
 def csv_text(text: str) -> str:
-    """A text as one value of a line, quoted where it must be."""
+    """A text as one value of a line, quoted if necessary."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow([text])
     return line.getvalue()

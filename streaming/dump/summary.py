@@ -1,4 +1,4 @@
-"""What the batches of a log add up to: exact sums, never rounded; only the compression ratio is taken from samples."""
+"""The sums over the batches of a log: exact and never rounded. Only the compression ratio is taken from samples."""
 
 from collections.abc import Callable, Iterable
 
@@ -15,11 +15,11 @@ from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYT
 _NONE = -1
 _MARKED_IDS = 1 << 16
 _MOST_OPENED_BYTES = 256 << 20
-_CODEC_IDS = 8  # what three bits can say
+_CODEC_IDS = 8  # the number of values of three bits
 
 
 class Summary:
-    """Sums over the batches of one log, window by window. Control batches count as all others do, and also by themselves."""
+    """Sums over the batches of one log, window by window. Control batches count like all others, and are also counted separately."""
 
     def __init__(self) -> None:
         self.segments = 0
@@ -34,7 +34,7 @@ class Summary:
         self._opened_batches = self._opened_before = self._opened_after = 0
 
     def add(self, window: Window, batches: Batches, read: Callable[[int, int], bytes]) -> None:
-        """The wanted batches of the next window, at least one; ``read`` reads from a position of its file so many bytes."""
+        """Add the wanted batches of the next window, at least one; ``read`` takes a position in its file and a number of bytes."""
         self._bytes += int(batches.size.sum())
         self._batches += len(batches)
         self._records += int(batches.records.sum())
@@ -50,13 +50,13 @@ class Summary:
         self._open_one(window, batches, read)
 
     def end_of(self, tail: Tail) -> None:
-        """A segment is read to its end."""
+        """Add the end of a segment."""
         self.segments += 1
         self.tail = Tail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
 
     def _add_codecs(self, batches: Batches) -> None:
         codec = int(batches.codec[0])
-        if (batches.codec == codec).all():  # nearly always: a producer keeps to one
+        if (batches.codec == codec).all():  # nearly always: a producer uses one codec only
             self._codec_batches[codec] += len(batches)
             self._codec_bytes[codec] += batches.size.sum()
         else:
@@ -66,9 +66,9 @@ class Summary:
     def _add_times(self, batches: Batches) -> None:
         largest = int(batches.max_timestamp.max())
         self._largest_timestamp = max(self._largest_timestamp, largest)
-        # the time of the first record, where the header tells it
-        told = (batches.magic == CURRENT_MAGIC) & ((batches.attributes & (DELETE_HORIZON_BIT | TIMESTAMP_TYPE_BIT)) == 0)
-        times = np.where(told & (batches.records > 0), batches.headers["base_timestamp"].astype(np.int64), batches.max_timestamp)
+        # the time of the first record, if the header contains it
+        stamped = (batches.magic == CURRENT_MAGIC) & ((batches.attributes & (DELETE_HORIZON_BIT | TIMESTAMP_TYPE_BIT)) == 0)
+        times = np.where(stamped & (batches.records > 0), batches.headers["base_timestamp"].astype(np.int64), batches.max_timestamp)
         least = int(times.min())
         if least < 0:
             least = int(times[times >= 0].min(initial=largest))
@@ -86,17 +86,17 @@ class Summary:
             self._producers.update(np.unique(producers).tolist())
 
     def _open_one(self, window: Window, batches: Batches, read: Callable[[int, int], bytes]) -> None:
-        """A sample of each window: its first compressed batch."""
+        """Open a sample of each window: its first compressed batch."""
         compressed = np.flatnonzero((batches.codec > 0) & (batches.magic == CURRENT_MAGIC) & (batches.records > 0))
         if not len(compressed):
             return
-        from streaming.kafka.compression import decompress  # many logs are not compressed, and the codecs' libraries take long to import
+        from streaming.kafka.compression import decompress  # many logs are not compressed, and the codecs' libraries are slow to import
 
         item = int(compressed[0])
         data = read(window.position + int(batches.positions[item]), int(batches.size[item]))
         try:
             opened = decompress(int(batches.codec[item]), data[HEADER_BYTES:], _MOST_OPENED_BYTES)
-        except FormatError:  # a dump of the records reports it; a ratio that other batches tell is right without this one
+        except FormatError:  # a dump of the records reports it; the ratio from other batches is right without this one
             return
         self._opened_batches += 1
         self._opened_before += len(data)
@@ -104,7 +104,7 @@ class Summary:
 
     def table(self, path: str, topic: str, partition: int | None) -> Table:
         """The summary as a table of one row."""
-        told: list[tuple[str, Cell]] = [
+        stamped: list[tuple[str, Cell]] = [
             ("topic", topic or None),
             ("partition", partition),
             ("segments", self.segments),
@@ -125,7 +125,7 @@ class Summary:
             ("zero_tail_bytes", self.tail.zeros),
             ("unreadable_bytes", self.tail.damaged),
         ]
-        return cells("summary", path, [name for name, _ in told], [[value for _, value in told]])
+        return cells("summary", path, [name for name, _ in stamped], [[value for _, value in stamped]])
 
     def _codecs(self) -> dict[str, Cell]:
         names = enumerate((*CODECS, *map(str, range(len(CODECS), _CODEC_IDS))))
@@ -133,5 +133,5 @@ class Summary:
         return {name: {"batches": int(self._codec_batches[codec]), "bytes": int(self._codec_bytes[codec])} for codec, name in found}
 
     def _ratio(self) -> float | None:
-        """How many times larger the compressed batches are when they are opened, by the samples; None where none is compressed."""
+        """How many times larger the compressed batches are after decompression, by the samples; None if none is compressed."""
         return round(self._opened_after / self._opened_before, 3) if self._opened_before else None

@@ -1,4 +1,4 @@
-"""Rows of one kind as columns: what every output is made of."""
+"""Rows of one kind as columns: the basis of every output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Cell = object
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Whole numbers; a column that is ``nullable`` has -1 where there is none."""
+    """Whole numbers; a column that is ``nullable`` uses -1 for none."""
 
     name: str
     values: NDArray[np.integer]
@@ -29,7 +29,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """One of a few names a row: ``codes`` are places in ``names``."""
+    """One of a few names in each row: ``codes`` are indexes in ``names``."""
 
     name: str
     codes: NDArray[np.integer]
@@ -38,7 +38,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Anything else, one Python value a row. ``raw``: bytes or None, which a binary format stores as they are."""
+    """Any other values, one Python value in each row. ``raw``: bytes or None, which a binary format stores unchanged."""
 
     name: str
     values: Sequence[Cell]
@@ -50,7 +50,7 @@ Column = Numbers | Flags | Choices | Cells
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows from one file; all columns have ``rows`` items. ``kind`` says what a row is, such as ``batch``."""
+    """Rows from one file; all columns have ``rows`` items. ``kind`` names the type of a row, such as ``batch``."""
 
     kind: str
     path: str

@@ -1,1 +1,1 @@
-"""Puts source, query and metrics together and keeps them alive."""
+"""Connects source, query and metrics, and keeps them alive."""

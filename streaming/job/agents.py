@@ -1,4 +1,4 @@
-"""Asks the job's agents how they are, for what the metrics say of them: who is up, who may not take part and why, whose clock differs."""
+"""Polls the status of the job's agents for the metrics: which are up, which may not take part and why, and whose clock differs."""
 
 import logging
 import time
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from streaming.agent import lookup
 from streaming.agent.messages import CatalogPart, CatalogVersion, PendingCommits, Status, StatusRequest, UnreadableLog
-from streaming.agent.trouble import Reason
+from streaming.agent.problems import Reason
 from streaming.catalog.changes import Version, unpack
 from streaming.catalog.tables import NOTHING_DECIDED, Catalog
 from streaming.errors import AgentError, FormatError
 from streaming.job.expected import Expected
-from streaming.metrics.answers import tell
+from streaming.metrics.answers import apply
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.rounds import End
 from streaming.metrics.table import Table
@@ -23,13 +23,13 @@ from streaming.source.options import SourceOptions
 log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 10.0
-"""Clocks that differ by more than this make ages wrong by as much; agents and job on one time service differ by milliseconds."""
+"""Clocks that differ by more than this make ages wrong by as much. With one time service, agents and job differ by milliseconds."""
 
-_UNTOLD = frozenset({Reason.SAME_NAME, Reason.OTHER_CLUSTER})
-"""Why one that answers is left out by comparing it with others. Whatever else keeps an agent away its line has logged."""
+_LOGGED_BY_SOURCE = frozenset({Reason.SAME_NAME, Reason.OTHER_CLUSTER})
+"""Reasons to leave out an agent that answers, found by comparing it with the others. All other reasons are logged by its `Line`."""
 
 STUCK_SECONDS = 60.0
-"""An agent whose watcher has given no sign of life for so long is as good as down: it answers, and what it answers is of the past."""
+"""An agent whose watcher has given no sign of life for so long counts as down: it answers, but its answers are out of date."""
 
 
 class AgentWatch:
@@ -45,19 +45,19 @@ class AgentWatch:
     ) -> None:
         self.cluster_id = cluster_id
         self.consumer = ""
-        """Of the job, "" as long as it is not known."""
+        """The job's id as a consumer, "" as long as it is not known."""
         self._options = options
         self._observer = observer
         self._table = table
         self._clock = clock
-        self._names: dict[str, str] = {}  # by address: who was there last
+        self._names: dict[str, str] = {}  # by address: the agent that answered there last
         self._journals: dict[str, str] = {}  # by agent
-        self._counts: dict[str, str] = {}  # of partitions, encoded, by their names
+        self._counts: dict[str, str] = {}  # encoded counts of partitions, by the names of these counts
         self._catalogs: dict[str, tuple[Version, Catalog]] = {}  # by agent
         self._always = tuple(names)
         self._expected = Expected()
         self._known: dict[str, AgentStatus] = {}
-        self._told: dict[str, tuple[str, ...]] = {}  # what each was said to suffer from
+        self._logged: dict[str, tuple[str, ...]] = {}  # the problems of each that were logged last
 
     @property
     def up(self) -> frozenset[str]:
@@ -66,16 +66,16 @@ class AgentWatch:
 
     @property
     def unreadable(self) -> list[UnreadableLog]:
-        """Logs that agents which are up cannot read, as many as they name."""
+        """Logs that cannot be read by agents that are up, as far as these name them."""
         return [log for status in self._known.values() if status.up for log in status.unreadable_logs]
 
     @property
     def strangers(self) -> frozenset[str]:
-        """Those that watch another cluster."""
+        """Names of the agents that watch another cluster."""
         return frozenset(name for name, status in self._known.items() if Reason.OTHER_CLUSTER in status.problems)
 
     def poll(self) -> list[Status]:
-        """Ask all once; one that does not answer is down until it does. Returns what those said that take part."""
+        """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
         addresses, files = self._options.addresses(), self._options.files
         before = time.time()
         pending = [PendingCommits(**each._asdict()) for each in self._table.waiting.asked]
@@ -99,10 +99,10 @@ class AgentWatch:
             status = answers[address]
             unread = replace(status_of(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
             found.setdefault(status.agent, unread)
-        for address, trouble in (agents.troubles(addresses, files) | refused).items():
+        for address, error in (agents.errors(addresses, files) | refused).items():
             name = address if address in refused else self._names.get(address, address)
             if name not in found:
-                found[name] = self._down(name, Reason(trouble.reason), str(trouble))
+                found[name] = self._down(name, Reason(error.reason), str(error))
         for target in lookup.unresolved(self._options.agents):
             found[target] = self._down(target, Reason.UNRESOLVED)
         missed = self._expected.missed(self._known, found, self._clock())
@@ -111,7 +111,7 @@ class AgentWatch:
         return list(welcome.values())
 
     def _with_counts(self, status: Status) -> Status:
-        """With the counts of partitions that are known and were not sent again."""
+        """The answer with the counts of partitions that are known already and were not sent again."""
         brokers = [replace(each, counts=each.counts or self._counts.get(each.counts_name, "")) for each in status.broker_statuses]
         return replace(status, broker_statuses=brokers)
 
@@ -123,32 +123,32 @@ class AgentWatch:
         now = self._clock()
         self._known = found
         self._observer.know(found.values(), now)
-        tell(self._table, found.values(), answered)
+        apply(self._table, found.values(), answered)
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
             for part in status.catalog:
                 self._take_catalog(status, part)
-        self._table.told_reading(self._observer.reading())
-        self._table.waiting.told({_subject(each): _groups(each) for status in answered for each in status.pending})
+        self._table.set_reading(self._observer.reading())
+        self._table.waiting.update({_subject(each): _groups(each) for status in answered for each in status.pending})
         for name, known in found.items():
-            if known.problems != self._told.get(name, ()):
+            if known.problems != self._logged.get(name, ()):
                 say = log.warning if known.problems else log.info
-                why = {"error": known.explanation} if _UNTOLD & set(known.problems) else {}
+                why = {"error": known.explanation} if _LOGGED_BY_SOURCE & set(known.problems) else {}
                 say(
                     "agent is up" if known.up else "agent is down",
                     extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,
                 )
-        for name in self._told.keys() - found.keys():
+        for name in self._logged.keys() - found.keys():
             log.info("agent is expected no more", extra={"agent": name})
-        self._told = {name: status.problems for name, status in found.items()}
+        self._logged = {name: status.problems for name, status in found.items()}
 
     def _take_catalog(self, status: Status, part: CatalogPart) -> None:
-        """An answer that is not understood leaves what was known, and the next round asks for the same again."""
+        """Apply a part of a catalog. If it is not understood, the known catalog stays, and the next round requests the same part again."""
         before, known = self._catalogs.get(status.agent, (None, NOTHING_DECIDED))
         version = Version(part.version.process, part.version.number)
         if not part.whole and (before is None or before.process != version.process):
-            return  # it told another agent of its name; that one is asked for all there is
+            return  # the changes are for another process of this name; this one is asked for its whole catalog
         try:
             catalog = unpack(part.changes, version, whole=part.whole).applied(known)
         except FormatError as error:
@@ -160,17 +160,17 @@ class AgentWatch:
         self._table.take_catalog(status.agent, catalog, End(status.journal, status.seq))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         for address in self._options.addresses():
             agents.client(address, self._options.files).close()
 
 
-def _subject(told: PendingCommits) -> Subject:
-    return Subject(told.broker, told.topic, told.partition, told.topic_id, told.producer_id, told.first_offset)
+def _subject(pending: PendingCommits) -> Subject:
+    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)
 
 
-def _groups(told: PendingCommits) -> tuple[str, ...]:
-    return (*told.groups, "...") if told.more else tuple(told.groups)
+def _groups(pending: PendingCommits) -> tuple[str, ...]:
+    return (*pending.groups, "...") if pending.more else tuple(pending.groups)
 
 
 def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
@@ -183,7 +183,7 @@ def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
 
 
 def status_of(status: Status, address: str, shared: frozenset[str], now: float | None, consumer: str = "") -> AgentStatus:
-    """What the metrics of the job ``consumer`` say of an agent that answered.
+    """The status of an agent that answered, for the metrics of the job ``consumer``.
 
     Args:
         shared: agents that watch a log dir which another one watches too.

@@ -1,14 +1,14 @@
-"""How long to wait before something that ended is started again: longer each time it ends soon, as at first once it has run well."""
+"""How long to wait before something is started again: longer each time it ends soon, and short again after it has run well."""
 
 from collections.abc import Sequence
 
 
 class BackOff:
-    """For one thing.
+    """The pauses of one thing that is started again and again.
 
     Args:
-        pauses: seconds, for the first end and those that follow soon; the last one stands for all that come after.
-        well_seconds: one that ran for so long was well: its end is a first one.
+        pauses: seconds, for the first end and those that follow soon; the last pause is used for all further ends.
+        well_seconds: if it ran for so long it was well, and its end counts as a first one.
     """
 
     def __init__(self, pauses: Sequence[float], well_seconds: float) -> None:
@@ -17,7 +17,7 @@ class BackOff:
         self._ends = 0
 
     def ended(self, ran_seconds: float) -> float:
-        """It has ended after so many seconds; returns for how many to wait."""
+        """It has ended after ``ran_seconds``; returns how many seconds to wait."""
         if ran_seconds >= self._well_seconds:
             self._ends = 0
         pause = self._pauses[min(self._ends, len(self._pauses) - 1)]

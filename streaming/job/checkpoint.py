@@ -1,11 +1,11 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
-``job.json`` says whose it is; ``spark/`` holds Spark's offsets and state; ``agent/`` the journal of the job's own agent and its address;
-in ``looks`` the source notes when it looked for work, in ``schedule`` it finds when it is to;
-``scratch/`` what Spark needs while it runs; ``java/`` a wrapper where the Java comes from PyPI.
+``job.json`` identifies the job. ``spark/`` holds Spark's offsets and state. ``agent/`` holds the journal of the job's own agent and its
+address. The source writes to ``looks`` when it checked for work, and reads in ``schedule`` when to check next. ``scratch/`` holds what
+Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
 
-Two locks: ``job.lock`` is this process's; ``spark.lock`` is held by Spark's JVM too, which may outlive a killed job by a moment, and
-must not write into the checkpoint together with the next one.
+There are two locks. This process alone holds ``job.lock``. Spark's JVM holds ``spark.lock`` too: it may outlive a killed job by a moment,
+and must not write into the checkpoint together with the next JVM.
 """
 
 import contextlib
@@ -21,23 +21,23 @@ from pathlib import Path
 from typing import Literal
 
 from streaming.errors import CheckpointError
-from streaming.forms import AUTO
 from streaming.job.repair import repair
 from streaming.job.shards import shards_for
+from streaming.option_types import AUTO
 
 log = logging.getLogger(__name__)
 
 _VERSION = 1
 
 JVM_WAIT_SECONDS = 60.0
-"""How long to wait for the JVM of a job that was killed: it ends when it notices."""
+"""How long to wait for the JVM of a killed job: it ends when it notices that the job is gone."""
 
 _JVM_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the job is, for as long as its checkpoint lives. ``state_shards`` cannot change: a log's shard is part of the state."""
+    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state."""
 
     version: int
     job_id: str
@@ -46,7 +46,7 @@ class Identity:
 
 
 def cluster_of_checkpoint(directory: Path) -> str:
-    """The cluster whose numbers a checkpoint keeps, "" where there is none yet; one that cannot be understood is told when it is opened."""
+    """The cluster that a checkpoint belongs to, "" if there is none yet. Opening a checkpoint that is not understood reports the error."""
     try:
         return str(json.loads((directory / "job.json").read_text())["cluster_id"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -60,14 +60,15 @@ class Checkpoint:
         """Open a checkpoint or make one.
 
         Args:
-            state_shards: of a new one, "auto" for what suits as many ``logs``, which is asked only then.
+            state_shards: for a new checkpoint; "auto" chooses by the number of logs.
+            logs: returns the number of logs; called only for a new checkpoint with "auto".
 
         Raises:
             CheckpointError: it belongs to another cluster, is held by another job, or cannot be written, understood or repaired.
         """
         self.directory = directory.absolute()
         self.new = not (self.directory / "job.json").exists()
-        """Whether it was made just now."""
+        """Whether it was created just now."""
         with contextlib.ExitStack() as held:
             try:
                 self.directory.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ class Checkpoint:
             self._held = held.pop_all()
 
     def _hold(self, path: Path, seconds: float, held: contextlib.ExitStack) -> int:
-        """Lock a file, waiting for so long. The descriptor is passed on to a child that is told so, and to no other."""
+        """Lock a file, and wait at most ``seconds`` for that. Only a child that gets the descriptor explicitly inherits it."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         held.callback(os.close, fd)
         deadline = time.monotonic() + seconds
@@ -148,22 +149,22 @@ class Checkpoint:
 
     @property
     def address_file(self) -> Path:
-        """Where the job's own agent says at which address it listens."""
+        """The file with the address on which the job's own agent listens."""
         return self.agent / "address"
 
     @property
     def looks(self) -> Path:
-        """The file in which the source notes when it has looked for work."""
+        """The file in which the source stores when it checked for work."""
         return self.directory / "looks"
 
     @property
     def schedule(self) -> Path:
-        """The file that tells the source when to look."""
+        """The file that defines when the source checks for work."""
         return self.directory / "schedule"
 
     @property
     def planned(self) -> int:
-        """The last micro-batch that was planned with it, -1 if none ever was: it may have to be run again."""
+        """The last micro-batch that was planned with it, which may have to be run again; -1 if none ever was."""
         with contextlib.suppress(FileNotFoundError):
             return max((int(entry.name) for entry in (self.spark / "offsets").iterdir() if entry.name.isdigit()), default=-1)
         return -1
@@ -174,5 +175,5 @@ class Checkpoint:
         return self.planned >= 0
 
     def close(self) -> None:
-        """Let another job have it, when Spark's JVM has let go of it too."""
+        """Release it. Another job can hold it as soon as Spark's JVM has released it too."""
         self._held.close()

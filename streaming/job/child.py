@@ -1,7 +1,7 @@
 """The agent that a job starts for itself, on a loopback port: the same agent as any other, kept alive while the job lives.
 
-It ends when the pipe from this process closes, however this process ends, and it tells its address through a pipe, not by a file: the agent
-of a job that was killed may still be there for a moment, and must not be taken for this one.
+It ends when the pipe from this process closes, however this process ends. It sends its address through a pipe and not by a file: the agent
+of a killed job may still run for a moment, and must not be taken for this one.
 """
 
 import logging
@@ -38,7 +38,7 @@ class ChildAgent:
 
     Args:
         directory: of its journal.
-        address_file: gets its address whenever it listens, for whoever reads from it.
+        address_file: a file that gets the agent's address whenever it listens, for those that read from the agent.
     """
 
     def __init__(self, log_dirs: tuple[Path, ...], directory: Path, address_file: Path, environ: Mapping[str, str]) -> None:
@@ -61,7 +61,7 @@ class ChildAgent:
         """Start it and wait until it listens.
 
         Raises:
-            AgentError: it ended instead; what it said stands on standard error.
+            AgentError: it ended instead; its message is on standard error.
         """
         self._spawn(time.monotonic())
         deadline = time.monotonic() + _START_SECONDS
@@ -123,9 +123,9 @@ class ChildAgent:
         pipe = self._process.stdout
         if not select.select([pipe], [], [], max(0.0, seconds))[0]:
             return False
-        address = os.read(pipe.fileno(), 256).decode().strip()  # a line as short as this comes whole
+        address = os.read(pipe.fileno(), 256).decode().strip()  # so short a line is never split
         if not address:
-            self._process.wait()  # it let go of the pipe: it is about to end
+            self._process.wait()  # it closed the pipe: it is about to end
             return False
         self._write_address(address)
         self._listens = True
@@ -139,7 +139,7 @@ class ChildAgent:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The agent's settings are those of the job, whichever way the job got them."""
+    """The agent's environment: its settings are those of the job, whichever way the job got them."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
     shown = {name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute)) for name in _PASSED}
     # as people write it: a flag is true or false, not True or False

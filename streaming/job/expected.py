@@ -1,19 +1,19 @@
-"""Which agents that are at no address any more are still missed: one that was renamed, moved or scaled away is not, after a while."""
+"""Which agents without an address are still missed: after a while, not those that were renamed, moved or scaled away."""
 
 from collections.abc import Collection, Iterable, Mapping
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import standings
+from streaming.metrics.broker_status import broker_phases
 from streaming.metrics.observer import AgentStatus
 
 GONE_SECONDS = 3600.0
-"""An agent that has had no address for so long was taken away, if its broker does not run either."""
+"""An agent without an address for so long was taken away, if its broker does not run either."""
 
 
 class Expected:
-    """Remembers since when agents that took part once have had no address. For one thread.
+    """Remembers since when agents that once took part have had no address. For one thread.
 
-    An address that is configured by itself is one for as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
+    An address that is configured itself stays as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
     """
 
     def __init__(self) -> None:
@@ -22,13 +22,13 @@ class Expected:
     def missed(self, known: Mapping[str, AgentStatus], found: Mapping[str, AgentStatus], now: float) -> list[str]:
         """Those of ``known`` that are not among ``found`` and should be.
 
-        One is not missed where agents that are up watch all of its log dirs: it was renamed, or moved. Nor is one that has had no address
-        for an hour while its brokers do not run, or nobody knows of them: it was taken away with them. Where a broker runs and nobody
-        watches it, its agent is missed for as long as that lasts.
+        An agent is not missed if agents that are up watch all of its log dirs: it was renamed, or moved. It is not missed either if it has
+        had no address for an hour, and its brokers do not run or are not known: it was taken away with them. If a broker runs and no
+        agent watches it, its agent is missed for as long as that lasts.
 
         Args:
-            known: as they were at the last poll, also those that were down.
-            found: those that this poll has found at some address, up or down.
+            known: the agents of the last poll, also those that were down.
+            found: the agents that this poll has found at some address, up or down.
             now: seconds.
         """
         away = {name: status for name, status in known.items() if status.brokers and name not in found}
@@ -47,8 +47,8 @@ def _is_replaced(status: AgentStatus, watched: Collection[str]) -> bool:
 
 
 def _running(found: Iterable[AgentStatus]) -> set[int]:
-    """Brokers that run, by the metadata of agents that are up, and that no agent among them watches."""
+    """Brokers that run, by the metadata of agents that are up, but are watched by none of these agents."""
     up = [status for status in found if status.up]
     watched = {broker for status in up for broker in status.brokers}
     brokers = [each for status in up for each in status.broker_statuses]
-    return {each.broker for each in standings(brokers) if each.phase is Phase.RUNNING} - watched
+    return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched

@@ -1,4 +1,4 @@
-"""What the job exports, as its settings say: the table and the observer of its page."""
+"""What the job exports according to its settings: the table and the observer of its page."""
 
 import platform
 import time
@@ -18,7 +18,7 @@ from streaming.settings import Granularity, Settings
 
 
 def table_of(settings: Settings, *, once: bool = False) -> Table:
-    """The table; ``once`` where it is looked at a single time. Raises UsageError as `judges_of`."""
+    """The table; ``once`` if it is read a single time. Raises UsageError as `judges_of`."""
     return Table(
         replicas=settings.replicas.value,
         stale_after_s=settings.stale_after.total_seconds(),
@@ -34,7 +34,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
 
 
 def observer_of(settings: Settings, pacer: Pacer) -> Observer:
-    """The observer's own part; ``pacer`` says how often the query looks for work where no trigger is given."""
+    """The observer; ``pacer`` decides how often the query checks for work if no trigger is given."""
     trigger = settings.trigger
     fixed = None if trigger is None else Pace(trigger.total_seconds(), Reason.FIXED)
     versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())

@@ -1,4 +1,4 @@
-"""The main job: one streaming query over what agents publish, one of its own for log dirs or others elsewhere, and the table exported."""
+"""The main job: one streaming query over the events of its own agent, or of agents elsewhere, and the export of the table."""
 
 import logging
 import os
@@ -43,14 +43,14 @@ from streaming.source.options import parse_options
 log = logging.getLogger(__name__)
 
 HEALTHY_SECONDS = 120.0
-"""A query that has not looked for work for so long (or three of its longest pauses), idle or not, is not well: see `Wellness`."""
+"""A query without a check for work for so long (or for three of its longest pauses), idle or not, is not well: see `Wellness`."""
 
 POLL_SECONDS = 1.0
 _AT_ONCE = timedelta(0)
-_LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query does not spin
+_LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query is no busy loop
 _ONCE_POLL_SECONDS = 0.25
 _NAMED = 10
-"""So many logs that could not be read are named in a sentence."""
+"""An error message names so many logs that could not be read."""
 
 _LOOKING_SECONDS = 10.0
 _ONCE_ATTEMPTS = 3
@@ -67,7 +67,7 @@ class Job:
     """Use as a context manager: entering starts the agent and Spark, leaving ends both.
 
     Args:
-        clock: now, Unix seconds, as the metrics see it.
+        clock: the present time for the metrics, Unix seconds.
         serve: answer scrapes on ``settings.listen``.
     """
 
@@ -97,7 +97,7 @@ class Job:
         self._resources.close()
 
     def _start(self) -> None:
-        """What may be refused comes first, and Spark, which takes seconds, last."""
+        """Start everything. Steps that may be refused come first; Spark comes last, because it takes seconds."""
         settings, resources = self.settings, self._resources
         log_dirs = open_answering(settings.log_dirs)[0] if not settings.agents else None
         if settings.agents:
@@ -127,7 +127,7 @@ class Job:
             )
         if self.exporter is not None and log_dirs:
             self.exporter.start()
-        with repeated(self._poll, POLL_SECONDS):  # what a page says of agents and brokers would be old when Spark is there
+        with repeated(self._poll, POLL_SECONDS):  # else the page's values of agents and brokers would be old when Spark is up
             self._spark = Spark(
                 master=settings.master,
                 options=settings.spark,
@@ -149,7 +149,7 @@ class Job:
             self.table.recalls(checkpoint.identity.state_shards)
 
     def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
-        """The agent for the log dirs of this host."""
+        """Start the agent for the log dirs of this host."""
         settings, resources, cluster_id = self.settings, self._resources, log_dirs.cluster_id
         checkpoint = self._open_checkpoint(cluster_id, lambda: logs_in(log_dirs.available))
         if checkpoint.resumed and not checkpoint.journal.exists():
@@ -164,10 +164,10 @@ class Job:
         return checkpoint
 
     def _find_others(self) -> Checkpoint:
-        """The agents elsewhere. A new checkpoint is for the cluster that they watch, so the first start waits for one of them.
+        """Find the agents elsewhere. A new checkpoint is for the cluster that they watch, so the first start waits for one of them.
 
         Raises:
-            AgentError: they watch several clusters, or, where the job is to end by itself, none answers.
+            AgentError: they watch several clusters; or none answers, and the job is one that ends by itself.
         """
         settings = self.settings
         self._where = {"agents": ",".join(map(str, settings.agents)), **file_options(settings)}
@@ -175,7 +175,7 @@ class Job:
         self._watch([], cluster_id)
         if self.exporter is not None:
             self.exporter.start()
-            log.info("metrics are served", extra={"url": self.exporter.url})  # which tell why, where no agent can be found
+            log.info("metrics are served", extra={"url": self.exporter.url})  # which show the reason if no agent can be found
         if cluster_id and not self._agents.poll() and self._agents.strangers:
             raise CheckpointError(
                 f"checkpoint {settings.checkpoint} belongs to cluster {cluster_id}, the agents that answer to another "
@@ -193,7 +193,7 @@ class Job:
         return self._open_checkpoint(cluster_id, self._logs_of_others)
 
     def _logs_of_others(self) -> int:
-        """How many logs the agents elsewhere report; one that has just started has still to look."""
+        """How many logs the agents elsewhere report; one that has just started must list its log dirs first."""
         deadline = time.monotonic() + _LOOKING_SECONDS
         while not (looked := [each for each in self._agents.poll() if each.log_dirs]) and time.monotonic() < deadline:
             self._wellness.looked()
@@ -239,17 +239,17 @@ class Job:
 
     @property
     def _planned(self) -> int:
-        """The last micro-batch that was planned, -1 if none ever was: it may have to be run again."""
+        """The last micro-batch that was planned, which may have to be run again; -1 if none ever was."""
         location = self.settings.spark_checkpoint
         return self._spark.planned_in(location) if location else self._checkpoint.planned
 
     def _take(self, states: pa.Table, batch: int) -> None:
-        """The sink: absolute values into the table, so that a micro-batch may come again."""
+        """The sink: it sets absolute values in the table, so a micro-batch may come again."""
         self.table.apply(states)
         self._progress.arrived(states, batch)
 
     def scraped(self, who: str) -> None:
-        """Somebody takes the metrics, as a machine does that comes again. From any thread."""
+        """The scraper ``who`` requests the metrics. From any thread."""
         self.pacer.scraped(who)
         age = self._progress.age(time.monotonic())
         if age is not None:
@@ -260,16 +260,16 @@ class Job:
         return 0 if self._child is None else self._child.restarts
 
     def _poll(self) -> None:
-        """Ask the agents how they are; a new job's table is whole with what those have that have answered by then."""
+        """Poll the agents. A new job's table is whole when it holds everything of the agents that have answered by then."""
         answers = self._agents.poll()
         for agent in self._agents.up - self._met:
             if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
-                self.observer.begins(agent)  # else it is told when something of it arrives how much the metrics hold
+                self.observer.begins(agent)  # else its first rows report how much the metrics hold
         self._met |= self._agents.up
         if not self.table.ready:
-            self.table.told_agents(self._agents.up)
+            self.table.set_agents(self._agents.up)
             if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
-                self.table.told_whole()
+                self.table.set_whole()
 
     def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return.
@@ -297,7 +297,7 @@ class Job:
         )
 
     def refuse_unread(self) -> None:
-        """Say that something was left out of what `run_once` processed.
+        """Raise an error if something was left out of what `run_once` processed.
 
         Raises:
             IncompleteError: there are logs or log dirs that could not be read.
@@ -354,7 +354,7 @@ class Job:
         return "" if once else "it ended by itself"
 
     def _care_until(self, stop: threading.Event, seconds: float) -> None:
-        """Keep the agent alive and ask it how it is, for so long."""
+        """Keep the agent alive and poll the agents, for ``seconds``."""
         deadline = time.monotonic() + seconds
         while True:
             if self._child is not None:

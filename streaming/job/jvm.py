@@ -1,6 +1,6 @@
-"""The JVM of a job: a child process that ends when the job does, however it ends and however far it has come.
+"""The JVM of a job: a child process that ends when the job does, however the job ends and however far the start has come.
 
-PySpark starts one too, but loses it for ever when the start is interrupted: this one is known from its first moment on.
+PySpark can start a JVM too, but if the start is interrupted it loses it for ever. This JVM is known from its first moment on.
 """
 
 import logging
@@ -37,14 +37,14 @@ class Jvm:
 
     Args:
         conf: what Spark has to know before it starts, such as the size of its heap.
-        scratch: where it may leave how to reach it.
-        lock_fd: is held open until the JVM is gone, which may be later than this process.
+        scratch: a directory in which the JVM may store how to reach it.
+        lock_fd: is held open until the JVM is gone, which may be after the end of this process.
     """
 
     def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int) -> None:
         self._java_home = java_home
         self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
-        # a file, not the command line, which everybody may see; it is there until the JVM has read it
+        # a file, because everybody may see the command line; it exists until the JVM has read it
         self._options = self._connection.with_name("spark.conf")
         self._options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
         read_end, write_end = os.pipe()
@@ -64,7 +64,7 @@ class Jvm:
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection),
                 },
                 pass_fds=(lock_fd,),
-                # of its own: what is sent to the job's group must not end the JVM before the job is done with it
+                # a session of its own: a signal to the job's process group must not end the JVM before the job has finished with it
                 start_new_session=True,
             )
         finally:
@@ -78,7 +78,7 @@ class Jvm:
         return self._process.poll()
 
     def connect(self, conf: SparkConf) -> JavaGateway:
-        """Wait until it is there.
+        """Wait until it is ready, and connect to it.
 
         Raises:
             SparkError: it did not start.
@@ -92,9 +92,12 @@ class Jvm:
                 raise SparkError(f"Spark's JVM ({self._java_home}) does not answer after {_START_SECONDS:.0f} s")
             time.sleep(_POLL_SECONDS)
         self._options.unlink()
-        told = self._connection.read_bytes()  # appears whole: the port and the length of the secret, 4 bytes each, and the secret
-        found = {"PYSPARK_GATEWAY_PORT": str(int.from_bytes(told[:4], "big")), "PYSPARK_GATEWAY_SECRET": told[8:].decode()}
-        os.environ.update(found)  # how PySpark is told of a JVM that is there
+        found_at = self._connection.read_bytes()  # written at once: the port and the length of the secret, 4 bytes each, and the secret
+        found = {
+            "PYSPARK_GATEWAY_PORT": str(int.from_bytes(found_at[:4], "big")),
+            "PYSPARK_GATEWAY_SECRET": found_at[8:].decode(),
+        }
+        os.environ.update(found)  # by these PySpark finds a JVM that runs already
         try:
             return launch_gateway(conf)  # type: ignore[no-untyped-call]
         finally:
@@ -102,7 +105,7 @@ class Jvm:
                 del os.environ[name]
 
     def stop(self) -> None:
-        """End it, by force if it does not end soon: what it writes bears that."""
+        """End it, by force if it does not end soon: the files that it writes survive this."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -120,7 +123,7 @@ class Jvm:
 
 
 def properties(options: dict[str, str]) -> str:
-    """A Java properties file (`java.util.Properties.load`): all that could be read otherwise is escaped."""
+    """A Java properties file (`java.util.Properties.load`): every character that could be misread is escaped."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items())
 
 

@@ -1,4 +1,4 @@
-"""What the JVM prints, its Python workers included, as messages of this process's log."""
+"""Logs in this process what the JVM and its Python workers print."""
 
 import logging
 import re
@@ -11,14 +11,14 @@ _MARK = "segtail-log"
 _LOGGED = re.compile(rf"{_MARK} (?P<level>\w+) (?P<logger>\S+) (?P<message>.*)")
 _LEVELS = {"FATAL": logging.CRITICAL, "ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO}
 
-# Said at every start or by every new query, and of no use to anybody: PySpark prints what it does, the JVM that Spark asks for a module.
+# Printed at every start or by every new query, and useless: PySpark prints its steps, and the JVM prints that Spark requests a module.
 _CHATTER = re.compile(
     r"(Starting )?Streaming TransformWithStateInPandas Python worker"
     r"|WARNING: Using incubator modules: jdk\.incubator\.vector"
     r"|\s*$"
 )
 
-# What makes a query fail is told once, by the job, as the reason of its failure; these tell it again, task by task.
+# The job logs once why a query failed; these loggers repeat it, task by task.
 _FAILURES = (
     "org.apache.spark.executor.Executor",
     "org.apache.spark.scheduler.TaskSetManager",
@@ -31,7 +31,7 @@ _FAILURES = (
 
 
 def log4j_properties(*, debug: bool) -> str:
-    """Spark's logging: errors, one a line, of which `forward` can tell level and logger; with ``debug`` warnings and stack traces too."""
+    """Spark's logging: errors, one per line, with a level and logger that `forward` can parse; with ``debug`` warnings and traces too."""
     level, trace = ("warn", "full") if debug else ("error", "none")
     lines = [
         "rootLogger.appenderRef.stderr.ref = stderr",
@@ -41,7 +41,7 @@ def log4j_properties(*, debug: bool) -> str:
         "appender.stderr.layout.type = PatternLayout",
         f"appender.stderr.layout.pattern = {_MARK} %p %c{{1}} %replace{{%m%ex{{{trace}}}}}{{[\\r\\n]+}}{{ | }}%n%ex{{none}}",
         f"rootLogger.level = {level}",
-        # Spark's shells, and it takes PySpark for one, have a level of their own, and say so where it is not the root's
+        # Spark's shells, and PySpark counts as one, have a level of their own, and log a message if it is not the root's
         "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer",
         f"logger.shell.level = {level}",
     ]
@@ -52,7 +52,7 @@ def log4j_properties(*, debug: bool) -> str:
 
 
 def forward(output: IO[str], ending: threading.Event) -> threading.Thread:
-    """Log every line of ``output`` until it ends, in a thread of its own. ``ending``: is set once the query is being stopped."""
+    """Log every line of ``output`` until it ends, in a thread of its own. ``ending`` is set once the query is being stopped."""
     thread = threading.Thread(target=_forward, args=(output, ending), daemon=True, name="jvm-output")
     thread.start()
     return thread
@@ -65,10 +65,10 @@ def _forward(output: IO[str], ending: threading.Event) -> None:
 
 
 def forward_line(line: str, *, ending: bool = False) -> None:
-    """Log one line at the level that it deserves: what comes from nobody's logger may be a crash.
+    """Log one line at the right level: a line that comes from no logger may be a crash.
 
     Args:
-        ending: the query is being stopped, perhaps inside a micro-batch: its threads and workers complain, and nothing is lost.
+        ending: the query is being stopped, perhaps inside a micro-batch: its threads and workers print errors, but nothing is lost.
     """
     logged = _LOGGED.fullmatch(line)
     if logged is not None:

@@ -1,8 +1,9 @@
 """Hadoop's local file system without a process for each file that Spark commits.
 
-Where Hadoop's native library is missing, as in PySpark, `RawLocalFileSystem` starts ``chmod`` and ``readlink`` for files: 15 to 20
-processes a micro-batch, for offsets, commits and the changelog of the state. Java has had both since version 7. The class below is
-Hadoop's with those two methods replaced. Janino compiles it when the job starts; Spark brings it for the code that it generates itself.
+Where Hadoop's native library is missing, as in PySpark, `RawLocalFileSystem` starts ``chmod`` and ``readlink`` for files. These are 15 to
+20 processes per micro-batch, for offsets, commits and the changelog of the state. Java has had both calls since version 7. The class below
+is Hadoop's, with those two methods replaced. Janino compiles it when the job starts. Spark contains Janino, for the code that it generates
+itself.
 """
 
 import logging
@@ -17,7 +18,7 @@ OPTION = "spark.hadoop.fs.AbstractFileSystem.file.impl"
 """The file system of Spark's checkpoints. Never ``spark.hadoop.fs.file.impl``, which breaks RocksDB."""
 
 FALLBACK = "org.apache.hadoop.fs.local.RawLocalFs"
-"""It starts a process for each file, and not two as the one with checksums does."""
+"""It starts one process for each file. The file system with checksums starts two."""
 
 _NAME = "segtail.LocalFiles"
 

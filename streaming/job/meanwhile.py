@@ -1,4 +1,4 @@
-"""Something done again and again on a thread of its own, while this one waits for something else."""
+"""Repeats an action on a thread of its own, while this thread waits for something else."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def repeated(action: Callable[[], object], seconds: float) -> Iterator[None]:
-    """Call ``action`` every so many seconds until the block is left, which waits for a call that is under way."""
+    """Call ``action`` every ``seconds`` until the block is left. Leaving it waits for a call that is running."""
     ended = threading.Event()
 
     def repeat() -> None:

@@ -1,4 +1,4 @@
-"""The package as a zip for executors elsewhere: pure Python, as Spark ships it. The libraries that it needs they have themselves."""
+"""The package as a zip for executors elsewhere: pure Python, as Spark ships it. The executors must have the libraries that it needs."""
 
 import zipfile
 from pathlib import Path
@@ -9,7 +9,7 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
 def zip_package(directory: Path) -> Path:
-    """Write ``segtail-<version>.zip`` with the package ``streaming`` as it runs here; the same sources make the same bytes."""
+    """Write ``segtail-<version>.zip`` with the package ``streaming`` as it runs here. The same sources produce the same bytes."""
     root = Path(streaming.__file__).parent
     path = directory / f"segtail-{streaming.__version__}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

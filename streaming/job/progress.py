@@ -1,7 +1,7 @@
-"""What the query does: when it looked for work, how long its micro-batches took, and how far each agent's bytes have come.
+"""What the query does: when it checked for work, how long its micro-batches took, and how far each agent's bytes have come.
 
-Spark would call a `StreamingQueryListener` for the first two. Each call from the JVM into Python makes py4j look in all of Spark's jars for
-classes that do not exist, which costs 50 ms of CPU a micro-batch. So the job asks instead, once a second.
+Spark would call a `StreamingQueryListener` for the first two. But each call from the JVM into Python makes py4j search all of Spark's jars
+for classes that do not exist, which costs 50 ms of CPU per micro-batch. So the job polls Spark instead, once a second.
 """
 
 import json
@@ -22,15 +22,15 @@ from streaming.rows import Change
 from streaming.source.offsets import AgentOffset, parse
 
 _Offsets = dict[str, AgentOffset]
-_NO_OFFSET = ("None", "null", "")  # how a progress spells that there is none yet
+_NO_OFFSET = ("None", "null", "")  # how a progress report spells "no offset yet"
 _NOTHING: tuple[_Offsets, _Offsets] = ({}, {})
 
 
 class Progress:
-    """Tells the observer. Spark's thread calls `arrived`, the job's thread everything else.
+    """Reports to the observer. Spark's thread calls `arrived`, the job's thread everything else.
 
     Args:
-        looked: called when the query has looked for work.
+        looked: called when the query has checked for work.
         took: see `streaming.pace.pacer.Pacer.took`.
         monotonic: seconds of `time.monotonic`.
     """
@@ -49,15 +49,15 @@ class Progress:
         self._took = took
         self._monotonic = monotonic
         self._arrived = self._counted = -1  # micro-batches
-        self._planned = _NOTHING  # from where to where this run of the query has gone
+        self._planned = _NOTHING  # the start and the end of what this run of the query has planned
         self._freshness: Freshness | None = None
         self.reached = Reached()
-        """What this process has of each agent's journal."""
+        """How much of each agent's journal this process has received."""
 
     def arrived(self, states: pa.Table, batch: int) -> None:
-        """A micro-batch is in the metrics: what its rows say of how far each agent's bytes have come.
+        """A micro-batch is in the metrics. Its rows report how far each agent's bytes have come.
 
-        What was planned says nothing of that: a range may not have arrived, and then comes with a later one.
+        The plans cannot report that: a planned range may not have arrived, and then comes with a later one.
         """
         self._arrived = batch
         if self._freshness is not None:
@@ -73,21 +73,21 @@ class Progress:
         """The query is started: it may run its last micro-batch again, which counts as another one.
 
         Args:
-            looks: the file in which its source notes its looks (`streaming.source.options.SourceOptions`).
+            looks: the file in which its source stores its checks for work (`streaming.source.options.SourceOptions`).
         """
         self._arrived = self._counted = -1
         self._planned = _NOTHING
         if self._freshness is None:
-            looks.unlink(missing_ok=True)  # of an earlier process, perhaps of before the host was started again
+            looks.unlink(missing_ok=True)  # of an earlier process, perhaps from before a restart of the host
             self._freshness = Freshness(looks)
         self._looks, self._seen = looks, last_look(looks)
 
     def age(self, now: float) -> float | None:
-        """How old the newest data in the metrics is at a time of `time.monotonic`, None as long as that is not known. From any thread."""
+        """How old the newest data in the metrics is at ``now`` (`time.monotonic`), None as long as that is not known. From any thread."""
         return None if self._freshness is None else self._freshness.age(now)
 
     def poll(self, query: StreamingQuery) -> None:
-        """See what has happened since.
+        """Report what has happened since the last poll.
 
         Raises:
             Py4JError: the JVM does not answer.
@@ -96,15 +96,15 @@ class Progress:
             for progress in self._through(query):
                 self._note_planned(progress)
                 self._counted = progress["batchId"]
-                seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # in which the source waits
+                seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
         look = last_look(self._looks)
-        if look is not None and look != self._seen and look.number > 1:  # one that fails each time comes as far as its first look
+        if look is not None and look != self._seen and look.number > 1:  # a query that fails each time makes only its first check
             self._seen = look
             self.looked()
 
     def looked(self) -> None:
-        """It looked for work, and what it found before is through."""
+        """The query checked for work, and everything that it found before is through."""
         self._observer.looked(self._clock())
         self._looked()
 
@@ -114,12 +114,12 @@ class Progress:
         self._planned = (start, _parsed(source["endOffset"]))
 
     def delivered(self, agents: Iterable[str]) -> bool:
-        """Whether a query that has ended has planned something of all these agents, at some time, and has all that it planned."""
+        """Whether a query that has ended has ever planned something of each of these agents, and has received all that it planned."""
         start, end = self._planned
         return set(agents) <= end.keys() and not self.reached.lacks(start, end)
 
     def _through(self, query: StreamingQuery) -> Iterable[StreamingQueryProgress]:
-        """The micro-batches that are through and not counted yet, as far as Spark remembers them. Most often that is the last alone."""
+        """The micro-batches that are through and not counted yet, as far as Spark remembers them. Most often that is only the last one."""
         last = query.lastProgress
         if last is None or last["batchId"] <= self._counted:
             return ()

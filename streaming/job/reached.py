@@ -1,4 +1,4 @@
-"""Up to where each agent's journal is in the table, and whether that is all that was there when a job was new."""
+"""Up to where each agent's journal is in the table, and whether that is everything that was there when the job was new."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from streaming.source.offsets import AgentOffset
 
 @dataclass(slots=True)
 class Reached:
-    """What this process has taken in. Spark's thread calls `take`, the job's thread everything else."""
+    """What this process has received. Spark's thread calls `take`, the job's thread everything else."""
 
     _upto: dict[str, tuple[str, int]] = field(default_factory=dict)  # journal and seq by agent
     _targets: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -32,17 +32,17 @@ class Reached:
         return upto is not None and upto[0] == journal and upto[1] >= seq
 
     def lacks(self, start: Mapping[str, AgentOffset], end: Mapping[str, AgentOffset]) -> list[str]:
-        """The agents of which something was planned between two offsets and did not arrive."""
+        """The agents for which something was planned between two offsets, and did not arrive."""
         moved = (agent for agent, at in end.items() if start.get(agent) != at)
         return sorted(agent for agent in moved if not self.has(agent, end[agent].journal, end[agent].seq))
 
     def through(self, answers: Iterable[Status]) -> frozenset[str]:
-        """The agents of which all is in the table that was there when they had caught up with their disks.
+        """The agents whose events are in the table, all up to the moment when they had caught up with their disks.
 
-        Only from its first rows on is it known that an agent has heard of the job: before, it has caught up for others.
+        The first rows of an agent show that the job is registered with it. Before that, ``caught_up`` is about other jobs.
 
         Args:
-            answers: what those said that answer now.
+            answers: the statuses of the agents that answer now.
         """
         for status in answers:
             agent = status.agent

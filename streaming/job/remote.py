@@ -1,4 +1,4 @@
-"""Agents elsewhere: what of the settings concerns them, held against each other before anything is started."""
+"""Agents elsewhere: the settings that concern them, and whether these fit together, before anything is started."""
 
 from streaming.agent.client import ClientFiles, credentials
 from streaming.errors import UsageError
@@ -9,13 +9,13 @@ _FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 
 
 def file_options(settings: Settings) -> dict[str, str]:
-    """The files of certificates and the token as options of the data source: paths, which may be seen, never what stands in them."""
+    """The files of certificates and the token as options of the data source: their paths, which may be visible, never their content."""
     given = {name: getattr(settings, name) for name in _FILES}
     return {name: str(path.absolute()) for name, path in given.items() if path is not None}
 
 
 def check_agents(settings: Settings) -> None:
-    """Refuse what could never work, or would send a token in the clear.
+    """Refuse settings that could never work, or would send a token unencrypted.
 
     Raises:
         UsageError: a file cannot be used, TLS has no CA, or a token would leave this machine without TLS.

@@ -1,7 +1,7 @@
-"""Spark's plans and commits in a checkpoint, as a loss of power leaves them: the newest ones may be cut off or empty.
+"""Repairs Spark's plans and commits in a checkpoint after a loss of power: the newest ones may be cut off or empty.
 
-Spark writes ``offsets/N`` before micro-batch N and ``commits/N`` after it, a version in the first line and JSON in the others
-(`HDFSMetadataLog`). It refuses to start with one that is cut off, and does not always say which.
+Spark writes ``offsets/N`` before micro-batch N and ``commits/N`` after it, with a version in the first line and JSON in the others
+(`HDFSMetadataLog`). It refuses to start if a file is cut off, and does not always report which one.
 """
 
 import json
@@ -15,20 +15,20 @@ log = logging.getLogger(__name__)
 
 _VERSION = re.compile(r"v\d+")
 _NONE = "-"
-"""Stands for the offset of a source that has none."""
+"""The line for a source that has no offset."""
 
 
 def repair(spark: Path) -> None:
-    """Make good what can be made good without changing a number; nothing is done where all is well.
+    """Repair what can be repaired without changing a number; if nothing is damaged, nothing is done.
 
-    A commit that is damaged goes: its micro-batch is run again by the same plan, and absolute values stay what they are. A plan that is
-    damaged goes if it was the last one and is not committed: no agent was told that anything of it need not be sent again.
+    A damaged commit is removed: its micro-batch is run again by the same plan, and absolute values stay what they are. A damaged plan is
+    removed if it was the last one and is not committed: agents can still send all of it again, because they got no commit for it.
 
     Args:
         spark: Spark's part of a checkpoint, which need not exist.
 
     Raises:
-        CheckpointError: the last plan is damaged and committed: nobody knows any more where the next one begins.
+        CheckpointError: the last plan is damaged and committed, so it is not known where the next one begins.
         OSError: a file cannot be read or removed.
     """
     commit, plan = _newest(spark / "commits"), _newest(spark / "offsets")

@@ -1,7 +1,7 @@
-"""How many shards a new checkpoint's state has: few, because each costs a micro-batch; more where one would hold too many logs.
+"""How many shards a new checkpoint's state has: few, because each costs time in a micro-batch; more if one would hold too many logs.
 
-A shard that changes is written whole, some 0.7 KB a log, whatever it is that changed; and it costs a micro-batch 1.3 ms, and Spark as much
-again, whatever it holds. Between 1,000 and 2,500 logs a shard both stay small.
+A shard that changes is written as a whole, about 0.7 KB per log, whatever has changed in it. Whatever it holds, it also takes 1.3 ms of a
+micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per shard both costs stay small.
 """
 
 import logging
@@ -14,7 +14,7 @@ from streaming.disk.logdirs import list_partitions
 log = logging.getLogger(__name__)
 
 _ROOM = 2
-"""A cluster grows, its checkpoint's shards do not: they are chosen for so many times the logs that are there at first."""
+"""A cluster grows, but the number of shards does not: it is chosen for so many times the logs that are there at first."""
 
 _SHARDS = ((10_000, 4), (40_000, 16))
 _MOST = 64
@@ -26,7 +26,7 @@ def shards_for(logs: int) -> int:
 
 
 def logs_in(log_dirs: Iterable[LogDir]) -> int:
-    """How many logs lie in these log dirs; one that cannot be read counts for none."""
+    """How many logs are in these log dirs; a log dir that cannot be read counts as empty."""
     found = 0
     for log_dir in log_dirs:
         try:
@@ -37,5 +37,5 @@ def logs_in(log_dirs: Iterable[LogDir]) -> int:
 
 
 def logs_of(answers: Sequence[Status], addresses: int) -> int:
-    """How many logs agents watch of which some have answered; the others are taken to have as many each."""
+    """How many logs the agents at all ``addresses`` watch. Those that have not answered are assumed to have as many each as the others."""
     return sum(each.logs for each in answers) * max(addresses, len(answers)) // max(1, len(answers))

@@ -23,7 +23,7 @@ from streaming.query.failure import reason
 log = logging.getLogger(__name__)
 
 FIXED = {
-    # the state lives in RocksDB: transformWithState takes no other
+    # the state is in RocksDB: transformWithState accepts no other store
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -31,16 +31,16 @@ FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.api.mode": "classic",
     "spark.submit.deployMode": "client",
-    # a stage that begins again (its output was lost with an executor) may find an agent away whose rows it had the first time, and the
-    # attempt's number does not tell: the query is run again as a whole instead, as a new run, to which the agent sends those rows
+    # A stage begins again if its output was lost with an executor. An agent whose rows it had the first time may not answer then, and the
+    # attempt's number does not show this. So the whole query is run again instead, as a new run, to which the agent sends those rows.
     "spark.stage.maxConsecutiveAttempts": "1",
-    # of two attempts at one task, one may find an agent away whose rows the other had
+    # with two attempts at one task, an agent may answer one of them and not the other
     "spark.speculation": "false",
 }
-"""What the query relies on."""
+"""Settings that the query relies on."""
 
 DEFAULTS = {
-    # a task costs a micro-batch 40 ms whatever it does; the number is fixed in the checkpoint
+    # each task adds 40 ms to a micro-batch, whatever it does; the number of tasks is fixed in the checkpoint
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "20",
@@ -50,26 +50,26 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
     "spark.python.worker.faulthandler.enabled": "true",
-    # an environment of their own for some workers would mean a daemon of their own
+    # workers with another environment would need another daemon
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     local_files.OPTION: local_files.FALLBACK,
 }
-"""What users may set otherwise."""
+"""Settings that users may change."""
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""A small heap needs no parallel collector, and the second compiler costs a job of small batches more than it brings."""
+"""A small heap needs no parallel collector. For a job of small batches, the second compiler costs more than it saves."""
 
 _HEAP_OPTIONS = "-Xms64m -Xmn48m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30"
-"""What lives in a local job's heap is some 70 MB: it grows to `spark.driver.memory` where that is needed, and shrinks again."""
+"""The live objects of a local job take some 70 MB. The heap grows up to `spark.driver.memory` if needed, and shrinks again."""
 
 _CLASSES = "classes"
-"""A directory of the driver's class path, in which there is nothing when the JVM starts."""
+"""A directory of the driver's class path. It is empty when the JVM starts."""
 
 _STOP_SECONDS = 2.0
 
 
 class Spark:
-    """One JVM and its session; a process has one in its life."""
+    """One JVM and its session; a process has only one in its lifetime."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Spark:
             options: more options, by Spark's own names; they win over `DEFAULTS`, not over `FIXED`.
             directory: for Spark's scratch files, which are removed at the next start, and for the configuration of its log.
             debug: log warnings and stack traces too.
-            lock_fd: is held open until the JVM is gone, which may be later than this process.
+            lock_fd: is held open until the JVM is gone, which may be after the end of this process.
 
         Raises:
             SparkError: the JVM did not start, or ended while the session was made.
@@ -112,7 +112,7 @@ class Spark:
             if is_local(master) and local_files.OPTION not in options:
                 conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, scratch / _CLASSES))
             context = SparkContext(conf=conf, gateway=gateway)
-            # it prints a stack when the JVM goes away first, as where a supervisor ends all processes of a service at once
+            # it would print a stack trace if the JVM ends first, for example when a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
             self._context: Any = context
             self._gateway: Any = context._jvm
@@ -122,9 +122,9 @@ class Spark:
             self.session.dataSource.register(data_source)
         except (Py4JError, OSError) as error:
             self._jvm.kill()
-            said = type(error).__name__ if isinstance(error, Py4JJavaError) else str(error)  # whose text only the JVM knows
+            reason = type(error).__name__ if isinstance(error, Py4JJavaError) else str(error)  # only the JVM has its text
             raise SparkError(
-                f"Spark's JVM ended while Spark was started ({said}), its status is {self.status}: see its messages"
+                f"Spark's JVM ended while Spark was started ({reason}), its status is {self.status}: see its messages"
             ) from error
         except BaseException:
             self._jvm.kill()
@@ -136,7 +136,7 @@ class Spark:
         return self._jvm.status
 
     def planned_in(self, location: str) -> int:
-        """The last micro-batch that was planned with a checkpoint of Spark's on any Hadoop file system, -1 if none ever was.
+        """The last micro-batch that was planned with a Spark checkpoint on any Hadoop file system, -1 if none ever was.
 
         Raises:
             SparkError: it cannot be read.
@@ -150,7 +150,7 @@ class Spark:
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def hush(self) -> None:
-        """What is printed from now on comes from something that is being stopped."""
+        """The query is being stopped: what the JVM prints from now on is no sign of a crash."""
         self._jvm.ending.set()
 
     def stop(self) -> None:
@@ -169,13 +169,13 @@ def _broken(*_: object) -> None:
 
 
 def _hush_py4j() -> None:
-    """It tells every broken call with its stack, partly by the root logger, and whoever made the call tells what it means."""
+    """Silence py4j: it logs every broken call with its stack, partly by the root logger. The caller logs what the failure means."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
 
 
 def within(seconds: float, action: Callable[[], None]) -> None:
-    """Do something that ends something in the JVM, without waiting for longer than that; a JVM that is gone needs no ending."""
+    """Do something that ends something in the JVM, and wait for at most ``seconds``. If the JVM is gone, there is nothing to end."""
 
     def act() -> None:
         try:
@@ -189,14 +189,14 @@ def within(seconds: float, action: Callable[[], None]) -> None:
 
 
 def _emptied(scratch: Path) -> Path:
-    """A folder of this job's own: what Spark leaves in a common one when it is killed stays there for ever."""
+    """An empty directory for this job alone: in a common one, the files of a killed Spark would stay for ever."""
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / _CLASSES).mkdir(parents=True, exist_ok=True)
     return scratch
 
 
 def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
-    """Where Spark finds and leaves things."""
+    """The options for files and directories that Spark reads and writes."""
     logging_file = directory / "log4j2.properties"
     logging_file.write_text(jvm_output.log4j_properties(debug=debug))
     java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"

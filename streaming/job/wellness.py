@@ -1,19 +1,19 @@
-"""Whether the query is well: it looks for work again and again, and that leads to something."""
+"""Whether the query is well: it checks for work again and again, and its micro-batches succeed."""
 
 from collections.abc import Callable
 
 FAILURES = 5
-"""A query that has failed so often without having looked for work in between is not well, however soon it is started again."""
+"""A query that has failed so often without a check for work in between is not well, however soon it is started again."""
 
 
 class Wellness:
-    """Told by the job, asked by the exporter; safe from any thread.
+    """The job updates it, the exporter reads it; safe from any thread.
 
-    A look is a micro-batch that is through, or that there was nothing to do. That a query was started is none: one that fails each time is
-    started as often as it fails.
+    A check counts when its micro-batch is through, or when there was nothing to do. The start of a query does not count: a query that fails
+    each time is started as often as it fails.
 
     Args:
-        seconds: one that has not looked for so long is not well.
+        seconds: a query without a check for so long is not well.
         clock: seconds, of a clock that only goes forward.
     """
 
@@ -24,15 +24,15 @@ class Wellness:
         self._failures = 0
 
     def looked(self) -> None:
-        """It has looked, or there is nothing yet that could."""
+        """The query has checked for work, or there is no query yet."""
         self._looked_at = self._clock()
         self._failures = 0
 
     def failed(self) -> None:
-        """It has failed."""
+        """The query has failed."""
         self._failures += 1
 
     @property
     def well(self) -> bool:
-        """Whether it is."""
+        """Whether the query is well."""
         return self._failures < FAILURES and self._clock() - self._looked_at < self._seconds

@@ -1,1 +1,1 @@
-"""What Kafka writes: bytes in, values out. No files, no clock, no Spark, no network."""
+"""Parsers for Kafka's formats: bytes in, values out. No files, no clock, no Spark, no network."""

@@ -1,7 +1,7 @@
-"""Record batches of magic 2 one by one: for logs whose records are read (`DefaultRecordBatch`).
+"""Reads record batches of magic 2 one by one, for logs with records that are read (`DefaultRecordBatch`).
 
-The layout is in `layout`; all numbers are big-endian. The logs of user topics are walked and summed many batches at once elsewhere; this
-is the plain way.
+The layout is in `layout`; all numbers are big-endian. The logs of user topics are walked and summed elsewhere, many batches at once. This
+is the simple way.
 """
 
 import struct
@@ -28,10 +28,10 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordBatch:
-    """One batch: the fields of its header, and its records section as it stands in the log.
+    """One batch: the fields of its header, and its records section as it is in the log.
 
     Times are Unix milliseconds; leader epoch, producer fields and sequence are -1 where there are none. `base_timestamp` is the time of the
-    first record only in a batch that is not empty and has no delete horizon.
+    first record only if the batch is not empty and has no delete horizon.
     """
 
     size: int
@@ -50,7 +50,7 @@ class RecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """The offset that follows this batch."""
+        """The offset after this batch."""
         return self.last_offset + 1
 
     @property
@@ -60,7 +60,7 @@ class RecordBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether it holds control records: markers of transactions, or the metadata quorum's own."""
+        """Whether it has control records: markers of transactions, or the metadata quorum's own records."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
@@ -75,24 +75,24 @@ class RecordBatch:
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time from which compaction may drop the tombstones and markers in it; None where it has set none."""
+        """The time from which compaction may remove the tombstones and markers in it; None if it has set none."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the record at `last_offset`, -1 where there is none."""
+        """Sequence of the record at `last_offset`, -1 if there is none."""
         return self.sequence_at(self.last_offset - self.base_offset)
 
     def sequence_at(self, offset_delta: int) -> int:
-        """Sequence of the record at `base_offset + offset_delta`, -1 where there is none; sequences go on at 0 behind 2^31 - 1."""
+        """Sequence of the record at `base_offset + offset_delta`, -1 if there is none. After 2^31 - 1, sequences continue at 0."""
         return -1 if self.base_sequence < 0 else (self.base_sequence + offset_delta) & _MOST_SEQUENCE
 
 
 def read_batch(data: memoryview, position: int = 0, *, check_crc: bool = True) -> RecordBatch | None:
-    """The batch that starts at `position`, or None where it is not all there yet (or where zeros of a preallocated file begin).
+    """The batch that starts at `position`, or None if it is not complete yet (or if zeros of a preallocated file begin there).
 
     Raises:
-        FormatError: these bytes are no batch of magic 2, or its CRC is wrong and `check_crc` asks for it; with the position.
+        FormatError: these bytes are no batch of magic 2, or its CRC is wrong and `check_crc` is set; with the position.
     """
     if len(data) - position < PREFIX_BYTES:
         return None
@@ -110,7 +110,7 @@ def read_batch(data: memoryview, position: int = 0, *, check_crc: bool = True) -
 
 
 def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
-    """The whole batches at the start of `data`, and how many bytes they take. Raises as `read_batch`."""
+    """The complete batches at the start of `data`, and their size in bytes. Raises as `read_batch` does."""
     batches = []
     position = 0
     while (batch := read_batch(data, position)) is not None:

@@ -1,6 +1,6 @@
-"""The small text files that Kafka keeps beside its segments: offset checkpoints, leader epochs, the topic id.
+"""The small text files of Kafka next to its segments: offset checkpoints, leader epochs, the topic id.
 
-Kafka replaces each of them by a rename, so a reader sees one version or the next; an error means it should open the file again.
+Kafka replaces each of them by a rename, so a reader gets either the old or the new version. After an error it should open the file again.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class EpochEntry:
 def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
     """The entries of an offset checkpoint of a log dir, in no order (`OffsetCheckpointFile`).
 
-    A broker creates the file empty: that is no entries. Raises FormatError naming the line.
+    A broker creates the file empty; then there are no entries. Raises FormatError that names the line.
     """
     return tuple(
         CheckpointEntry(topic, _number(partition, _MAX_INT, line), _number(offset, _MAX_LONG, line))
@@ -44,14 +44,14 @@ def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
 def parse_leader_epochs(data: bytes) -> tuple[EpochEntry, ...]:
     """The entries of `leader-epoch-checkpoint` in the file's order, which Kafka keeps ascending (`LeaderEpochCheckpointFile`).
 
-    It may be ahead of the log: a new epoch is written before its first batch. An empty file is no entries. Raises FormatError
-    naming the line.
+    It may be ahead of the log, because a new epoch is written before its first batch. An empty file has no entries. Raises FormatError that
+    names the line.
     """
     return tuple(EpochEntry(_number(epoch, _MAX_INT, line), _number(start, _MAX_LONG, line)) for line, (epoch, start) in _entries(data, 2))
 
 
 def parse_partition_metadata(data: bytes) -> str:
-    """The topic id in `partition.metadata`, 22 characters (`PartitionMetadataFile`). Raises FormatError naming the line."""
+    """The topic id in `partition.metadata`, 22 characters (`PartitionMetadataFile`). Raises FormatError that names the line."""
     lines = _lines(data)
     if len(lines) != 2:
         raise FormatError(f"expected 2 lines, found {len(lines)}")
@@ -64,7 +64,7 @@ def parse_partition_metadata(data: bytes) -> str:
 
 
 def _entries(data: bytes, fields: int) -> list[tuple[int, list[str]]]:
-    """The (line number, fields) behind the two head lines of a checkpoint file, their count checked (`CheckpointFile`)."""
+    """The (line number, fields) after the two header lines of a checkpoint file. Their count is checked (`CheckpointFile`)."""
     lines = _lines(data)
     if not lines:
         return []

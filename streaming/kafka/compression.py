@@ -1,8 +1,8 @@
-"""Opens the compressed records section of a batch, never to more bytes than the caller allows (`CompressionType`).
+"""Decompresses the records section of a batch, never to more bytes than the caller allows (`CompressionType`).
 
-gzip: one RFC 1952 member. snappy: xerial's stream (16 bytes of head, then blocks led by an int32) or one raw block. lz4: one LZ4 frame.
-zstd: one frame. Wrapper messages of magic 0 and 1 hold the same streams, without zstd, and in magic 0 an lz4 frame whose header checksum
-is wrong.
+gzip: one RFC 1952 member. snappy: xerial's stream (a header of 16 bytes, then blocks with an int32 length before each) or one raw block.
+lz4: one LZ4 frame. zstd: one frame. Wrapper messages of magic 0 and 1 contain the same streams, without zstd. In magic 0 the header
+checksum of an lz4 frame is wrong.
 """
 
 import struct
@@ -21,22 +21,22 @@ _GZIP = zlib.MAX_WBITS | 16
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16  # magic, version, lowest compatible version
 _BLOCK_LENGTH = struct.Struct(">i")
-_ZSTD_GROWTH = 1 << 15  # a block of zstd grows from 4 bytes to 128 KiB at the most
+_ZSTD_GROWTH = 1 << 15  # a block of zstd grows from 4 bytes to 128 KiB at most
 _ZSTD_LEAST_SLICE = 64
 _LZ4_CODEC, _LAST_OLD_CODEC = 3, 3  # zstd came with magic 2
 _LZ4_HEAD_BYTES = 7  # magic number, FLG, BD and the header's checksum
 
 
 def decompress(codec: int, payload: Bytes, limit: int) -> bytes:
-    """The records section as it was before compression.
+    """Decompress the records section.
 
     Args:
         codec: codec id, attributes bits 0 to 2.
-        payload: what follows the batch header.
-        limit: most bytes to make.
+        payload: the bytes after the batch header.
+        limit: the most bytes of the result.
 
     Raises:
-        FormatError: no such codec, a damaged or unfinished stream, or one that grows beyond `limit`.
+        FormatError: there is no such codec, the stream is damaged or incomplete, or it grows beyond `limit`.
     """
     opener = _OPENERS.get(codec)
     if opener is None:
@@ -51,7 +51,7 @@ def decompress(codec: int, payload: Bytes, limit: int) -> bytes:
 
 
 def decompress_old(magic: int, codec: int, payload: Bytes, limit: int) -> bytes:
-    """The inner messages of a wrapper of magic 0 or 1, as `decompress`."""
+    """Decompress the inner messages of a wrapper of magic 0 or 1; otherwise like `decompress`."""
     if codec > _LAST_OLD_CODEC:
         raise FormatError(f"codec {codec} does not exist in messages of magic {magic}")
     if magic == 0 and codec == _LZ4_CODEC:
@@ -65,7 +65,7 @@ def _gzip(payload: Bytes, limit: int) -> bytes:
 
 
 def _snappy(payload: Bytes, limit: int) -> bytes:
-    """Java's clients frame blocks as xerial's snappy-java does; others write one raw block. Brokers take both."""
+    """Java's clients frame blocks as xerial's snappy-java does; others write one raw block. Brokers accept both."""
     if bytes(payload[: len(_XERIAL)]) != _XERIAL:
         return _snappy_block(payload, limit)
     if len(payload) < _XERIAL_HEADER_BYTES:
@@ -95,7 +95,11 @@ def _lz4(payload: Bytes, limit: int) -> bytes:
 
 
 def _lz4_blocks(payload: bytes, limit: int) -> bytes:
-    """An LZ4 frame block by block, which are independent: clients of magic 0 wrote a wrong checksum into its header (KAFKA-3160)."""
+    """Decompress an LZ4 frame block by block.
+
+    The blocks are independent. The checksum in the frame's header is not checked, because clients of magic 0 wrote a wrong one
+    (KAFKA-3160).
+    """
     if len(payload) < _LZ4_HEAD_BYTES:
         raise FormatError("compressed records are cut short")
     flags, largest = payload[4], 1 << (8 + 2 * (payload[5] >> 4 & 7))
@@ -110,7 +114,7 @@ def _lz4_blocks(payload: bytes, limit: int) -> bytes:
         if len(made) > limit:
             raise FormatError(f"compressed records grow beyond {limit} bytes")
         position += 4 + length + (4 if flags & 0x10 else 0)  # the block's checksum
-    if position + 4 > len(payload):  # without the end mark
+    if position + 4 > len(payload):  # the end mark is missing
         raise FormatError("compressed records are cut short")
     return bytes(made)
 
@@ -124,7 +128,7 @@ def _lz4_block(block: bytes, largest: int) -> bytes:
 
 
 def _zstd(payload: Bytes, limit: int) -> bytes:
-    """Opened in slices small enough that none grows far beyond the limit: the library has no bound of its own."""
+    """Decompress in slices so small that none grows far beyond the limit, because the library has no limit of its own."""
     stream = zstandard.ZstdDecompressor().decompressobj()
     made = bytearray()
     position = 0

@@ -1,7 +1,7 @@
-"""Configurations that the cluster keeps in its metadata log, and which of them may be read (`ConfigResource.Type`, `LogConfig`).
+"""The configurations that the cluster stores in its metadata log, and which of them may be read (`ConfigResource.Type`, `LogConfig`).
 
-A broker's configurations may hold passwords, and under KRaft the metadata log holds them as they were given. So a value is looked at only
-where its key is listed here: how logs are kept, rolled and cleaned, and how long transactions may last.
+A broker's configurations may contain passwords, and under KRaft the metadata log stores them as they were given. So a value is read only if
+its key is listed here. The listed keys define how logs are kept, rolled and cleaned, and how long transactions may last.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ TOPIC_KEYS = frozenset(
         "unclean.leader.election.enable",
     }
 )
-"""All configurations of a topic, those of older releases among them; none of them is secret."""
+"""All configurations of a topic, including those of older releases. None of them is secret."""
 
 BROKER_KEYS = frozenset(
     {
@@ -99,22 +99,22 @@ BROKER_KEYS = frozenset(
         "transactional.id.expiration.ms",
     }
 )
-"""The configurations of a broker that stand in for a topic's where it has none, and those about logs and transactions."""
+"""The configurations of a broker that apply to a topic without its own, and those about logs and transactions."""
 
 READABLE_KEYS = TOPIC_KEYS | BROKER_KEYS
-"""Keys whose values are read; of every other key the value is passed over without being opened."""
+"""Keys with values that are read. The value of every other key is skipped without being parsed."""
 
 
 class ResourceType(IntEnum):
-    """What a configuration belongs to; there are others, of which nothing is kept."""
+    """The type of the owner of a configuration. Other types exist, but nothing of them is kept."""
 
     TOPIC = 2
-    BROKER = 4  # an empty name stands for all brokers: the cluster's default
+    BROKER = 4  # an empty name means all brokers: the cluster's default
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One configuration that is set; `resource` is a topic's name, a node's number, or "" for the default of all brokers."""
+    """One configuration that is set. `resource` is a topic's name, a node's number, or "" for the default of all brokers."""
 
     resource_type: ResourceType
     resource: str

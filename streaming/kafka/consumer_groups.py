@@ -1,4 +1,4 @@
-"""Groups of the newer consumer protocol as `__consumer_offsets` holds them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`).
+"""Groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`).
 
 Key: `type i16`, plain, then `group string`; types 5, 7 and 8 go on with `member_id string`, type 16 with `regular_expression string`.
 Value, flexible: `version i16 (0)`, then::
@@ -54,7 +54,7 @@ class KeyType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupKey:
-    """Names what a record says of a group, by its type."""
+    """The key of a record about a group; the type shows what the record contains."""
 
     key_type: KeyType
     group: str
@@ -62,7 +62,7 @@ class ConsumerGroupKey:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMemberKey:
-    """Names what a record says of a member."""
+    """The key of a record about a member."""
 
     key_type: KeyType
     group: str
@@ -71,7 +71,7 @@ class ConsumerGroupMemberKey:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegexKey:
-    """Names a regular expression that members subscribe to."""
+    """The key of a regular expression that members subscribe to."""
 
     key_type: KeyType
     group: str
@@ -109,14 +109,14 @@ class SubscribedTopic:
 
 @dataclass(frozen=True, slots=True)
 class SubscribedTopics:
-    """What a group knew of its topics, before Kafka 4.1."""
+    """The topics of a group as it knew them, before Kafka 4.1."""
 
     topics: tuple[SubscribedTopic, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicProtocol:
-    """A protocol that a member of the classic kind offers; brokers look into `metadata` for its subscription alone."""
+    """A protocol that a member of the classic kind offers. Of `metadata`, brokers only read its subscription."""
 
     name: str
     metadata: bytes
@@ -124,7 +124,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What is kept of a member that speaks the classic protocol."""
+    """The stored facts about a member that uses the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[ClassicProtocol, ...]
@@ -132,7 +132,7 @@ class ClassicMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupMember:
-    """A member as it described itself."""
+    """A member as it has described itself."""
 
     instance_id: str | None
     rack_id: str | None
@@ -155,7 +155,7 @@ class TargetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class AssignedPartitions:
-    """Partitions of one topic; `epochs` are those in which they were assigned, one a partition, None before Kafka 4.3."""
+    """Partitions of one topic. `epochs` are the epochs in which they were assigned, one for each partition, None before Kafka 4.3."""
 
     topic_id: str
     partitions: tuple[int, ...]
@@ -164,14 +164,14 @@ class AssignedPartitions:
 
 @dataclass(frozen=True, slots=True)
 class TargetMember:
-    """What a member is to be assigned."""
+    """The partitions that a member is to be assigned."""
 
     partitions: tuple[AssignedPartitions, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentMember:
-    """What a member is assigned, and what it has still to give back; `state` as in `MemberState`, a number."""
+    """The partitions that a member is assigned, and those that it still has to give back; `state` as in `MemberState`, a number."""
 
     epoch: int
     previous_epoch: int
@@ -182,7 +182,7 @@ class CurrentMember:
 
 @dataclass(frozen=True, slots=True)
 class RegexTopics:
-    """The topics that a regular expression matched, with the version of the metadata that was looked at."""
+    """The topics that a regular expression matched, with the version of the metadata that was used."""
 
     topics: tuple[str, ...]
     version: int
@@ -193,7 +193,7 @@ ConsumerGroupValue = ConsumerGroup | SubscribedTopics | ConsumerGroupMember | Ta
 
 
 def read_consumer_group_key(key_type: int, reader: Reader) -> AnyConsumerGroupKey | None:
-    """What follows the type in a key, or None if the type is not one of these. Raises FormatError for a damaged one."""
+    """Parse the part of a key after its type, or return None if the type is not one of these. Raises FormatError for a damaged one."""
     if key_type not in _VALUES:
         return None
     known, group = KeyType(key_type), reader.string()
@@ -205,10 +205,10 @@ def read_consumer_group_key(key_type: int, reader: Reader) -> AnyConsumerGroupKe
 
 
 def read_consumer_group_value(key: AnyConsumerGroupKey, value: bytes) -> ConsumerGroupValue:
-    """The value of a record that is no tombstone.
+    """Parse the value of a record that is no tombstone.
 
     Raises:
-        FormatError: damaged, or of a version that is not known.
+        FormatError: it is damaged, or of a version that is not known.
     """
     reader = Reader(value)
     version = reader.int16()

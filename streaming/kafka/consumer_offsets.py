@@ -8,8 +8,8 @@ and more. A null value deletes what the key names. Value of an offset commit: `v
     3     offset i64 | leader_epoch i32 | metadata string | commit_timestamp i64
     4     as 3, flexible, with the tagged field 0 topic_id uuid
 
-Groups of the newer protocol are told by several records each: `consumer_groups`. Commits in transactional batches count only from the
-COMMIT marker of their producer in the same partition on. Times are Unix milliseconds.
+A group of the newer protocol takes several records: `consumer_groups`. Commits in transactional batches count only from the COMMIT marker
+of their producer in the same partition on. Times are Unix milliseconds.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _NEWEST_COMMIT, _FLEXIBLE_COMMIT = 4, 4
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitKey:
-    """Names the offset that a group committed for a partition."""
+    """The key of an offset that a group committed for a partition."""
 
     group: str
     topic: str
@@ -39,14 +39,14 @@ class OffsetCommitKey:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """Names a group of the classic protocol."""
+    """The key of a group of the classic protocol."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class OtherKey:
-    """A key that is not opened: `key_type` tells its kind, by its name where it is a `KeyType`; `data` is what follows the type."""
+    """A key that is not parsed: `key_type` is its type, a `KeyType` if it is known; `data` is the part after the type."""
 
     key_type: int
     data: bytes
@@ -57,7 +57,7 @@ OffsetsKey = OffsetCommitKey | GroupKey | AnyConsumerGroupKey | OtherKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """A committed offset, the next one that the group reads; -1 stands for "none", `topic_id` is None before version 4."""
+    """A committed offset: the next one that the group reads. -1 means "none", `topic_id` is None before version 4."""
 
     offset: int
     leader_epoch: int
@@ -71,7 +71,7 @@ OffsetsValue = OffsetCommit | GroupMetadata | ConsumerGroupValue | bytes
 
 
 def read_offsets_key(key: bytes) -> OffsetsKey:
-    """The key of a record. Raises FormatError for a damaged one."""
+    """Parse the key of a record. Raises FormatError for a damaged one."""
     reader = PlainReader(key)
     key_type = reader.int16()
     found: OffsetsKey | None
@@ -88,10 +88,10 @@ def read_offsets_key(key: bytes) -> OffsetsKey:
 
 
 def read_offsets_value(key: OffsetsKey, value: bytes) -> OffsetsValue:
-    """The value of a record that is no tombstone; as it stands in the log where the key is not opened.
+    """Parse the value of a record that is no tombstone. If the key is not parsed, return the value unchanged.
 
     Raises:
-        FormatError: damaged, or of a version that is not known.
+        FormatError: it is damaged, or of a version that is not known.
     """
     match key:
         case OffsetCommitKey():
@@ -105,7 +105,7 @@ def read_offsets_value(key: OffsetsKey, value: bytes) -> OffsetsValue:
 
 
 def read_offset_commit(value: bytes) -> OffsetCommit:
-    """The value of an offset commit, versions 0 to 4. Raises FormatError as `read_offsets_value`."""
+    """Parse the value of an offset commit, versions 0 to 4. Raises FormatError as `read_offsets_value` does."""
     version = PlainReader(value).int16()
     if not 0 <= version <= _NEWEST_COMMIT:
         raise FormatError(f"offset commit of version {version} is not known")

@@ -1,4 +1,4 @@
-"""Control records: the ends of transactions, and what the metadata quorum writes about itself (`ControlRecordType`).
+"""Control records: the ends of transactions, and the metadata quorum's records about itself (`ControlRecordType`).
 
 Key: `version i16, type i16`. Values, by type::
 
@@ -10,8 +10,8 @@ Key: `version i16, type i16`. Values, by type::
     6 KRAFT_VOTERS      version i16, voters: array of (id i32, directory id, endpoints: array of (name, host, port u16),
                         lowest_kraft_version i16, highest_kraft_version i16)
 
-Types 2 to 6 are flexible messages and stand only in `__cluster_metadata`. A marker does not say whose transaction it ends: that is in the
-header of its batch. Larger versions of keys and markers are read as version 0, as Kafka does.
+Types 2 to 6 are flexible messages, and occur only in `__cluster_metadata`. A marker does not contain its producer, which is in the header
+of its batch. Larger versions of keys and markers are read as version 0, as Kafka does.
 """
 
 import struct
@@ -73,7 +73,7 @@ class SnapshotHeader:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFooter:
-    """The last record of a metadata snapshot; one without it is not whole."""
+    """The last record of a metadata snapshot. A snapshot without it is not complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class KRaftVersion:
 
 @dataclass(frozen=True, slots=True)
 class VoterEndpoint:
-    """Where a voter listens."""
+    """The address at which a voter listens."""
 
     name: str
     host: str
@@ -94,7 +94,7 @@ class VoterEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class VoterNode:
-    """A voter as the quorum knows it, with the kraft versions it understands."""
+    """A voter as the quorum knows it, with the kraft versions that it supports."""
 
     voter: Voter
     endpoints: tuple[VoterEndpoint, ...]
@@ -111,7 +111,7 @@ class KRaftVoters:
 
 @dataclass(frozen=True, slots=True)
 class UnknownControl:
-    """A type, or a version of one, that came after this reader; `value` as it stands in the log."""
+    """A type, or a version of one, that is newer than this reader; `value` is unchanged."""
 
     control_type: int
     value: bytes | None
@@ -121,10 +121,10 @@ ControlRecord = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | 
 
 
 def read_control(record: Record) -> ControlRecord:
-    """What a record of a control batch says.
+    """Parse a record of a control batch.
 
     Raises:
-        FormatError: the key is no control record's, or the value is damaged.
+        FormatError: the key does not belong to a control record, or the value is damaged.
     """
     if record.key is None or len(record.key) < _KEY.size:
         raise FormatError("key of a control record is too short")
@@ -190,4 +190,4 @@ _MESSAGES: dict[int, tuple[Callable[[Reader, int], ControlRecord], int]] = {
     ControlType.KRAFT_VERSION: (lambda reader, _: KRaftVersion(reader.int16()), 0),
     ControlType.KRAFT_VOTERS: (_kraft_voters, 0),
 }
-"""By type: the parser of its message and the newest version it knows."""
+"""For each type: the parser of its message and the newest version that it knows."""

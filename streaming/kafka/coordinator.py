@@ -1,4 +1,4 @@
-"""What a range of `__transaction_state` says: the newest entry of every transactional id in it, as plain values."""
+"""The newest entry of every transactional id in a range of `__transaction_state`, as plain values."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from streaming.kafka.transaction_state import read_transaction_key, read_transac
 from streaming.kafka.walk import Bytes
 from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE
 
-# Of a record: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
+# The fields of a record before its key: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
 _BEFORE_KEY = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorEntry:
-    """What a coordinator wrote last of one transactional id; columns and units as `streaming.rows.COORDINATOR`.
+    """The last entry of a coordinator for one transactional id; columns and units as `streaming.rows.COORDINATOR`.
 
-    Where ``state`` is `TOMBSTONE` or `NOT_UNDERSTOOD`, the fields behind it mean nothing.
+    If ``state`` is `TOMBSTONE` or `NOT_UNDERSTOOD`, the fields after it have no meaning.
     """
 
     transactional_id: str
@@ -38,9 +38,9 @@ class CoordinatorEntry:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorEntries:
-    """The newest entry of each transactional id in a range, in the order of their offsets, and how many records nobody could read.
+    """The newest entry of each transactional id in a range, in the order of their offsets, and how many records could not be read.
 
-    Those are batches that cannot be opened (one each) and records whose key is damaged, so that not even the transactional id is known.
+    The latter are batches that cannot be parsed (one each), and records with a damaged key, so that even the transactional id is not known.
     """
 
     entries: tuple[CoordinatorEntry, ...]
@@ -48,12 +48,12 @@ class CoordinatorEntries:
 
     @property
     def not_understood(self) -> int:
-        """Transactional ids whose newest entry is of a version that is not known, or damaged."""
+        """The number of transactional ids whose newest entry is damaged, or of a version that is not known."""
         return sum(entry.state == NOT_UNDERSTOOD for entry in self.entries)
 
 
 def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
-    """The newest entries in the sound batches of a range, which ``buffer`` holds whole: their positions count from its beginning."""
+    """The newest entries in the sound batches of a range. ``buffer`` contains the whole range, and positions count from its beginning."""
     newest: dict[str, Record] = {}
     unreadable = 0
     for item in _worth_opening(batches, buffer):
@@ -72,15 +72,16 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
                 unreadable += 1
                 continue
             if transactional_id is not None:
-                newest.pop(transactional_id, None)  # so that it stands where its newest record does
+                newest.pop(transactional_id, None)  # so that its index is that of its newest record
                 newest[transactional_id] = record
     return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
 
 
 def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
-    """The data batches, without those whose only record is replaced by a later one of the range: most of what a busy coordinator wrote.
+    """The data batches, without those whose only record a later one of the range replaces: a busy coordinator mostly writes such batches.
 
-    It writes batches of one record, uncompressed, with deltas of 0: then the key stands where it can be taken without opening anything.
+    A coordinator writes uncompressed batches of one record with deltas of 0. So the key is at a fixed position and can be read without
+    parsing the batch.
     """
     data = np.flatnonzero(~batches.control & (batches.records > 0))
     at = batches.positions[data] + HEADER_BYTES
@@ -89,7 +90,7 @@ def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
     if not single.any():
         return data.tolist()
     head = buffer[np.where(single, at, 0)[:, None] + np.arange(_BEFORE_KEY)]
-    longer = (head[:, 0] >= 0x80).astype(np.int64)  # the record's own length takes two bytes; of more than two the second says so too
+    longer = (head[:, 0] >= 0x80).astype(np.int64)  # the record's own length takes two bytes; the second byte shows if it takes more
     fields = np.where(longer[:, None] == 1, head[:, 1:], head[:, :-1])
     key_size = fields[:, 4]
     usual = single & (fields[:, 0] < 0x80) & ~fields[:, 1:4].any(axis=1) & (key_size < 0x80) & (key_size & 1 == 0)
@@ -105,18 +106,18 @@ def _entry(transactional_id: str, record: Record) -> CoordinatorEntry:
     if record.value is None:
         return CoordinatorEntry(transactional_id=transactional_id, offset=record.offset, state=TOMBSTONE)
     try:
-        told = read_transaction_value(record.value)
+        value = read_transaction_value(record.value)
     except FormatError:
         return CoordinatorEntry(transactional_id=transactional_id, offset=record.offset, state=NOT_UNDERSTOOD)
     return CoordinatorEntry(
         transactional_id=transactional_id,
         offset=record.offset,
-        state=told.state.kafka_name,
-        producer_id=told.producer_id,
-        producer_epoch=told.producer_epoch,
-        timeout_ms=told.timeout_ms,
-        start_ms=told.start_timestamp,
-        last_update_ms=told.last_update_timestamp,
-        partitions=tuple(f"{some.topic}-{partition}" for some in told.partitions for partition in some.partitions),
-        previous_producer_id=told.previous_producer_id,
+        state=value.state.kafka_name,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.timeout_ms,
+        start_ms=value.start_timestamp,
+        last_update_ms=value.last_update_timestamp,
+        partitions=tuple(f"{some.topic}-{partition}" for some in value.partitions for partition in some.partitions),
+        previous_producer_id=value.previous_producer_id,
     )

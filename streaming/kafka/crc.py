@@ -1,7 +1,7 @@
-"""The checksums of batches: CRC-32C since magic 2, CRC-32 before (`Crc32C`, `Crc32`), computed where the bytes lie.
+"""The checksums of batches: CRC-32C since magic 2, CRC-32 before (`Crc32C`, `Crc32`), computed without copying the bytes.
 
-Magic 2: a u32 at byte 17 over byte 21 to the end. Magic 0 and 1: a u32 at byte 12 over byte 16 to the end. What a leader stamps in place
-(base offset, leader epoch) is not covered.
+Magic 2: a u32 at byte 17, over byte 21 to the end. Magic 0 and 1: a u32 at byte 12, over byte 16 to the end. The fields that a leader
+writes in place (base offset, leader epoch) are not covered.
 """
 
 import zlib
@@ -21,7 +21,7 @@ OLD_CHECKED_FROM = 16
 
 def crc32c(data: Bytes) -> int:
     """CRC-32C (Castagnoli) of any contiguous bytes, without a copy of them."""
-    # The library refuses a memoryview, but takes an array that looks at the same memory.
+    # The library refuses a memoryview, but accepts an array over the same memory.
     return int(google_crc32c.value(np.frombuffer(data, np.uint8))) if len(data) else 0
 
 

@@ -1,4 +1,4 @@
-"""Which batches of a segment have another CRC than their header says, all of them at the library's speed (`RecordBatch.isValid`)."""
+"""Finds the batches of a segment that do not have the CRC of their header, all at the library's speed (`RecordBatch.isValid`)."""
 
 import zlib
 
@@ -15,13 +15,13 @@ _MANY = 64
 
 
 def wrong_crcs(buffer: NDArray[np.uint8], batches: Batches) -> NDArray[np.intp]:
-    """The items of `batches` whose bytes in `buffer` have another CRC than their header says, ascending.
+    """The items of `batches` whose bytes in `buffer` do not have the CRC of their header, ascending.
 
-    Every batch lies whole in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is
-    as it was in the end. Of several wrong batches in a row, all of them small, all may pass for right, by a chance of 2^-32.
+    Every batch is complete in `buffer`, at its position, and has at least the size of its own header. The buffer may be written to, and is
+    unchanged in the end. If several small batches in a row are wrong, there is a chance of 2^-32 that none of them is found.
     """
-    told = told_crcs(batches)
-    if _in_a_row(batches) and buffer.flags.writeable and are_right(buffer, batches.positions, batches.size, told):
+    stored = stored_crcs(batches)
+    if _in_a_row(batches) and buffer.flags.writeable and are_right(buffer, batches.positions, batches.size, stored):
         return np.empty(0, np.intp)
     begins, ends = batches.positions.tolist(), (batches.positions + batches.size).tolist()
     value, old = google_crc32c.value, (batches.magic < CURRENT_MAGIC).tolist()
@@ -29,11 +29,11 @@ def wrong_crcs(buffer: NDArray[np.uint8], batches: Batches) -> NDArray[np.intp]:
         zlib.crc32(buffer[begin + OLD_CHECKED_FROM : end].data) if is_old else value(buffer[begin + CHECKED_FROM : end])
         for begin, end, is_old in zip(begins, ends, old, strict=True)
     ]
-    return np.flatnonzero(np.array(found, np.uint32) != told)
+    return np.flatnonzero(np.array(found, np.uint32) != stored)
 
 
 def _in_a_row(batches: Batches) -> bool:
-    """Whether these are small batches of magic 2, one right behind the other, and so many that it pays to look at all of them at once."""
+    """Whether these are small batches of magic 2, one directly after the other, and enough that one check of all of them pays off."""
     return (
         len(batches) >= _MANY
         and bool((batches.magic == CURRENT_MAGIC).all())
@@ -42,10 +42,10 @@ def _in_a_row(batches: Batches) -> bool:
     )
 
 
-def told_crcs(batches: Batches) -> NDArray[np.uint32]:
-    """The CRC that the header of each batch says."""
-    told = batches.headers["crc"].astype(np.uint32)
+def stored_crcs(batches: Batches) -> NDArray[np.uint32]:
+    """The CRC in the header of each batch."""
+    stored = batches.headers["crc"].astype(np.uint32)
     old = batches.magic < CURRENT_MAGIC
-    if old.any():  # in an old message it stands where magic 2 has the leader epoch
-        told[old] = batches.headers["partition_leader_epoch"][old].astype(np.int32).view(np.uint32)
-    return told
+    if old.any():  # in an old message it is at the position of the leader epoch in magic 2
+        stored[old] = batches.headers["partition_leader_epoch"][old].astype(np.int32).view(np.uint32)
+    return stored

@@ -1,10 +1,11 @@
-"""The CRC-32C of many small batches in a row, from one call over all of them: a call for each costs several times what its bytes cost.
+"""Checks the CRC-32C of many small batches in a row with one call, because a call for each costs several times as much as its bytes.
 
-A CRC with a register that begins with 0 is linear: that of a stretch is the sum (xor) of those of its parts, each shifted by the zeros that
-the bytes behind it stand for. So the CRCs that the batches tell, shifted and summed with numpy, must give that of the stretch in which all
-that they do not cover is zero. One wrong batch always shows; of several wrong ones, one stretch in 2^32 passes for right.
+A CRC whose register begins with 0 is linear. So the CRC of a stretch is the sum (xor) of the CRCs of its parts, each shifted by as many
+zero bytes as there are bytes after the part. The stored CRCs of the batches are shifted and summed with numpy. The result must equal the
+CRC of the whole stretch, in which all bytes that the batches' CRCs do not cover are set to zero. One wrong batch is always found; several
+wrong ones pass in one stretch of 2^32.
 
-A shift is a linear map of 32 bits, kept as four tables for the four bytes of a register.
+A shift is a linear map of 32 bits, stored as four tables for the four bytes of a register.
 """
 
 from functools import cache
@@ -17,10 +18,10 @@ from streaming.kafka.crc import CHECKED_FROM
 
 Registers = NDArray[np.uint32]
 _Map = NDArray[np.uint32]
-"""Four tables of 256 registers, one behind the other: what each byte of a register adds to its image."""
+"""Four tables of 256 registers, one after the other: the part that each byte of a register adds to its image."""
 
 MOST_BYTES = 1 << 15
-"""The largest batch that is taken together with others: a call for itself is cheap enough for larger ones."""
+"""The largest batch that is checked together with others. For larger ones, a call for each is cheap enough."""
 
 _POLYNOMIAL = 0x82F63B78  # Castagnoli's, reflected
 _ONES = 0xFFFFFFFF
@@ -29,29 +30,29 @@ _BLOCK_BITS = 2 * _DIGIT_BITS
 _UNCOVERED = np.dtype(f"V{CHECKED_FROM}")
 
 
-def are_right(buffer: NDArray[np.uint8], positions: NDArray[np.int64], sizes: NDArray[np.int64], told: Registers) -> bool:
-    """Whether all batches have the CRC that they tell, but for a chance of 2^-32.
+def are_right(buffer: NDArray[np.uint8], positions: NDArray[np.int64], sizes: NDArray[np.int64], stored: Registers) -> bool:
+    """Whether all batches have their stored CRC, except for a chance of 2^-32.
 
     Args:
-        buffer: where they lie; it is written to, and as it was when this returns.
-        positions: where they begin, ascending, each where the one before it ends.
-        sizes: their sizes, not above `MOST_BYTES`.
-        told: the CRC that each one's header says.
+        buffer: contains the batches; it is written to, and is unchanged when this returns.
+        positions: where the batches begin, ascending, each at the end of the one before it.
+        sizes: their sizes, at most `MOST_BYTES`.
+        stored: the CRC in the header of each batch.
     """
     begin, ends = int(positions[0]), positions + sizes
     uncovered = np.ndarray((len(buffer) - CHECKED_FROM + 1,), _UNCOVERED, buffer=buffer, strides=(1,))
     kept = uncovered[positions]
     uncovered[positions] = np.zeros(1, _UNCOVERED)
     try:
-        found = google_crc32c.extend(_ONES, buffer[begin : int(ends[-1])]) ^ _ONES  # begun with 0, not with ones
+        found = google_crc32c.extend(_ONES, buffer[begin : int(ends[-1])]) ^ _ONES  # begins with 0, not with ones
     finally:
         uncovered[positions] = kept
-    registers = told ^ np.uint32(_ONES) ^ _ones_shifted()[sizes - CHECKED_FROM]
+    registers = stored ^ np.uint32(_ONES) ^ _ones_shifted()[sizes - CHECKED_FROM]
     return bool(found == _sum(registers, ends[-1] - ends))
 
 
 def _sum(registers: Registers, behind: NDArray[np.int64]) -> int:
-    """The registers, each shifted by the bytes behind it (descending), summed: to the next end of a block, then block by block."""
+    """The sum of the registers, each shifted by the bytes after it (descending): first inside each block, then block by block."""
     low, high = _digit_maps()
     digit = (1 << _DIGIT_BITS) - 1
     shifted = _shift_each(_shift_each(registers, low, behind & digit), high, behind >> _DIGIT_BITS & digit)
@@ -74,7 +75,7 @@ def _shift(registers: Registers, one: _Map) -> Registers:
 
 
 def _shift_each(registers: Registers, maps: _Map, which: NDArray[np.int64]) -> Registers:
-    """Each register by the map of its number; ``maps`` lie one behind the other."""
+    """Apply the map with the given number to each register; ``maps`` are stored one after the other."""
     base = which << 10
     shifted: Registers = maps[base + (registers & 255)]
     for byte in (1, 2, 3):
@@ -98,7 +99,7 @@ def _doubled(times: int) -> _Map:
 
 @cache
 def _digit_maps() -> tuple[_Map, _Map]:
-    """The shifts by 0, 1, 2 ... bytes, and those by as many times that number of bytes."""
+    """The shifts by 0, 1, 2 ... bytes, and the shifts by multiples of that number of bytes."""
     same = np.concatenate([np.arange(256, dtype=np.uint32) << 8 * byte for byte in range(4)])
     return _powers(same, 0), _powers(same, _DIGIT_BITS)
 
@@ -112,7 +113,7 @@ def _powers(same: _Map, lowest: int) -> _Map:
 
 @cache
 def _ones_shifted() -> Registers:
-    """What a register of ones becomes by so many zeros."""
+    """A register of ones after 0, 1, 2 ... zero bytes."""
     found = np.array([_ONES], np.uint32)
     for bit in range(MOST_BYTES.bit_length()):
         found = np.concatenate([found, _shift(found, _doubled(bit))])

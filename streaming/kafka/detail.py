@@ -1,9 +1,9 @@
-"""The batches of a range one by one, packed: what a reader needs to cut a range that is published again at exactly the offset it knows.
+"""Packs the batches of a range one by one, so that a reader can cut a range that is published again at exactly the offset it knows.
 
-Layout, version 1: a byte 1, then a zstd frame of int64 little-endian columns, each of one value a batch: base_offset, last_offset, size,
-records, max_timestamp, leader_epoch, attributes, magic. Each value is the difference to the one before it, and a column stands there byte
-by byte: first the lowest bytes of all its values. Most of it is zeros then: a batch takes a few bytes instead of 64. It travels from the
-watcher to the fold and is never kept longer than the journal.
+Layout, version 1: a byte 1, then a zstd frame of int64 little-endian columns, each with one value for each batch: base_offset, last_offset,
+size, records, max_timestamp, leader_epoch, attributes, magic. Each value is the difference to the one before it. A column is stored byte by
+byte: first the lowest bytes of all its values. Then most of it is zeros, and a batch takes a few bytes instead of 64. The detail is sent
+from the watcher to the fold, and is never kept longer than the journal.
 """
 
 import numpy as np
@@ -19,11 +19,11 @@ _VERSION = b"\x01"
 _COLUMNS = ("base_offset", "last_offset", "size", "records", "max_timestamp", "leader_epoch", "attributes", "magic")
 _LEVEL = 1
 _MAX_BYTES = 256 << 20
-"""A range of one window is far below; what says that it is larger is damaged."""
+"""A range of one window is far below this; if a larger size is stored, it is damaged."""
 
 
 def pack(batches: Batches) -> bytes:
-    """Pack the columns that sums are made of."""
+    """Pack the columns that sums are computed from."""
     columns = np.array([getattr(batches, name) for name in _COLUMNS], "<i8").reshape(len(_COLUMNS), -1)
     differences = np.diff(columns, axis=1, prepend=0)
     by_byte = differences.view(np.uint8).reshape(len(_COLUMNS), -1, 8).transpose(0, 2, 1)
@@ -55,7 +55,8 @@ def sums_from(detail: bytes, offset: int) -> Sums | None:
 def first_offset_above(detail: bytes, leader_epoch: int) -> int | None:
     """The base offset of the first packed batch of a later leader epoch; None if there is none.
 
-    A reader that has counted offsets behind it in an earlier epoch has counted what was cut off since: the log parts there.
+    The log was truncated there. So if a reader has counted offsets after this one in an earlier epoch, it has counted bytes that were cut
+    off since.
 
     Raises:
         FormatError: the bytes are not of this version.
@@ -66,7 +67,7 @@ def first_offset_above(detail: bytes, leader_epoch: int) -> int | None:
 
 
 def _unpack(detail: bytes) -> NDArray[np.int64]:
-    """A row a column, in the order of `_COLUMNS`."""
+    """One row for each column, in the order of `_COLUMNS`."""
     if detail[:1] != _VERSION:
         raise FormatError(f"packed batches of version {detail[:1]!r}, known is {_VERSION!r}")
     try:

@@ -1,4 +1,4 @@
-"""The records of whatever stands at a place of a `.log`: a batch of magic 2, or a message of magic 0 or 1 (`AbstractRecords`)."""
+"""Reads the records of an entry of a `.log`, whether a batch of magic 2 or a message of magic 0 or 1 (`AbstractRecords`)."""
 
 from streaming.kafka.batches import read_batch
 from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT
@@ -7,12 +7,12 @@ from streaming.kafka.records import MAX_RECORDS_BYTES, Record, read_records
 
 
 def read_entry_records(data: memoryview, position: int = 0, limit: int = MAX_RECORDS_BYTES) -> tuple[Record, ...] | None:
-    """The records of the entry at `position`, opened to at most `limit` bytes; None where the entry is not all there yet.
+    """The records of the entry at `position`, decompressed to at most `limit` bytes; None if the entry is not complete yet.
 
-    The CRC is not looked at.
+    The CRC is not checked.
 
     Raises:
-        FormatError: no entry of any magic, or its records are damaged or grow beyond `limit`.
+        FormatError: there is no entry of any magic, or its records are damaged or grow beyond `limit`.
     """
     if len(data) - position <= MAGIC_AT:
         return None

@@ -1,4 +1,4 @@
-"""A scanned piece of a log, parted where the leader epoch of its batches changes."""
+"""Splits a scanned piece of a log where the leader epoch of its batches changes."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from streaming.kafka.walk import Stop
 
 
 def by_epoch(scanned: Scanned, start: int) -> Iterator[tuple[Scanned, int]]:
-    """The parts of a piece, each of one leader epoch and with where it begins in the buffer; what ended the walk ends the last one.
+    """The parts of a piece, each of one leader epoch, with their start in the buffer. The last part has the reason why the walk ended.
 
-    Nearly always there is one epoch only, and then nothing is done: along a log epochs only rise, so the first and the last tell.
+    Nearly always there is one epoch only, and then nothing is done. Epochs only rise along a log, so the first and the last show that.
 
     Args:
-        start: where the piece begins in the buffer.
+        start: the start of the piece in the buffer.
     """
     epochs = scanned.batches.leader_epoch
     if scanned.sums is None or epochs[0] == epochs[-1]:

@@ -1,4 +1,4 @@
-"""A group of the classic protocol as `__consumer_offsets` holds it (`GroupMetadataValue`).
+"""A group of the classic protocol as `__consumer_offsets` stores it (`GroupMetadataValue`).
 
 Value: `version i16`, then `protocol_type string, generation i32, protocol string or null, leader string or null`, from version 2
 `current_state_timestamp i64`, and an array of members: `member_id string`, from version 3 `group_instance_id string or null`,
@@ -16,7 +16,7 @@ _NEWEST, _FLEXIBLE_FROM = 4, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMember:
-    """A member; `subscription` and `assignment` are bytes of its own protocol, which brokers do not look into."""
+    """A member. `subscription` and `assignment` are bytes of its own protocol, which brokers do not parse."""
 
     member_id: str
     group_instance_id: str | None
@@ -30,7 +30,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetadata:
-    """A generation of a group; -1 stands for a time that the version does not have."""
+    """A generation of a group; -1 is used for a time that the version does not have."""
 
     protocol_type: str
     generation: int
@@ -41,10 +41,10 @@ class GroupMetadata:
 
 
 def read_group_metadata(value: bytes) -> GroupMetadata:
-    """The value of a group's record that is no tombstone, versions 0 to 4.
+    """Parse the value of a group's record that is no tombstone, versions 0 to 4.
 
     Raises:
-        FormatError: damaged, or of a version that is not known.
+        FormatError: it is damaged, or of a version that is not known.
     """
     version = PlainReader(value).int16()
     if not 0 <= version <= _NEWEST:

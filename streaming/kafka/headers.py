@@ -26,10 +26,10 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batches:
-    """Columns of equal length, one item a batch (a message of magic 0 or 1 counts as one), in the order of the log.
+    """Columns of equal length, one item for each batch (a message of magic 0 or 1 counts as one), in the order of the log.
 
-    ``positions`` are bytes in the buffer they were read from; timestamps are Unix milliseconds, -1 none. ``headers`` are the raw 61 bytes,
-    whose fields after ``magic`` mean nothing where ``magic`` is below 2.
+    ``positions`` are bytes in the buffer they were read from; timestamps are Unix milliseconds, -1 none. ``headers`` are the raw 61 bytes.
+    If ``magic`` is below 2, their fields after ``magic`` have no meaning.
     """
 
     positions: Positions
@@ -48,7 +48,7 @@ class Batches:
 
     @cached_property
     def control(self) -> NDArray[np.bool_]:
-        """Control batches: transaction markers and the quorum's own records."""
+        """Which batches are control batches: transaction markers and the quorum's own records."""
         control: NDArray[np.bool_] = (self.attributes & CONTROL_BIT) != 0
         return control
 
@@ -58,18 +58,18 @@ class Batches:
         return self.attributes & CODEC_MASK
 
     def anchor(self, item: int) -> bytes:
-        """The bytes of a header, by which a batch is known again; fewer than 61 of an old message that is shorter."""
+        """The bytes of a header, which identify a batch later; fewer than 61 for an old message that is shorter."""
         return bytes(self.headers[item].tobytes()[: int(self.size[item])])
 
     def take(self, items: slice | NDArray[np.bool_]) -> "Batches":
-        """Some of them, in order."""
+        """Some of the batches, in order."""
         return Batches(*(getattr(self, name)[items] for name in self.__dataclass_fields__))
 
 
 def read_headers(buffer: Bytes, positions: Positions) -> Batches:
-    """Read the headers at ``positions``, each the beginning of a whole entry of ``buffer``.
+    """Read the headers at ``positions``, each the beginning of a complete entry of ``buffer``.
 
-    Raises nothing for what stands in them: `find_flaws` judges that. A legacy entry that cannot be read gets ``records`` -1.
+    It does not raise for wrong content, which `find_flaws` detects. For a legacy entry that cannot be read, ``records`` is -1.
     """
     batches = columns_of(positions, raw_headers(buffer, positions))
     for item in np.flatnonzero((batches.magic == 0) | (batches.magic == 1)).tolist():
@@ -78,7 +78,7 @@ def read_headers(buffer: Bytes, positions: Positions) -> Batches:
 
 
 def columns_of(positions: Positions, headers: NDArray[np.void]) -> Batches:
-    """The columns that raw headers (of `HEADER`) tell: all there is to tell of magic 2, and next to nothing of older messages."""
+    """The columns from raw headers (of `HEADER`). For magic 2 they are complete; for older messages nearly all of them are missing."""
     base_offset = headers["base_offset"].astype(np.int64)
     return Batches(
         positions=positions,
@@ -99,7 +99,7 @@ def raw_headers(buffer: Bytes, positions: Positions) -> NDArray[np.void]:
     count = len(positions)
     whole = int(np.searchsorted(positions, len(buffer) - HEADER_BYTES, side="right"))
     headers = np.empty(count, OPAQUE_HEADER)
-    if whole:  # every byte of the buffer is the beginning of an overlapping item: indexing copies the wanted ones whole
+    if whole:  # each byte of the buffer begins an overlapping item, so indexing copies the wanted items at once
         headers[:whole] = np.ndarray((len(buffer) - HEADER_BYTES + 1,), OPAQUE_HEADER, buffer=buffer, strides=(1,))[positions[:whole]]
     for item in range(whole, count):  # entries of an old format may be shorter than a header, at the very end of the buffer
         rest = bytes(buffer[int(positions[item]) :])
@@ -108,14 +108,14 @@ def raw_headers(buffer: Bytes, positions: Positions) -> NDArray[np.void]:
 
 
 def first_broken(headers: NDArray[np.void]) -> int | None:
-    """The first item that is no batch at all: of a magic that does not exist, or shorter than its own header."""
+    """The first item that is no batch at all: its magic does not exist, or it is shorter than its own header."""
     magic = headers["magic"].view(np.uint8)
     bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & (headers["batch_length"] < MIN_BATCH_BYTES - PREFIX_BYTES)))
     return int(bad[0]) if len(bad) else None
 
 
 def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
-    from streaming.kafka.legacy import read_entry  # few logs hold old messages, and the codecs' libraries show in how long a start takes
+    from streaming.kafka.legacy import read_entry  # few logs have old messages, and importing the codecs' libraries slows down a start
 
     position = int(batches.positions[item])
     try:
@@ -130,21 +130,21 @@ def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """The first batch of a range that Kafka cannot have written there: its item in the columns and what is wrong with it."""
+    """The first batch of a range that Kafka cannot have written there: its index in the columns, and what is wrong with it."""
 
     item: int
     what: str
 
 
 def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Longs) -> list[Flaw]:
-    """Find in each of several consecutive ranges the first batch that may not follow its predecessor.
+    """Find in each of several consecutive ranges the first batch that may not follow the one before it.
 
     Args:
-        firsts: the item of each range's first batch, ascending, beginning with 0; no range is empty.
-        expected_offsets: for each range the smallest offset that it may begin at. Larger ones are gaps of compaction and legal.
+        firsts: the index of each range's first batch, ascending, beginning with 0; no range is empty.
+        expected_offsets: for each range the smallest offset at which it may begin. A larger one is a gap of compaction and allowed.
 
     Returns:
-        At most one flaw a range, in order; what stands behind it in its range is not judged.
+        At most one flaw for each range, in order. The batches after it in its range are not checked.
     """
     if not len(batches):
         return []

@@ -1,8 +1,8 @@
 """The sparse offset index ``.index`` (`OffsetIndex`): entries of ``relative_offset i32, position i32``.
 
-Since Kafka 2.0 an entry ``(o, p)`` says that the entry of the ``.log`` at ``p`` ends at offset ``base + o`` or before; the first one of a
-segment is never indexed, so position 0 means "end of the entries". The index of an active segment is preallocated and may hold stale
-entries behind the valid ones.
+Since Kafka 2.0 an entry ``(o, p)`` means that the entry of the ``.log`` at ``p`` ends at offset ``base + o`` or before. The first entry of
+a segment is never indexed, so position 0 means "end of the entries". The index of an active segment is preallocated and may have stale
+entries after the valid ones.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class OffsetEntries:
 
 
 def read_offset_entries(data: bytes | memoryview, after_position: int = 0) -> OffsetEntries:
-    """Read entries up to the first one that cannot follow its predecessor (offset and position must both grow).
+    """Read entries up to the first one that cannot follow the one before it (offset and position must both grow).
 
-    What is returned is plausible, not proven: a stale entry may still look right.
+    The result is plausible, but not proven: a stale entry may still look right.
     """
     whole = len(data) // ENTRY_BYTES * ENTRY_BYTES
     pairs = np.frombuffer(data[:whole], ">i4").reshape(-1, 2).astype(np.int64)

@@ -1,8 +1,9 @@
-"""Which entries of a sparse index the log itself proves (`OffsetIndex`, `TimeIndex`, `DumpLogSegments`).
+"""Checks which entries of a sparse index are proven by the log itself (`OffsetIndex`, `TimeIndex`, `DumpLogSegments`).
 
-The index of an active segment may hold stale entries behind the valid ones, which look right by themselves. A valid offset entry (o, p)
-points to a batch at position p, and o is where that batch ends (Kafka 4.1, or an index that recovery made), where the append that it
-begins ends (2.0 to 4.0), or where it begins (before 2.0). A valid time entry names the batch that has its timestamp.
+The index of an active segment may have stale entries after the valid ones, which look right by themselves. A valid offset entry (o, p)
+points to a batch at position p. The meaning of o depends on the version: the end of that batch (Kafka 4.1, or an index that recovery made),
+the end of the append that begins with it (2.0 to 4.0), or the beginning of the batch (before 2.0). A valid time entry names the batch that
+has its timestamp.
 """
 
 import numpy as np
@@ -14,11 +15,11 @@ from streaming.kafka.time_index import TimeEntries
 
 
 def proven_offset_entries(entries: OffsetEntries, base_offset: int, batches: Batches) -> NDArray[np.bool_]:
-    """For each entry whether the log proves it.
+    """For each entry, whether the log proves it.
 
     Args:
         base_offset: of the segment.
-        batches: all of the segment, `positions` in its file.
+        batches: all batches of the segment, with `positions` in its file.
     """
     if not len(batches):
         return np.zeros(len(entries.offsets), bool)
@@ -31,7 +32,7 @@ def proven_offset_entries(entries: OffsetEntries, base_offset: int, batches: Bat
 
 
 def proven_time_entries(entries: TimeEntries, base_offset: int, batches: Batches) -> NDArray[np.bool_]:
-    """For each entry whether the log proves it; arguments as of `proven_offset_entries`."""
+    """For each entry, whether the log proves it. For the arguments see `proven_offset_entries`."""
     if not len(batches):
         return np.zeros(len(entries), bool)
     offsets = entries.offsets + base_offset

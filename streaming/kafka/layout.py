@@ -1,4 +1,4 @@
-"""The fixed layout of what stands at the head of every entry of a ``.log``.
+"""The fixed layout of the head of every entry of a ``.log``.
 
 Record batch, magic 2 (`DefaultRecordBatch`), 61 bytes, big-endian::
 
@@ -7,14 +7,14 @@ Record batch, magic 2 (`DefaultRecordBatch`), 61 bytes, big-endian::
     51 producer_epoch i16 | 53 base_sequence i32 | 57 records_count i32
 
 Message, magic 0 and 1 (`LegacyRecord`): offset, size, crc, magic at the same position 16, attributes i8 at 17, timestamp i64 at 18 (magic 1
-only). The offset and the length stand in the same place in all three, so one walk serves them.
+only). The offset and the length are at the same position in all three, so one walk serves them.
 """
 
 import numpy as np
 
 LENGTH_AT = 8
 MAGIC_AT = 16
-PREFIX_BYTES = 12  # base_offset and batch_length: what batch_length does not count
+PREFIX_BYTES = 12  # base_offset and batch_length, which batch_length does not count
 HEADER_BYTES = 61
 MIN_LENGTH = 14  # batch_length of the smallest thing Kafka ever wrote: an empty message of magic 0
 MIN_BATCH_BYTES = HEADER_BYTES
@@ -51,4 +51,4 @@ HEADER = np.dtype(
 """A batch header of magic 2 as a numpy record of exactly 61 bytes."""
 
 OPAQUE_HEADER = np.dtype(f"V{HEADER_BYTES}")
-"""The same bytes without fields: numpy copies such items whole, several times faster than field by field."""
+"""The same bytes without fields: numpy copies such items at once, several times faster than field by field."""

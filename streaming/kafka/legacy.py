@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1 (`LegacyRecord`, `AbstractLegacyRecordBatch`): what their fixed part does not tell.
+"""Messages of magic 0 and 1 (`LegacyRecord`, `AbstractLegacyRecordBatch`): the parts that their fixed head does not contain.
 
-An uncompressed message is a batch of one. A compressed one is a *wrapper*: its value is the compressed stream of inner messages and its
-offset is that of the last of them, so the first offset and the number of records stand only inside. Inner offsets are absolute in magic 0
-and count from 0 in magic 1.
+An uncompressed message is a batch of one. A compressed one is a *wrapper*: its value is the compressed stream of inner messages, and its
+offset is that of the last of them. So the first offset and the number of records are known only from inside. Inner offsets are absolute in
+magic 0 and count from 0 in magic 1.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TIMESTAMP = Struct(">q")
 _HEAD_BYTES = {0: 18, 1: 26}  # up to the key's length
 
 MAX_INFLATED_BYTES = 256 << 20
-"""A wrapper that grows beyond this is refused: no broker takes a message set of that size."""
+"""The most bytes of a decompressed wrapper. A larger one is refused: no broker accepts a message set of that size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class LegacyEntry:
 
 
 def read_entry(entry: memoryview) -> LegacyEntry:
-    """Read one whole message, offset and size included.
+    """Read one complete message, including offset and size.
 
     Raises:
-        FormatError: a length inside it points outside, a wrapper cannot be inflated, or its offsets do not fit 64 bits.
+        FormatError: a length inside it points outside, a wrapper cannot be decompressed, or its offsets do not fit into 64 bits.
     """
     try:
         return _read_entry(entry)

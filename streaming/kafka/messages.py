@@ -1,14 +1,14 @@
-"""Messages of magic 0 and 1 as values (`LegacyRecord`, `AbstractLegacyRecordBatch`): Kafka wrote them before 0.11 and still reads them.
+"""Messages of magic 0 and 1 as values (`LegacyRecord`, `AbstractLegacyRecordBatch`). Kafka wrote them before 0.11 and still reads them.
 
 Layout, big-endian::
 
     0 offset i64 | 8 size i32 (bytes after it) | 12 crc u32 (CRC-32 of 16..end) | 16 magic i8 | 17 attributes i8
     18 timestamp i64 (magic 1 only, Unix milliseconds) | key | value
 
-key and value are led by an int32 length, -1 for null. Attributes: bits 0 to 2 codec, bit 3 timestamp type (magic 1 only).
+An int32 length comes before key and value, -1 for null. Attributes: bits 0 to 2 codec, bit 3 timestamp type (magic 1 only).
 
-A message with a codec is a *wrapper*: its value is the compressed stream of inner messages, its offset that of the last of them. Inner
-offsets are absolute in magic 0 and relative in magic 1. A wrapper with LogAppendTime gives its time to the inner ones.
+A message with a codec is a *wrapper*: its value is the compressed stream of inner messages, and its offset is that of the last of them.
+Inner offsets are absolute in magic 0 and relative in magic 1. A wrapper with LogAppendTime gives its time to the inner messages.
 """
 
 import struct
@@ -29,7 +29,7 @@ _MIN_LENGTHS = {0: MIN_LENGTH, 1: MIN_LENGTH + _TIMESTAMP.size}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message, alone, inside a wrapper or a wrapper itself; `timestamp` is -1 in magic 0, `size` counts all of its bytes."""
+    """One message: alone, inside a wrapper, or a wrapper itself. `timestamp` is -1 in magic 0, `size` counts all of its bytes."""
 
     size: int
     offset: int
@@ -53,9 +53,9 @@ class Message:
 
 
 def read_message(data: Bytes, position: int = 0) -> Message | None:
-    """The message that starts at `position`, or None where it is not all there yet (or where zeros of a preallocated file begin).
+    """The message that starts at `position`, or None if it is not complete yet (or if zeros of a preallocated file begin there).
 
-    A wrong CRC is told by `is_valid` and is no error.
+    A wrong CRC is no error; `is_valid` reports it.
 
     Raises:
         FormatError: these bytes are no message of magic 0 or 1; with the position.
@@ -74,10 +74,10 @@ def read_message(data: Bytes, position: int = 0) -> Message | None:
 
 
 def inner_messages(message: Message, limit: int = MAX_RECORDS_BYTES) -> tuple[Message, ...]:
-    """The messages inside a wrapper, opened to at most `limit` bytes, with absolute offsets; a message that is none is its own.
+    """The messages inside a wrapper, decompressed to at most `limit` bytes, with absolute offsets. Any other message is its own.
 
     Raises:
-        FormatError: the wrapper cannot be opened, grows beyond `limit`, or holds something else than messages of its own magic.
+        FormatError: the wrapper cannot be decompressed, grows beyond `limit`, or contains something else than messages of its own magic.
     """
     if message.codec == 0:
         return (message,)
@@ -102,7 +102,7 @@ def inner_messages(message: Message, limit: int = MAX_RECORDS_BYTES) -> tuple[Me
 
 
 def _placed(wrapper: Message, inner: list[Message]) -> tuple[Message, ...]:
-    """The inner messages with the offsets, and where it has one the append time, that their wrapper gives them."""
+    """The inner messages with the offsets of their wrapper and, if it has one, its append time."""
     if wrapper.magic == 0:
         return tuple(inner)
     base = wrapper.offset - inner[-1].offset
@@ -137,7 +137,7 @@ def _message(data: Bytes, position: int) -> Message:
 
 
 def _field(data: Bytes, at: int, position: int) -> tuple[bytes | None, int]:
-    """A field led by its length, -1 for null, and what is behind it."""
+    """A field with its length before it, -1 for null, and the position after it."""
     start = at + _LENGTH.size
     if start > len(data):
         raise FormatError("message is cut short", position)

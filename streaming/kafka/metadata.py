@@ -1,7 +1,7 @@
-"""The cluster as its metadata log tells it: topics, who leads each partition, brokers, configurations, features (`MetadataImage`).
+"""The state of the cluster from its metadata log: topics, partitions with leaders, brokers, configurations, features (`MetadataImage`).
 
-Every node of a KRaft cluster holds that log, `__cluster_metadata-0`, and snapshots of it. Its end may not be committed yet and may be cut
-off again on a node that does not lead it; whoever follows the file then starts a new image.
+Every node of a KRaft cluster has that log, `__cluster_metadata-0`, and snapshots of it. On a node that does not lead it, its end may not be
+committed yet and may be cut off again. A reader of the file then has to start a new image.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 MOST_ELECTIONS = 10_000
-"""So many unclean elections are kept until they are asked for."""
+"""The most unclean elections that are kept until they are taken."""
 
 _RESOURCE_TYPES = frozenset(ResourceType)
 
@@ -65,10 +65,10 @@ class Topic:
 
 
 class ClusterImage:
-    """The state of the cluster at `next_offset` of the metadata log; an empty one stands at its start.
+    """The state of the cluster at `next_offset` of the metadata log; an empty image is at its start.
 
-    It moves forward only, and what it hands out are values that stay as they are. After a FormatError it may hold a part of the batch
-    that was not understood and is of no more use. Not for several threads at once.
+    It only moves forward, and it returns values that do not change later. After a FormatError it may contain a part of the batch that was
+    not understood, and must not be used any more. Not for several threads at once.
     """
 
     def __init__(self) -> None:
@@ -85,17 +85,17 @@ class ClusterImage:
         self._changes = self._config_changes = 0
         self._topic_changes: Counter[str] = Counter()
         self._unclean: list[UncleanElection] = []
-        self._timestamp = -1  # of the record that is applied
+        self._timestamp = -1  # of the record that is being applied
         self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
         self._written_ms = -1  # when the batch that is being applied was written
         self._pace = IdlePace()
 
     @classmethod
     def from_snapshot(cls, data: memoryview, end_offset: int) -> Self:
-        """The image in a snapshot (`.checkpoint`), whose name tells its end offset. It stands at that offset.
+        """The image of a snapshot (`.checkpoint`) at its end offset, which is in its file name.
 
         Raises:
-            FormatError: not understood, or not whole: a snapshot ends with a footer.
+            FormatError: it is not understood, or not complete: a snapshot ends with a footer.
         """
         batches, consumed = read_batches(data)
         if consumed != len(data) or not batches or not _is_footer(batches[-1]):
@@ -109,24 +109,24 @@ class ClusterImage:
 
     @property
     def next_offset(self) -> int:
-        """The offset of the metadata log that it waits for."""
+        """The next offset of the metadata log to apply."""
         return self._next_offset
 
     @property
     def last_epoch(self) -> int:
-        """Leader epoch of the last batch of the log that was applied, -1 before any: tells a log that was cut and written anew."""
+        """Leader epoch of the last applied batch of the log, -1 before any. It shows whether a log was truncated and written again."""
         return self._last_epoch
 
     def apply(self, data: memoryview) -> int:
-        """Moves forward over the whole batches at the start of `data`, which begins at a batch of the log.
+        """Apply the complete batches at the start of `data`, which begins at a batch of the log.
 
-        Batches below `next_offset` are passed over, so a segment may be given from its start.
+        Batches below `next_offset` are skipped, so a segment may be given from its start.
 
         Returns:
-            How many bytes were used; the rest is the beginning of a batch that is not all there yet.
+            How many bytes were used; the rest is the beginning of a batch that is not complete yet.
 
         Raises:
-            FormatError: not understood, or the log goes on behind `next_offset`, so that a newer snapshot is needed.
+            FormatError: it is not understood, or the log continues after a gap behind `next_offset`, so that a newer snapshot is needed.
         """
         position = 0
         while True:
@@ -146,7 +146,7 @@ class ClusterImage:
             position += batch.size
 
     def _pass_idle(self, data: memoryview, position: int) -> int:
-        """Bytes of batches at ``position`` that change nothing but the offset."""
+        """The size of the batches at ``position`` that change only the offset."""
         run = idle_run(data, position)
         if not run.batches or run.base_offset > self._next_offset:
             return 0
@@ -157,12 +157,12 @@ class ClusterImage:
 
     @property
     def idle_interval_ms(self) -> int | None:
-        """How often the controller writes although nothing happens; None where that is not known, or where it does not."""
+        """How often the controller writes while nothing happens; None if that is not known, or if it does not write then."""
         return self._pace.interval_ms
 
     @property
     def changes(self) -> int:
-        """How often anything but configurations has changed: while it stays the same, so does all that is told of topics and brokers."""
+        """How often anything except configurations has changed. While it stays the same, so does everything about topics and brokers."""
         return self._changes
 
     @property
@@ -171,7 +171,7 @@ class ClusterImage:
         return self._config_changes
 
     def topic_changes(self, topic_id: str) -> int:
-        """How often a partition of a topic has changed: while it stays the same, so do they all."""
+        """How often a partition of a topic has changed. While it stays the same, so do all of them."""
         return self._topic_changes[topic_id]
 
     def topics(self) -> tuple[Topic, ...]:
@@ -179,37 +179,37 @@ class ClusterImage:
         return tuple(self._topics.values())
 
     def topic_name(self, topic_id: str) -> str | None:
-        """Name of the topic with this id, None where there is none (any more)."""
+        """The name of the topic with this id, None if there is none (any more)."""
         topic = self._topics.get(topic_id)
         return None if topic is None else topic.name
 
     def topic_id(self, name: str) -> str | None:
-        """Id of the topic that has this name now."""
+        """The id of the topic that has this name now."""
         return self._topic_ids.get(name)
 
     def partition_numbers(self, topic_id: str) -> tuple[int, ...]:
-        """The partitions of a topic, empty where there is no such topic."""
+        """The partitions of a topic, empty if there is no such topic."""
         return tuple(self._partitions.get(topic_id, ()))
 
     def partitions_of(self, topic_id: str) -> Mapping[int, PartitionState]:
-        """The partitions of a topic with their states, empty where there is no such topic."""
+        """The partitions of a topic with their states, empty if there is no such topic."""
         return self._partitions.get(topic_id, {})
 
     def partition(self, topic_id: str, partition: int) -> PartitionState | None:
-        """Replicas and leader of a partition, None where there is none (any more)."""
+        """Replicas and leader of a partition, None if there is no such partition (any more)."""
         partitions = self._partitions.get(topic_id)
         return None if partitions is None else partitions.get(partition)
 
     def leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
-        """Who led a partition in a leader epoch, -1 where nobody did, also of a topic deleted lately.
+        """The leader of a partition in a leader epoch, -1 if there was none. It works for recently deleted topics as well.
 
-        None where that is not known: the epoch is older than what was read of the metadata, or newer, or there is no such partition.
+        None if it is not known: the epoch is older than the metadata that was read, or newer, or there is no such partition.
         """
         state = self.partition(topic_id, partition) or self._former.last_state(topic_id, partition)
         return None if state is None else self._former.leader_in(topic_id, partition, state, epoch)
 
     def recall(self, older: "ClusterImage") -> None:
-        """Learn who led before this image began, from one that was brought at least to there from further back."""
+        """Add the leaders before this image began, from an image that began earlier and was advanced at least to that point."""
         for topic_id, partitions in self._partitions.items():
             for number, state in partitions.items():
                 earlier = older.partition(topic_id, number)
@@ -221,7 +221,7 @@ class ClusterImage:
         return tuple(state for partitions in self._partitions.values() for state in partitions.values())
 
     def take_unclean_elections(self) -> list[UncleanElection]:
-        """Those that were read since the last call, the newest `MOST_ELECTIONS`."""
+        """The unclean elections that were read since the last call, the newest `MOST_ELECTIONS`."""
         taken, self._unclean = self._unclean, []
         return taken
 
@@ -230,11 +230,11 @@ class ClusterImage:
         return tuple(self._brokers.values())
 
     def broker(self, broker_id: int) -> BrokerState | None:
-        """A registered broker, None where there is no such one (any more)."""
+        """A registered broker, None if there is none (any more)."""
         return self._brokers.get(broker_id)
 
     def metadata_version(self, broker_id: int) -> int:
-        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+        """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
         broker = self._brokers.get(broker_id)
         return -1 if broker is None else broker.metadata_version
 
@@ -243,35 +243,35 @@ class ClusterImage:
         return tuple(FeatureLevelRecord(name, level) for name, level in self._features.items())
 
     def feature_level(self, name: str) -> int:
-        """Level of a feature such as `transaction.version`, 0 where it is not set."""
+        """The level of a feature such as `transaction.version`, 0 if it is not set."""
         return self._features.get(name, 0)
 
     def topic_config(self, topic: str, name: str) -> str | None:
-        """What a topic itself sets, None where it sets nothing; keys as in `TOPIC_KEYS`."""
+        """The value that a topic itself sets, None if it sets none; keys as in `TOPIC_KEYS`."""
         return self._config(ResourceType.TOPIC, topic, name)
 
     def broker_config(self, broker_id: int, name: str) -> str | None:
-        """What is set dynamically for one broker, None where nothing is; keys as in `READABLE_KEYS`, others are never kept."""
+        """The value that is set dynamically for one broker, None if there is none; keys as in `READABLE_KEYS`, others are never kept."""
         return self._config(ResourceType.BROKER, str(broker_id), name)
 
     def default_broker_config(self, name: str) -> str | None:
-        """What is set dynamically for all brokers, as `broker_config`."""
+        """The value that is set dynamically for all brokers; otherwise like `broker_config`."""
         return self._config(ResourceType.BROKER, "", name)
 
     def topic_configs(self, topic: str) -> tuple[tuple[str, str], ...]:
-        """Everything that a topic itself sets, as names and values."""
+        """All configurations that a topic itself sets, as names and values."""
         return self._all_configs(ResourceType.TOPIC, topic)
 
     def broker_configs(self, broker_id: int) -> tuple[tuple[str, str], ...]:
-        """Everything that is set dynamically for one broker, as far as it may be read."""
+        """All configurations that are set dynamically for one broker, as far as they may be read."""
         return self._all_configs(ResourceType.BROKER, str(broker_id))
 
     def default_broker_configs(self) -> tuple[tuple[str, str], ...]:
-        """Everything that is set dynamically for all brokers, as far as it may be read."""
+        """All configurations that are set dynamically for all brokers, as far as they may be read."""
         return self._all_configs(ResourceType.BROKER, "")
 
     def configs(self) -> tuple[Config, ...]:
-        """Everything that is set in the metadata log and may be read."""
+        """All configurations in the metadata log that may be read."""
         return tuple(
             Config(ResourceType(resource_type), resource, name, value)
             for (resource_type, resource), values in self._configs.items()
@@ -280,7 +280,7 @@ class ClusterImage:
 
     @property
     def next_producer_id(self) -> int:
-        """No producer id from here on was ever given to a broker."""
+        """Neither this producer id nor any above it was ever given to a broker."""
         return self._next_producer_id
 
     def _config(self, resource_type: ResourceType, resource: str, name: str) -> str | None:
@@ -307,7 +307,7 @@ class ClusterImage:
                 raise FormatError(f"metadata record at offset {record.offset}: {error.what}") from error
 
     def _step(self, record: MetadataRecord) -> None:
-        """Applies a record, or holds it back while a metadata transaction runs."""
+        """Apply a record, or hold it back while a metadata transaction is open."""
         if isinstance(record, Boundary):
             self._boundary(record)
         elif self._transaction is not None:
@@ -327,7 +327,7 @@ class ClusterImage:
     def _change(self, record: MetadataRecord) -> None:
         if isinstance(record, ConfigRecord):
             self._config_changes += 1
-        elif not isinstance(record, ProducerIdsRecord):  # ids are handed out all the time
+        elif not isinstance(record, ProducerIdsRecord):  # ids are given out all the time
             self._changes += 1
         match record:
             case TopicRecord() | RemoveTopicRecord():

@@ -1,4 +1,4 @@
-"""The registration of a broker, and the records of the metadata log that make and change it (`BrokerRegistration`).
+"""The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`).
 
 Messages, flexible; (n) from version n on::
 
@@ -18,7 +18,7 @@ from streaming.kafka.wire import Reader
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a broker listens; `security_protocol` is its number (`SecurityProtocol`)."""
+    """The address at which a broker listens; `security_protocol` is its number (`SecurityProtocol`)."""
 
     name: str
     host: str
@@ -28,9 +28,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """A broker joined; `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7.
+    """A broker has registered. `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7.
 
-    `metadata_version` is the highest `metadata.version` that its binaries support, -1 where it names none.
+    `metadata_version` is the highest `metadata.version` that its binaries support, -1 if it names none.
     """
 
     broker_id: int
@@ -46,14 +46,14 @@ class RegisterBrokerRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBrokerRecord:
-    """A broker left for good."""
+    """A broker has left for good."""
 
     broker_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerChangeRecord:
-    """A broker changed; None is "as before". Controlled shutdown only ever begins: it ends with the next registration."""
+    """A broker has changed; None means "as before". Controlled shutdown can only begin: it ends with the next registration."""
 
     broker_id: int
     fenced: bool | None = None
@@ -64,13 +64,13 @@ class BrokerChangeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """A registered broker. A fenced one serves nothing; one in controlled shutdown is handing its leaderships over.
+    """A registered broker. A fenced one serves nothing; one in controlled shutdown is moving its leaderships to others.
 
     `log_dirs` are directory ids, as in `meta.properties`, empty before Kafka 3.7; `cordoned_log_dirs` take no new replicas (4.3).
     `metadata_version` as in `RegisterBrokerRecord`.
-    `broker_epoch` is another one with each registration. `served`: it has been unfenced since it registered; None where that is not known,
-    because a snapshot tells of a fenced broker. `since_ms`: when fencing or shutdown last changed at the latest, Unix milliseconds by the
-    controller's clock.
+    `broker_epoch` changes with each registration. `served`: it has been unfenced since it registered; None for a fenced broker from a
+    snapshot, which does not contain this. `since_ms`: the latest possible time of the last change of fencing or shutdown, Unix milliseconds
+    by the controller's clock.
     """
 
     broker_id: int
@@ -82,12 +82,12 @@ class BrokerState:
     cordoned_log_dirs: tuple[str, ...]
     metadata_version: int = -1
     broker_epoch: int = field(default=-1, compare=False)
-    served: bool | None = field(default=None, compare=False)  # of these two a snapshot tells less
+    served: bool | None = field(default=None, compare=False)  # a snapshot does not fully contain this field and the next
     since_ms: int = field(default=-1, compare=False)
 
     @property
     def phase(self) -> "Phase | None":
-        """Where it stands; None for a fenced broker of which a snapshot alone tells: it starts, or it is down."""
+        """The phase of the broker; None if it is fenced and known from a snapshot only: then it may be starting or down."""
         if self.in_controlled_shutdown:
             return Phase.STOPPING
         if not self.fenced:
@@ -98,16 +98,16 @@ class BrokerState:
 
 
 class Phase(StrEnum):
-    """Where a registered broker stands in its life. A broker that was stopped cleanly keeps ``STOPPING`` until it registers again."""
+    """The phase of a registered broker. After a clean stop, a broker stays ``STOPPING`` until it registers again."""
 
     RUNNING = "running"
-    STARTING = "starting"  # registered anew, and not unfenced since
+    STARTING = "starting"  # registered again, and not unfenced since
     STOPPING = "stopping"  # in controlled shutdown, or ended by one
-    DOWN = "down"  # fenced though it served: its heartbeats stay away, or it was stopped while it led nothing, which looks the same
+    DOWN = "down"  # fenced after it had served: no heartbeats, or it was stopped while it led nothing, which looks the same
 
 
 def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
-    """A RegisterBrokerRecord."""
+    """Parse a RegisterBrokerRecord."""
     broker_id = reader.int32()
     if version >= 2:
         reader.boolean()  # is migrating from ZooKeeper
@@ -144,7 +144,7 @@ def _endpoint(reader: Reader) -> Endpoint:
 
 
 def _metadata_version(reader: Reader) -> int:
-    """The highest level of `metadata.version` among the features that a broker supports, -1 where it is not among them."""
+    """The highest level of `metadata.version` among the features that a broker supports, -1 if it is not among them."""
     found = -1
     for _ in range(reader.count()):
         name = reader.string()
@@ -157,7 +157,7 @@ def _metadata_version(reader: Reader) -> int:
 
 
 def read_unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRecord:
-    """An UnregisterBrokerRecord."""
+    """Parse an UnregisterBrokerRecord."""
     record = UnregisterBrokerRecord(reader.int32())
     reader.int64()  # broker epoch
     reader.skip_tagged_fields()
@@ -165,7 +165,7 @@ def read_unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRec
 
 
 def fencing_reader(fenced: bool) -> Callable[[Reader, int], BrokerChangeRecord]:
-    """The reader of a record that fences a broker, or unfences it."""
+    """Return the parser of a record that fences a broker, or unfences it."""
 
     def parse(reader: Reader, _version: int) -> BrokerChangeRecord:
         record = BrokerChangeRecord(broker_id=reader.int32(), fenced=fenced)
@@ -177,7 +177,7 @@ def fencing_reader(fenced: bool) -> Callable[[Reader, int], BrokerChangeRecord]:
 
 
 def read_broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
-    """A BrokerRegistrationChangeRecord."""
+    """Parse a BrokerRegistrationChangeRecord."""
     broker_id = reader.int32()
     reader.int64()  # broker epoch
     fencing = shutdown = 0
@@ -202,7 +202,7 @@ def read_broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
 
 
 def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | None = None) -> BrokerState:
-    """The state of a broker that has just joined; one that registers again and again and never serves starts since the first time."""
+    """The state of a broker that has just registered. If it registers repeatedly without serving, it is starting since the first time."""
     goes_on = before is not None and before.phase is Phase.STARTING and record.fenced
     return BrokerState(
         broker_id=record.broker_id,
@@ -220,7 +220,7 @@ def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | N
 
 
 def of_snapshot(broker: BrokerState) -> BrokerState:
-    """The state of a broker as a snapshot tells it: its registration there holds all that has changed since."""
+    """The state of a broker from a snapshot: its registration there contains all changes since it registered."""
     return replace(broker, served=None if broker.fenced else True)
 
 

@@ -1,7 +1,7 @@
-"""The batches that an idle controller writes twice a second, known by their bytes: they are most of a metadata log and change nothing.
+"""Detects by their bytes the batches that an idle controller writes twice a second. They are most of a metadata log and change nothing.
 
-A ``NoOpRecord`` alone in its batch takes 72 bytes, always the same but for offset, leader epoch, CRC and timestamps (`QuorumController`).
-How often it comes is ``metadata.max.idle.interval.ms``, from Kafka 3.3 on; 0 turns it off.
+A ``NoOpRecord`` alone in its batch takes 72 bytes, which are always the same except offset, leader epoch, CRC and timestamps
+(`QuorumController`). It is written every ``metadata.max.idle.interval.ms``, from Kafka 3.3 on; 0 disables it.
 """
 
 from collections import deque
@@ -16,7 +16,8 @@ IDLE_BYTES = 72
 
 _RECORD = bytes.fromhex("1400000001080114000000")  # length, attributes, deltas, no key, 4 bytes of value (frame 1, kind 20, version 0)
 _LENGTH = (IDLE_BYTES - PREFIX_BYTES).to_bytes(4, "big")
-# What is the same in all of them: length; magic; attributes and last offset delta; producer, base sequence, count and the record.
+# The bytes that are the same in all of them: length; magic; attributes and last offset delta; producer, base sequence, count and the
+# record.
 _FIXED = np.concatenate([np.arange(8, 12), [16], np.arange(21, 27), np.arange(43, IDLE_BYTES)])
 _VALUES = np.frombuffer(_LENGTH + b"\x02" + bytes(6) + b"\xff" * 14 + (1).to_bytes(4, "big") + _RECORD, np.uint8)
 _FIRST_LOOK = 16
@@ -27,7 +28,7 @@ _OFF_AFTER_MS = 10_000
 
 
 class IdleRun(NamedTuple):
-    """So many idle batches with consecutive offsets from ``base_offset`` on; ``leader_epoch`` is the last one's."""
+    """A number of idle batches with consecutive offsets from ``base_offset`` on; ``leader_epoch`` is the last one's."""
 
     batches: int
     base_offset: int
@@ -35,9 +36,9 @@ class IdleRun(NamedTuple):
 
 
 class IdlePace:
-    """How often the controller writes idle batches, by those that were read last.
+    """How often the controller writes idle batches, measured at those that were read last.
 
-    A controller that writes something else although no idle batch has come for ten seconds writes none.
+    If the controller writes something else after ten seconds without an idle batch, it writes no idle batches.
     """
 
     def __init__(self) -> None:
@@ -46,11 +47,11 @@ class IdlePace:
 
     @property
     def interval_ms(self) -> int | None:
-        """The shortest time between the last ones; None where it is not known, or where none are written."""
+        """The shortest time between the last ones; None if it is not known, or if none are written."""
         return min(self._gaps) if self._gaps else None
 
     def idle(self, batches: int, first_ms: int, last_ms: int) -> None:
-        """So many idle batches were read, which the controller wrote from ``first_ms`` to ``last_ms``, Unix milliseconds."""
+        """Note that idle batches were read, which the controller wrote from ``first_ms`` to ``last_ms``, Unix milliseconds."""
         if self._last_ms >= 0:
             self._gaps.append(max(0, first_ms - self._last_ms))
         if batches > 1:
@@ -58,14 +59,14 @@ class IdlePace:
         self._last_ms = last_ms
 
     def other(self, at_ms: int) -> None:
-        """A batch of records was read that the controller wrote at ``at_ms``."""
+        """Note that a batch of records was read, which the controller wrote at ``at_ms``."""
         if self._last_ms >= 0 and at_ms - self._last_ms > _OFF_AFTER_MS:
             self._last_ms = -1
             self._gaps.clear()
 
 
 def idle_run(data: memoryview, position: int) -> IdleRun:
-    """The idle batches that stand at ``position``. Their CRCs are not checked: all of them that could matter is compared."""
+    """The idle batches at ``position``. Their CRCs are not checked, because all bytes that matter are compared."""
     if data[position + LENGTH_AT : position + PREFIX_BYTES] != _LENGTH or data[position + HEADER_BYTES : position + IDLE_BYTES] != _RECORD:
         return IdleRun(0, -1, -1)
     whole, found, look = (len(data) - position) // IDLE_BYTES, 0, _FIRST_LOOK
@@ -79,7 +80,7 @@ def idle_run(data: memoryview, position: int) -> IdleRun:
         found += idle
         if idle < count:
             break
-        look *= 2  # a look that is far longer than the run costs more than it spares
+        look *= 2  # comparing far more batches than the run has costs more than it saves
     last = position + (found - 1) * IDLE_BYTES
     return IdleRun(found, first, _int(data[last : last + PREFIX_BYTES + 4][_LEADER_EPOCH]))
 

@@ -30,7 +30,7 @@ _CHANGED_LEADER, _CHANGED_RECOVERY, _CHANGED_DIRECTORIES = 1, 5, 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecord:
-    """A partition was created. `leader` is -1 where there is none; `directories` (in the order of the replicas) are empty before 3.7."""
+    """A partition was created. `leader` is -1 if there is none; `directories` (in the order of the replicas) are empty before 3.7."""
 
     topic_id: str
     partition: int
@@ -49,7 +49,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChangeRecord:
-    """A partition changed; None is "as before". A leader that is given raises the leader epoch, even the same one."""
+    """A partition changed; None means "as before". A record with a leader raises the leader epoch, even if the leader is the same."""
 
     topic_id: str
     partition: int
@@ -66,18 +66,18 @@ class PartitionChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClearElrRecord:
-    """The eligible leader replicas of a topic were cleared, or with an empty name those of all topics."""
+    """The eligible leader replicas of a topic were cleared, or of all topics if the name is empty."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Where the replicas of a partition are, which of them are in sync, and who leads; `leader` is -1 where nobody does.
+    """The replicas of a partition, its in-sync replicas, and its leader; `leader` is -1 if there is none.
 
-    `directories` are the directory ids (as in `meta.properties`) that hold the replicas, in their order, empty before Kafka 3.7. Those in
+    `directories` are the directory ids (as in `meta.properties`) of the replicas, in their order, empty before Kafka 3.7. The replicas in
     `removing_replicas` and `adding_replicas` move; `recovering` is set after an unclean election until the leader has recovered.
-    `eligible_leader_replicas` may still be elected without loss, `last_known_elr` were until all of them were gone.
+    `eligible_leader_replicas` may still be elected without loss, `last_known_elr` were eligible until all of them were gone.
     """
 
     replicas: tuple[int, ...]
@@ -93,14 +93,14 @@ class PartitionState:
     last_known_elr: tuple[int, ...] = ()
 
     def directory(self, broker_id: int) -> str | None:
-        """The directory that holds this broker's replica, None where it has none or the cluster does not say."""
+        """The directory of this broker's replica, None if it has none or the cluster does not record it."""
         if not self.directories or broker_id not in self.replicas:
             return None
         return self.directories[self.replicas.index(broker_id)]
 
     @property
     def assigned_replicas(self) -> tuple[int, ...]:
-        """Without those that are being added: they are not missing yet (`OngoingReassignmentState.replicationFactor`)."""
+        """The replicas without those that are being added: they are not missing yet (`OngoingReassignmentState.replicationFactor`)."""
         return tuple(replica for replica in self.replicas if replica not in self.adding_replicas)
 
     @property
@@ -110,18 +110,19 @@ class PartitionState:
 
     @property
     def electable(self) -> tuple[int, ...]:
-        """Brokers of which one has to be there for a leader that lost nothing.
+        """One of these brokers has to be up for a leader that has lost nothing.
 
-        Those in sync and the eligible leader replicas; where there are none, the last that were known to be (`PartitionChangeBuilder`).
+        They are the in-sync and the eligible leader replicas or, without any, the last known eligible ones (`PartitionChangeBuilder`).
         """
         return tuple(dict.fromkeys(self.isr + self.eligible_leader_replicas)) or self.last_known_elr
 
     @property
     def last_in_sync(self) -> tuple[int, ...]:
-        """Brokers that had everything when somebody was in sync last.
+        """Brokers that had everything when a replica was last in sync.
 
-        Besides those that are electable the last leader, which Kafka writes down as the last replica leaves the ISR and does not elect
-        before the eligible ones are gone too. While somebody is in sync it may be one of long ago.
+        Without in-sync replicas, these are the electable ones and the last leader. Kafka stores that leader when the last replica leaves
+        the ISR, and elects it only after all eligible ones are gone too. While a replica is in sync, the stored leader may be a very old
+        one and is left out.
         """
         return self.electable if self.isr else tuple(dict.fromkeys(self.electable + self.last_known_elr))
 
@@ -133,10 +134,10 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncleanElection:
-    """``leader`` was elected in ``leader_epoch`` though its log may lack what was acknowledged.
+    """``leader`` was elected in ``leader_epoch``, although its log may lack acknowledged records.
 
-    ``in_sync`` are the brokers that had everything before, ``leader`` among them if its broker crashed as the last one; ``timestamp`` is
-    that of the metadata record, Unix milliseconds.
+    ``in_sync`` are the brokers that had everything before. ``leader`` is among them if it was the last one and its broker crashed.
+    ``timestamp`` is that of the metadata record, Unix milliseconds.
     """
 
     topic_id: str
@@ -151,8 +152,9 @@ class UncleanElection:
 def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: PartitionState) -> bool:
     """Whether a change is an unclean election: it sets the recovery state (`PartitionChangeBuilder.tryElection`).
 
-    Who is elected from the eligible leader replicas was not in sync either, and has everything: no recovery is asked of it. Where a
-    partition recovers already nothing more is set, and who was in sync tells. Before `metadata.version` 3.2 there is no such state.
+    A leader elected from the eligible leader replicas was not in sync either, but has everything, so it does not have to recover. If the
+    partition is recovering already, the change sets nothing more; then the replicas in sync before decide. Before `metadata.version` 3.2
+    there is no such state.
     """
     if change.leader is None or change.leader < 0 or not after.recovering:
         return False
@@ -160,7 +162,7 @@ def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: Par
 
 
 def read_partition(reader: Reader, version: int) -> PartitionRecord:
-    """A PartitionRecord."""
+    """Parse a PartitionRecord."""
     partition, topic_id, replicas, isr = reader.int32(), reader.uuid(), reader.int32s(), reader.int32s()
     removing_replicas, adding_replicas = reader.int32s(), reader.int32s()
     leader, leader_epoch, partition_epoch = reader.int32(), reader.int32(), reader.int32()
@@ -193,7 +195,7 @@ def read_partition(reader: Reader, version: int) -> PartitionRecord:
 
 
 def read_partition_change(reader: Reader, _version: int) -> PartitionChangeRecord:
-    """A PartitionChangeRecord."""
+    """Parse a PartitionChangeRecord."""
     partition, topic_id = reader.int32(), reader.uuid()
     replicas: dict[str, tuple[int, ...]] = {}
     leader, recovery = _NO_LEADER_CHANGE, _NO_RECOVERY_CHANGE
@@ -218,14 +220,14 @@ def read_partition_change(reader: Reader, _version: int) -> PartitionChangeRecor
 
 
 def read_clear_elr(reader: Reader, _version: int) -> ClearElrRecord:
-    """A ClearElrRecord."""
+    """Parse a ClearElrRecord."""
     record = ClearElrRecord(reader.string())
     reader.skip_tagged_fields()
     return record
 
 
 def created(record: PartitionRecord) -> PartitionState:
-    """The state of a partition that a record describes whole."""
+    """The state of a partition from a record that describes it completely."""
     return PartitionState(
         replicas=record.replicas,
         isr=record.isr,
@@ -244,7 +246,7 @@ def created(record: PartitionRecord) -> PartitionState:
 def merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionState:
     """The state after a change.
 
-    The leader epoch is in no change record: it rises by one with every leader that is given, even the same one
+    No change record contains the leader epoch. It rises by one with every leader in a record, even if it is the same one
     (`PartitionRegistration.merge`).
     """
     replicas = _either(change.replicas, state.replicas)
@@ -264,7 +266,7 @@ def merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionSta
 
 
 def without_elr(state: PartitionState) -> PartitionState:
-    """The state without eligible leader replicas; it changes, and its epoch rises, only where there are any (`TopicDelta`)."""
+    """The state without eligible leader replicas. It changes, and its epoch rises, only if there are any (`TopicDelta`)."""
     if not state.eligible_leader_replicas and not state.last_known_elr:
         return state
     return replace(state, partition_epoch=state.partition_epoch + 1, eligible_leader_replicas=(), last_known_elr=())

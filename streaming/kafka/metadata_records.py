@@ -1,8 +1,8 @@
 """The records of the metadata log: bytes in, values out (`MetadataRecordSerde`, `common/metadata/*.json`).
 
 The value of a record is `frame_version uvarint (1), kind uvarint, version uvarint` and a flexible message; the key is null. Kinds that are
-not needed are passed over without being opened: credentials and tokens are never read, nor the values of configurations that may hold one.
-Ids of topics and directories are texts of 22 characters.
+not needed are skipped without being parsed. So credentials and tokens are never read, nor the values of configurations that may contain
+one. Ids of topics and directories are texts of 22 characters.
 """
 
 from collections.abc import Callable
@@ -43,16 +43,16 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopicRecord:
-    """A topic was deleted, and its partitions and configurations with it."""
+    """A topic was deleted, with its partitions and configurations."""
 
     topic_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord:
-    """A configuration was set, or removed (`value` None); `resource_type` and `resource` as of `Config`.
+    """A configuration was set, or removed (`value` None); `resource_type` and `resource` as in `Config`.
 
-    `hidden` is set where the key is not among those that may be read: then `value` is None, whatever the log says.
+    `hidden` is set if the key is not one that may be read. Then `value` is None, whatever the log contains.
     """
 
     resource_type: int
@@ -64,7 +64,7 @@ class ConfigRecord:
 
 @dataclass(frozen=True, slots=True)
 class FeatureLevelRecord:
-    """A feature was set; level 0 is "removed"."""
+    """A feature was set; level 0 means "removed"."""
 
     name: str
     level: int
@@ -72,14 +72,14 @@ class FeatureLevelRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRecord:
-    """A broker was given a block of producer ids; all below `next_producer_id` may be in use."""
+    """A broker got a block of producer ids; all ids below `next_producer_id` may be in use."""
 
     broker_id: int
     next_producer_id: int
 
 
 class Boundary(StrEnum):
-    """Where a metadata transaction begins and how it ends: what lies between is valid as a whole or not at all."""
+    """The beginning or the end of a metadata transaction: the records between are valid all together or not at all."""
 
     BEGIN = "begin"
     END = "end"
@@ -135,22 +135,22 @@ class MetadataKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetadataFrame:
-    """What stands before the message of a record: its kind, a `MetadataKind` unless that came later, and the message's version."""
+    """The part before the message of a record: its kind, a `MetadataKind` unless it is newer, and the message's version."""
 
     kind: int
     version: int
 
 
 def read_metadata_frame(value: bytes) -> MetadataFrame:
-    """Kind and version of the record in a value, which is not opened. Raises FormatError for what is no metadata record."""
+    """Parse kind and version of the record in a value, without its message. Raises FormatError if it is no metadata record."""
     return _frame(Reader(value))
 
 
 def read_metadata_record(value: bytes) -> MetadataRecord | None:
-    """The record in the value of a metadata log's record, or None for a kind that is not needed.
+    """Parse the value of a metadata log's record; None for a kind that is not needed.
 
     Raises:
-        FormatError: damaged, or a kind that is needed in a version that this reader does not know.
+        FormatError: it is damaged, or its kind is needed and this reader does not know its version.
     """
     reader = Reader(value)
     frame = _frame(reader)
@@ -234,4 +234,4 @@ _PARSERS: dict[int, tuple[Callable[[Reader, int], MetadataRecord], int]] = {
     MetadataKind.ABORT_TRANSACTION: (_boundary(Boundary.ABORT), 0),
     MetadataKind.CLEAR_ELR: (read_clear_elr, 0),
 }
-"""By kind: the parser and the newest version it knows."""
+"""For each kind: the parser and the newest version that it knows."""

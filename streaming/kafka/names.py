@@ -1,4 +1,4 @@
-"""The names that Kafka gives to directories and files below a log dir.
+"""The names of directories and files below a log dir.
 
 Rules: `LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Topic.validate`, `Snapshots.parse`.
 """
@@ -11,7 +11,7 @@ METADATA_TOPIC = "__cluster_metadata"
 """Topic of the KRaft metadata log; its only partition is 0."""
 
 TRANSACTION_TOPIC = "__transaction_state"
-"""Topic in which the coordinators of transactions write (`Topic.TRANSACTION_STATE_TOPIC_NAME`)."""
+"""The topic of the transaction coordinators' entries (`Topic.TRANSACTION_STATE_TOPIC_NAME`)."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -29,17 +29,17 @@ _MAX_OFFSET = 2**63 - 1
 
 
 class DirState(StrEnum):
-    """What the suffix of a partition directory says about the replica in it."""
+    """The state of the replica in a partition directory, by the directory's suffix."""
 
     LIVE = "live"
-    DELETE = "delete"  # on its way out; the topic part of the name may be cut short
+    DELETE = "delete"  # being deleted; the topic part of the name may be cut off
     FUTURE = "future"  # a second copy of a replica that moves to this log dir
-    STRAY = "stray"  # not assigned to this broker by the metadata; the topic part may be cut short
+    STRAY = "stray"  # not assigned to this broker by the metadata; the topic part may be cut off
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDir:
-    """A partition directory, by its name."""
+    """A partition directory, parsed from its name."""
 
     topic: str
     partition: int
@@ -57,17 +57,17 @@ class FileKind(StrEnum):
 
 
 class FileStage(StrEnum):
-    """Where a segment's file is in its life."""
+    """The stage of a segment's file."""
 
     LIVE = "live"
     DELETED = "deleted"  # renamed, unlinked a minute later
-    CLEANED = "cleaned"  # compaction's output, not whole yet
-    SWAP = "swap"  # whole, about to take the place of the live file
+    CLEANED = "cleaned"  # output of compaction, not complete yet
+    SWAP = "swap"  # complete, about to replace the live file
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A file of one segment, by its name."""
+    """A file of one segment, parsed from its name."""
 
     base_offset: int
     kind: FileKind
@@ -98,9 +98,9 @@ _METADATA_SNAPSHOT = re.compile(r"(?P<end>[0-9]{20})-(?P<epoch>[0-9]{10})\.check
 
 
 def parse_partition_dir(name: str) -> PartitionDir | None:
-    """The partition that a directory of this name holds, or None where the name is not a partition's.
+    """Parse the name of a partition directory; None if the name is not a partition's.
 
-    A name ends with `-delete`, `-future` or `-stray` only where Kafka renamed the directory: a live one ends with the number.
+    A name ends with `-delete`, `-future` or `-stray` only if Kafka renamed the directory: a live one ends with the number.
     """
     state = DirState.LIVE
     if name.endswith(_SUFFIXES):
@@ -116,7 +116,7 @@ def parse_partition_dir(name: str) -> PartitionDir | None:
 
 
 def parse_segment_file(name: str) -> SegmentFile | None:
-    """The segment file of this name inside a partition directory, or None for every other file."""
+    """Parse the name of a segment file inside a partition directory; None for every other file."""
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None or int(match["base"]) > _MAX_OFFSET:
         return None
@@ -124,7 +124,7 @@ def parse_segment_file(name: str) -> SegmentFile | None:
 
 
 def parse_metadata_snapshot(name: str) -> MetadataSnapshot | None:
-    """The finished metadata snapshot of this name, or None (also for one that is being written or deleted)."""
+    """Parse the name of a finished metadata snapshot; None otherwise (also for one that is being written or deleted)."""
     match = _METADATA_SNAPSHOT.fullmatch(name)
     if match is None or int(match["end"]) > _MAX_OFFSET:
         return None

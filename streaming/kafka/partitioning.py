@@ -1,4 +1,4 @@
-"""Which partition of a coordinator's topic an id belongs to (`TransactionStateManager`, `GroupCoordinatorService`: `partitionFor`)."""
+"""The partition of a coordinator's topic that an id belongs to (`TransactionStateManager`, `GroupCoordinatorService`: `partitionFor`)."""
 
 import struct
 
@@ -9,7 +9,7 @@ def coordinator_partition(identity: str, partitions: int) -> int:
     """The partition of `__transaction_state` for a transactional id, or of `__consumer_offsets` for a group.
 
     Args:
-        partitions: how many the topic has (50 unless the cluster was told otherwise before it was made).
+        partitions: how many the topic has (50 unless the cluster was configured otherwise before the topic was created).
     """
     number = _java_hash(identity)
     return 0 if number == -(1 << 31) else abs(number) % partitions  # Utils.abs

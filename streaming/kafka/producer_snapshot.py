@@ -1,12 +1,12 @@
-"""Producer state `.snapshot`: what a partition knew of its producers before the offset in the file's name (`ProducerStateManager`).
+"""Producer state `.snapshot`: the producers of a partition before the offset in the file's name (`ProducerStateManager`).
 
-Layout, version 1, the only one there ever was, big-endian::
+Layout, version 1, the only one so far, big-endian::
 
     version i16 | crc u32 (CRC-32C of byte 6 to the end) | count i32 | count entries of 46 bytes
     producer_id i64 | producer_epoch i16 | last_sequence i32 | last_offset i64 | offset_delta i32 | timestamp i64
     coordinator_epoch i32 | current_txn_first_offset i64
 
-Entries are in no order. The file is written in place, so a reader may see a part of it.
+Entries are in no order. The file is written in place, so a reader may read only a part of it.
 """
 
 import struct
@@ -24,10 +24,11 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """One producer. `timestamp` is its last batch's largest, or its last marker's, in Unix milliseconds.
+    """One producer. `timestamp` is the largest of its last batch, or that of its last marker, in Unix milliseconds.
 
-    `last_sequence` and `last_offset` are -1 where no data of the present epoch is remembered; `coordinator_epoch` is -1 before any marker,
-    `current_txn_first_offset` while no transaction is open. When that one began is not told: its first batch knows.
+    `last_sequence` and `last_offset` are -1 if no data of the present epoch is kept; `coordinator_epoch` is -1 before any marker,
+    `current_txn_first_offset` while no transaction is open. The file does not contain when that transaction began; only its first batch
+    does.
     """
 
     producer_id: int
@@ -41,12 +42,12 @@ class ProducerState:
 
     @property
     def first_sequence(self) -> int:
-        """Sequence at the beginning of its last batch, -1 where none is remembered."""
+        """Sequence at the beginning of its last batch, -1 if none is kept."""
         return -1 if self.last_sequence < 0 else (self.last_sequence - self.offset_delta) & _MOST_SEQUENCE
 
 
 def read_producer_snapshot(data: bytes | memoryview) -> tuple[ProducerState, ...] | None:
-    """All producers of a snapshot in the file's order, or None where it is not all there yet: it is written in place.
+    """All producers of a snapshot in the file's order, or None if it is not complete yet: it is written in place.
 
     Raises:
         FormatError: another version, a wrong CRC, or more bytes than it has entries.

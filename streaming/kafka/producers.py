@@ -1,7 +1,7 @@
-"""The producers of one log: which of them a broker keeps state of, and where the sequence of one has a gap.
+"""The producers of one log: those that a broker keeps state of, and the gaps in their sequences.
 
-What is kept follows `ProducerStateManager`: the last epoch, sequence and time of every producer id, until it is silent for
-``producer.id.expiration.ms`` without an open transaction. Between batches of one epoch the sequence goes on by one, from 2^31 - 1 to 0.
+The rules are those of `ProducerStateManager`: it keeps the last epoch, sequence and time of every producer id, until that is silent for
+``producer.id.expiration.ms`` without an open transaction. Between batches of one epoch the sequence rises by one, and from 2^31 - 1 to 0.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ ENTRIES = np.dtype(
     [
         ("producer_id", "<i8"),
         ("producer_epoch", "<i2"),
-        ("open", "u1"),  # 1: a transaction of its is open
+        ("open", "u1"),  # 1: it has an open transaction
         ("last_sequence", "<i4"),  # of its data in this epoch, -1 none
-        ("last_ms", "<i8"),  # largest timestamp of its last batch, or time of its last marker: what expiration counts from
+        ("last_ms", "<i8"),  # largest timestamp of its last batch, or time of its last marker: expiration counts from it
     ]
 )
-"""One producer an item, sorted by producer id."""
+"""One item for each producer, sorted by producer id."""
 
 Entries = NDArray[np.void]
 """An array of `ENTRIES`."""
@@ -37,12 +37,15 @@ _NOBODY: Entries = np.empty(0, ENTRIES)
 _NO_IDS: Longs = np.empty(0, np.int64)
 _FEW = 8
 _MOST_SEQUENCE = 0x7FFFFFFF
-_FAR = 1 << 30  # what seems to lie further ahead lies behind: it was written again after a truncation
+_FAR = 1 << 30  # a sequence that seems further ahead is behind: it was written again after a truncation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Producers:
-    """At most ``limit`` of them, those that wrote last; ``dropped_ms`` is the newest time of any that was let go for that, -1 none."""
+    """The producers of a log, at most the ``limit`` that wrote last.
+
+    ``dropped_ms`` is the newest time of any producer that was removed because of the limit, -1 none.
+    """
 
     entries: Entries
     limit: int
@@ -50,12 +53,12 @@ class Producers:
 
     @classmethod
     def none(cls, limit: int) -> Self:
-        """Of a log that is read from its first byte."""
+        """The producers of a log that is read from its first byte."""
         return cls(_NOBODY, limit)
 
     @classmethod
     def of(cls, states: Iterable[ProducerState], limit: int) -> Self:
-        """What a producer snapshot says."""
+        """The producers of a producer snapshot."""
         rows = [
             (state.producer_id, state.producer_epoch, state.current_txn_first_offset >= 0, state.last_sequence, state.timestamp)
             for state in states
@@ -65,11 +68,11 @@ class Producers:
 
     @property
     def active(self) -> int | None:
-        """How many there are, None where some had to be let go."""
+        """How many there are, None if some had to be removed."""
         return len(self.entries) if self.dropped_ms < 0 else None
 
     def take(self, batches: Batches, *, compacted: bool = False) -> "Taken":
-        """Take in the batches of a range, in order; in a compacted topic batches are missing, so no gap is counted."""
+        """Add the batches of a range, in order. In a compacted topic batches are missing, so no gap is counted."""
         if len(batches) <= _FEW:
             changed, gaps = self._take_few(batches)
         else:
@@ -82,7 +85,7 @@ class Producers:
         return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), 0 if compacted else gaps, changed, removed)
 
     def _take_few(self, batches: Batches) -> tuple[Entries, int]:
-        """The producers of some batches as they are after it, and the gaps, batch by batch: a handful costs less so than by arrays."""
+        """The producers of some batches after them, and the gaps, batch by batch: for a few batches this costs less than arrays."""
         headers: Any = batches.headers
         ids = headers["producer_id"].tolist()
         if max(ids, default=-1) < 0:
@@ -118,7 +121,7 @@ class Producers:
 
     def _take_many(self, batches: Batches) -> tuple[Entries, int]:
         headers: Any = batches.headers
-        # a control batch that compaction has emptied says nothing (`UnifiedLog.updateProducers`)
+        # a control batch that compaction has emptied is ignored (`UnifiedLog.updateProducers`)
         named = (
             (headers["producer_id"] >= 0)
             & (batches.magic >= CURRENT_MAGIC)
@@ -137,7 +140,7 @@ class Producers:
         return _changed(batches, items, firsts, before, epochs, data), data.gaps(firsts, before)
 
     def _known(self, ids: Longs) -> Entries:
-        """The entries of these producers, in the order of ``ids``; epoch and sequence -1 where there is none."""
+        """The entries of these producers, in the order of ``ids``; epoch and sequence are -1 if there is none."""
         found = np.zeros(len(ids), ENTRIES)
         found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
         if len(self.entries):
@@ -148,9 +151,9 @@ class Producers:
         return found
 
     def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> "Taken":
-        """Let go of those that are silent for long, as `ProducerStateManager.removeExpiredProducers` does now and then."""
+        """Remove those that have been silent for long, as `ProducerStateManager.removeExpiredProducers` does from time to time."""
         silent = (now_ms - self.entries["last_ms"] >= expiration_ms) & (self.entries["open"] == 0)
-        dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # they would all be gone by now
+        dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # all of them would have expired by now
         if not silent.any() and dropped_ms == self.dropped_ms:
             return Taken(self, 0, _NOBODY, _NO_IDS)
         kept = replace(self, entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
@@ -159,7 +162,7 @@ class Producers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """The producers after a step, the gaps in it, and what a copy of them has to take over: entries ``changed``, and ids ``removed``."""
+    """The producers after a step, the gaps in it, and the changes for a copy of the producers: ``changed`` entries and ``removed`` ids."""
 
     producers: Producers
     gaps: int
@@ -169,7 +172,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Data:
-    """The data batches among the items of a range, producer after producer; ``place`` is where among the items each stands."""
+    """The data batches among the items of a range, producer after producer; ``place`` is the index of each among the items."""
 
     place: NDArray[np.intp]
     producer_id: Longs
@@ -187,7 +190,7 @@ class _Data:
         return cls(place, ids[place], epochs[place], first, last)
 
     def gaps(self, firsts: NDArray[np.intp], before: Entries) -> int:
-        """How many do not follow the one before them, where that is of the same epoch."""
+        """How many batches do not follow the one before them, if that has the same epoch."""
         if not len(self.place):
             return 0
         epoch, sequence = np.empty_like(self.epoch), np.empty_like(self.last_sequence)
@@ -202,7 +205,7 @@ class _Data:
 
 
 def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp], before: Entries, epochs: Longs, data: _Data) -> Entries:
-    """The producers of a range as they are after it."""
+    """The producers of a range after it."""
     lasts = np.append(firsts[1:], len(items)) - 1
     places = np.arange(len(items))
     attributes = batches.attributes[items]
@@ -212,7 +215,7 @@ def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp]
     after["producer_epoch"] = epochs[lasts]
     after["last_ms"] = batches.max_timestamp[items[lasts]]
     after["open"] = np.where(goes_on > ends, 1, np.where(ends >= 0, 0, before["open"]))
-    # the sequence of the last data batch counts while the epoch is its own: a marker may have raised that
+    # the sequence of the last data batch counts if it has the current epoch: a marker may have raised the epoch
     last_data = np.searchsorted(data.place, lasts, side="right") - 1
     has_data = (last_data >= 0) & (data.place[last_data] >= firsts) if len(data.place) else np.zeros(len(firsts), np.bool_)
     sequence, epoch = before["last_sequence"].astype(np.int64), before["producer_epoch"].astype(np.int64)
@@ -233,7 +236,7 @@ def _updated(entries: Entries, changed: Entries) -> Entries:
 
 
 def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int, Longs]:
-    """The ``limit`` that wrote last, the newest time of any that was ever let go, and the ids of those let go now."""
+    """The ``limit`` producers that wrote last, the newest time of any that was ever removed, and the ids of those removed now."""
     over = len(entries) - limit
     if over <= 0:
         return entries, dropped_ms, _NO_IDS

@@ -1,4 +1,4 @@
-"""`meta.properties`, the identity of a log dir, and the Java properties format that it is written in."""
+"""`meta.properties`, the identity of a log dir, and the Java properties format of that file."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Whose log dir it is (`MetaProperties`, versions 0 and 1); `zookeeper`: of a broker of before KRaft."""
+    """The owner of a log dir (`MetaProperties`, versions 0 and 1); `zookeeper`: it belongs to a broker of before KRaft."""
 
     cluster_id: str
     node_id: int
@@ -23,9 +23,9 @@ class MetaProperties:
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
-    """Reads `meta.properties`: version 0 calls the node `broker.id` (ZooKeeper), version 1 `node.id`.
+    """Parse `meta.properties`. Version 0 names the node `broker.id` (ZooKeeper), version 1 `node.id`.
 
-    Raises FormatError naming the property that is missing or wrong.
+    Raises FormatError that names the property that is missing or wrong.
     """
     properties = dict(parse_properties(data))
     version = properties.get("version", "0")
@@ -41,7 +41,7 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
 
 
 def parse_node_id(text: str, key: str) -> int:
-    """The number of a node, as the value of ``key``. Raises FormatError where it is none."""
+    """Parse the number of a node, the value of ``key``. Raises FormatError if it is none."""
     if not _NODE_ID.fullmatch(text) or int(text) > _MAX_INT:
         raise FormatError(f"{key} {text!r} is not a node's number")
     return int(text)
@@ -56,7 +56,7 @@ def parse_properties(data: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without blank ones and comments; one that ends with an odd number of backslashes goes on in the next."""
+    """Lines without blank ones and comments. A line that ends with an odd number of backslashes continues in the next one."""
     joined = ""
     continued = False
     for natural in re.split(r"\r\n|\r|\n", text):
@@ -75,7 +75,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _pair(line: str) -> tuple[str, str]:
-    """Splits at the first separator (`=`, `:` or white space) that no backslash escapes."""
+    """Split at the first separator (`=`, `:` or white space) that no backslash escapes."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _SPACE:
         end += 2 if line[end] == "\\" else 1

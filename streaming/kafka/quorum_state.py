@@ -1,4 +1,4 @@
-"""`quorum-state` beside the metadata log: what a node remembers of the quorum's elections (`FileQuorumStateStore`, `QuorumStateData`).
+"""`quorum-state` next to the metadata log: a node's record of the quorum's elections (`FileQuorumStateStore`, `QuorumStateData`).
 
 One JSON object. Version 0: `clusterId, leaderId, leaderEpoch, votedId, appliedOffset, currentVoters [{voterId}], data_version`. Version 1
 (Kafka 3.9, voters that may change): `leaderId, leaderEpoch, votedId, votedDirectoryId, data_version`. Kafka replaces the file by a rename.
@@ -15,9 +15,9 @@ _VERSIONS = (0, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """`leader_id` is the active controller and `voted_id` the node that got this one's vote, -1 where there is none.
+    """`leader_id` is the active controller and `voted_id` the node that this one voted for, -1 if there is none.
 
-    `voters` is empty in version 1, where the metadata log tells them; `voted_directory_id` is None in version 0.
+    `voters` is empty in version 1, where the metadata log contains them; `voted_directory_id` is None in version 0.
     """
 
     version: int
@@ -29,7 +29,7 @@ class QuorumState:
 
 
 def parse_quorum_state(data: bytes) -> QuorumState:
-    """The quorum state of a node. Raises FormatError for anything else than one of the two versions."""
+    """Parse the quorum state of a node. Raises FormatError if it is not one of the two versions."""
     try:
         state = json.loads(data)
     except (ValueError, RecursionError) as error:  # not UTF-8 is a ValueError too

@@ -1,11 +1,11 @@
-"""The records inside a batch of magic 2, control batches among them (`DefaultRecord`).
+"""The records inside a batch of magic 2, also of control batches (`DefaultRecord`).
 
-The records section, once decompressed, is records back to back::
+The decompressed records section is a sequence of records::
 
     length varint (bytes after it) | attributes i8 (0) | timestamp_delta varlong | offset_delta varint | key | value | headers
 
-key and value are led by their length as a varint, -1 for null (a null value is a tombstone); headers are a varint count, then names (not
-null) and values in the same way. Deltas count from the batch's base offset and base timestamp.
+The length of key and value comes before them as a varint, -1 for null (a null value is a tombstone). Headers are a varint count, then names
+(not null) and values in the same way. Deltas count from the batch's base offset and base timestamp.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from streaming.kafka.compression import decompress
 from streaming.kafka.varint import read_varint, read_varlong
 
 MAX_RECORDS_BYTES = 256 << 20
-"""Most bytes that a batch is opened to. A broker takes 1 MiB compressed by default."""
+"""The most bytes to which a batch is decompressed. A broker accepts 1 MiB compressed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `timestamp` in Unix milliseconds, `sequence` of its producer, -1 where there is none."""
+    """One record; `timestamp` in Unix milliseconds, `sequence` of its producer, -1 if there is none."""
 
     offset: int
     timestamp: int
@@ -40,13 +40,13 @@ class Record:
 
 
 def read_records(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> tuple[Record, ...]:
-    """All records of a batch, opened to at most `limit` bytes; none of an empty batch, which compaction leaves behind.
+    """All records of a batch, decompressed to at most `limit` bytes. Compaction leaves empty batches, which have none.
 
-    The time of a record is the batch's `max_timestamp` where the topic uses LogAppendTime, else its own; also in a batch with a delete
-    horizon, whose deltas compaction has based on that.
+    The time of a record is the batch's `max_timestamp` if the topic uses LogAppendTime, otherwise its own. This holds for a batch with a
+    delete horizon as well, because compaction has based its deltas on the horizon.
 
     Raises:
-        FormatError: the records section is damaged, or grows beyond `limit`; with the position in the section as it was before compression.
+        FormatError: the records section is damaged, or grows beyond `limit`; with the position in the decompressed section.
     """
     if batch.records_count == 0:  # without a records section
         return ()
@@ -74,7 +74,7 @@ def read_records(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> tuple[Re
 
 def _fields(data: bytes, start: int, end: int) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
     """Offset delta, timestamp delta, key, value and headers of the record in `data[start:end]`."""
-    timestamp_delta, position = read_varlong(data, start + 1)  # behind the attributes, which are not used
+    timestamp_delta, position = read_varlong(data, start + 1)  # after the attributes, which are not used
     offset_delta, position = read_varint(data, position)
     key, position = _field(data, position, end)
     value, position = _field(data, position, end)
@@ -103,7 +103,7 @@ def _headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, ...], 
 
 
 def _field(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    """A field led by its length, -1 for null, and the position behind it."""
+    """A field with its length before it, -1 for null, and the position after it."""
     length, start = read_varint(data, position)
     if length < 0:
         if length != -1:

@@ -1,6 +1,6 @@
-"""The scan: pieces of several logs in one buffer, walked, checked and summed in one numpy pass.
+"""The scan: pieces of several logs in one buffer are walked, checked and summed in one numpy pass.
 
-This is the only place where appended bytes are looked at; what it finds travels from here to the metrics.
+Only this module parses appended bytes; its results go from here to the metrics.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from streaming.kafka.sums import Sums, sum_ranges
 from streaming.kafka.walk import Bytes, Positions, Stop, walk, walk_lanes
 
 MAX_SEGMENT_BYTES = 2**31 - 1
-"""A ``.log`` is never larger (`FileRecords`): a batch that would reach beyond has a wrong length."""
+"""A ``.log`` is never larger (`FileRecords`), so a batch that would reach beyond this has a wrong length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Bytes ``[start, end)`` of the buffer: a part of one log that begins at a batch.
 
-    ``expected_offset`` is the smallest offset its first batch may have; ``seeds`` are positions in the buffer where an index says that
-    batches begin (see `walk`), or None. ``limit`` is how far, counted from ``start``, a batch may reach in the file at most.
+    ``expected_offset`` is the smallest offset that its first batch may have; ``seeds`` are positions in the buffer where batches begin
+    according to an index (see `walk`), or None. ``limit`` is how far from ``start`` a batch may reach in the file at most.
     """
 
     start: int
@@ -34,10 +34,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a piece holds.
+    """The result of a piece.
 
-    ``end`` is the end of its last whole and sound batch in the buffer; ``flaw`` says in words why the batch there is not sound, ``stop``
-    why the walk went no further otherwise. ``batches`` are those before ``end``; ``sums`` is None where there are none.
+    ``end`` is the end of its last complete and sound batch in the buffer; ``flaw`` is the reason in words why the next batch is not sound,
+    ``stop`` why the walk ended otherwise. ``batches`` are those before ``end``; ``sums`` is None if there are none.
     """
 
     end: int
@@ -48,17 +48,17 @@ class Scanned:
 
     @property
     def anchor(self) -> bytes:
-        """The header of the last batch: by it a later look knows whether the log was cut off and written anew."""
+        """The header of the last batch. A later poll uses it to detect whether the log was truncated and written again."""
         return self.batches.anchor(-1)
 
     @property
     def anchor_position(self) -> int:
-        """Where that header stands in the buffer."""
+        """The position of that header in the buffer."""
         return int(self.batches.positions[-1])
 
 
 def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
-    """Scan pieces that follow each other in ``buffer`` without overlapping; one result a piece, in order."""
+    """Scan pieces that follow each other in ``buffer`` without overlapping; one result for each piece, in order."""
     positions, ends, stops = _walk(buffer, pieces)
     begins = np.searchsorted(positions, [piece.start for piece in pieces])
     counts = np.diff(np.append(begins, len(positions)))
@@ -98,26 +98,26 @@ def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int],
 
 
 def _flaw_at(buffer: Bytes, position: int, piece: Piece, expected_offset: int) -> str | None:
-    """What is wrong with a batch that is not whole in the piece, as far as what is there tells; None if nothing is."""
+    """The flaw of a batch that is not complete in the piece, as far as the existing bytes show it; None if there is none."""
     head = buffer[position : min(position + HEADER_BYTES, piece.end)]
     if len(head) < PREFIX_BYTES:
         return None
     length = batch_size_at(head.tobytes()) - PREFIX_BYTES
     if length < MIN_LENGTH or position - piece.start + PREFIX_BYTES + length > piece.limit:
         return f"bad batch length {length}"
-    if len(head) < HEADER_BYTES or head[MAGIC_AT] < CURRENT_MAGIC:  # an old message tells nothing before it is whole
+    if len(head) < HEADER_BYTES or head[MAGIC_AT] < CURRENT_MAGIC:  # nothing can be checked in an old message before it is complete
         return None
     flaws = find_flaws(read_headers(head, np.zeros(1, np.int64)), np.zeros(1, np.intp), np.array([expected_offset]))
     return flaws[0].what if flaws else None
 
 
 def batch_size_at(head: bytes) -> int:
-    """The size of the batch whose first 12 bytes (or more) these are, whatever it is worth: judged only once it is whole."""
+    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
     return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
 
 
 def scan_header(head: bytes, expected_offset: int) -> Scanned:
-    """Scan one batch of magic 2 of which only the header is at hand (a batch larger than a buffer); ``head`` is its 61 bytes.
+    """Scan one batch of magic 2 by its header only, for a batch larger than a buffer; ``head`` is its 61 bytes.
 
     ``end`` of the result is the batch's size.
     """

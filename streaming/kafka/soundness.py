@@ -1,7 +1,7 @@
-"""Which batches of a closed segment are damaged: by their framing, by their CRC, and by what the CRC does not cover.
+"""Finds damaged batches of a closed segment: by their framing, by their CRC, and by checking the fields that the CRC does not cover.
 
-Base offset and leader epoch stand outside of the CRC (the leader stamps them in place), so they are held against what surrounds them:
-batches follow each other, end before the next segment begins, and are of the leader epochs that ``leader-epoch-checkpoint`` names.
+The CRC does not cover base offset and leader epoch, because the leader writes them in place. So they are compared with their surroundings:
+batches follow each other, end before the next segment begins, and have the leader epochs of ``leader-epoch-checkpoint``.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ NO_EPOCH = -1
 
 
 class Fault(StrEnum):
-    """What is wrong with a place in a segment."""
+    """The kind of damage at a position in a segment."""
 
     FRAMING = "framing"  # no batch begins here, or it does not end within the file
     CRC = "crc"
-    OFFSET = "offset"  # the CRC is right, and the base offset does not fit between its neighbours
-    EPOCH = "epoch"  # the CRC is right, and the leader epoch is not that of its offset
+    OFFSET = "offset"  # the CRC is right, but the base offset does not fit between its neighbours
+    EPOCH = "epoch"  # the CRC is right, but the leader epoch is not that of its offset
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One damaged place: bytes from the beginning of the segment, and the offset that its header says (of no batch, the one expected)."""
+    """One damaged position: bytes from the beginning of the segment, and the offset in the header (without a batch, the expected one)."""
 
     fault: Fault
     position: int
@@ -40,7 +40,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known of a closed segment besides its bytes; ``end_offset`` is where the next segment begins."""
+    """The known facts about a closed segment besides its bytes; ``end_offset`` is the base offset of the next segment."""
 
     base_offset: int
     end_offset: int
@@ -49,7 +49,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch that fitted: where it stands, what its offsets were expected to be above, and how many they are."""
+    """A batch that fits: its position, the smallest offset that it was allowed to have, and the number of its offsets."""
 
     position: int
     offset: int
@@ -60,7 +60,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a segment has been checked: the byte that follows, the smallest offset that may stand there, the last leader epoch."""
+    """How far a segment has been checked: the next byte, the smallest offset that may be there, the last leader epoch."""
 
     position: int
     next_offset: int
@@ -70,7 +70,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Where a check came to, why it went no further, and what it found on its way, in the order of the segment."""
+    """The end of a check, why it ended there, and the damages that it found, in the order of the segment."""
 
     place: Place
     stop: Stop
@@ -78,11 +78,11 @@ class Checked:
 
 
 def check_batches(buffer: Bytes, at: Place, around: Surroundings, seeds: Positions | None = None) -> Checked:
-    """Check all whole batches of ``buffer``, which begins at the place ``at`` of a segment.
+    """Check all complete batches of ``buffer``, which begins at the position ``at`` of a segment.
 
     Args:
-        buffer: is written to and as it was when this returns.
-        seeds: positions in ``buffer`` where an index says that batches begin, see `walk`.
+        buffer: is written to, and is unchanged when this returns.
+        seeds: positions in ``buffer`` where batches begin according to an index, see `walk`.
     """
     walked = walk(buffer, 0, len(buffer), seeds)
     batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
@@ -101,7 +101,7 @@ def check_batches(buffer: Bytes, at: Place, around: Surroundings, seeds: Positio
 
 
 def check_order(batches: Batches, at: Place, around: Surroundings) -> tuple[Place, list[Damage]]:
-    """Hold the offsets and leader epochs of batches with right CRCs against what surrounds them; positions count from ``at``."""
+    """Compare offsets and leader epochs of batches with right CRCs with their surroundings; positions count from ``at``."""
     if not len(batches):
         return at, []
     wrong = _suspected(batches, at, around)
@@ -111,22 +111,22 @@ def check_order(batches: Batches, at: Place, around: Surroundings) -> tuple[Plac
 
 
 def _suspected(batches: Batches, at: Place, around: Surroundings) -> bool:
-    """Whether anything is wrong at all, found without looking at batches one by one."""
+    """Whether anything is wrong at all, computed for all batches at once."""
     floors = np.append(at.next_offset, batches.last_offset[:-1] + 1)
     misplaced = (batches.base_offset < floors) | (batches.last_offset < batches.base_offset) | (batches.last_offset >= around.end_offset)
-    epochs = _told_epochs(batches)
+    epochs = _stored_epochs(batches)
     before = np.append(at.leader_epoch, epochs[:-1])
     return bool(misplaced.any() or ((epochs < before) & (batches.magic == CURRENT_MAGIC)).any() or _other_epochs(batches, around).any())
 
 
-def _told_epochs(batches: Batches) -> NDArray[np.int64]:
+def _stored_epochs(batches: Batches) -> NDArray[np.int64]:
     return np.where(batches.magic == CURRENT_MAGIC, batches.leader_epoch, NO_EPOCH)
 
 
 def _other_epochs(batches: Batches, around: Surroundings) -> NDArray[np.bool_]:
-    """Which batches are of another leader epoch than the checkpoint names for their offset.
+    """Which batches have another leader epoch than the checkpoint names for their offset.
 
-    The file may lag behind the log: of the last epoch that it names, a higher one may be right.
+    The file may lag behind the log, so after the start of the last epoch that it names, a higher epoch may be right.
     """
     if not around.epochs:
         return np.zeros(len(batches), np.bool_)
@@ -138,8 +138,8 @@ def _other_epochs(batches: Batches, around: Surroundings) -> NDArray[np.bool_]:
 
 
 def _behind(batches: Batches, at: Place) -> Place:
-    """The place behind batches that all fit."""
-    epochs = _told_epochs(batches)
+    """The position after batches that all fit."""
+    epochs = _stored_epochs(batches)
     floor = at.next_offset if len(batches) == 1 else int(batches.last_offset[-2]) + 1
     last = _batch(batches, len(batches) - 1, at, floor)
     return Place(at.position + int(batches.positions[-1] + batches.size[-1]), int(batches.last_offset[-1]) + 1, int(epochs[-1]), last)
@@ -152,10 +152,10 @@ def _batch(batches: Batches, item: int, at: Place, floor: int) -> _Batch:
 
 
 def _one_by_one(batches: Batches, at: Place, around: Surroundings) -> tuple[Place, list[Damage]]:
-    """Which of them do not fit: where two neighbours contradict each other, the one without which the others agree."""
+    """Find the batches that do not fit. If two neighbours contradict each other, it is the one without which the others agree."""
     damages: list[Damage] = []
     floor, epoch, last = at.next_offset, at.leader_epoch, at.last
-    following = [*_told_epochs(batches)[1:].tolist(), NO_EPOCH]
+    following = [*_stored_epochs(batches)[1:].tolist(), NO_EPOCH]
     for item, other in enumerate(_other_epochs(batches, around).tolist()):
         batch = _batch(batches, item, at, floor)
         if batch.span < 1 or batch.offset + batch.span > around.end_offset:
@@ -180,7 +180,7 @@ def _one_by_one(batches: Batches, at: Place, around: Surroundings) -> tuple[Plac
 
 
 def check_end(at: Place, following_epoch: int) -> tuple[Damage, ...]:
-    """Hold the last batch of a segment against the first one of the next segment; -1 where that has no leader epoch."""
+    """Compare the last batch of a segment with the first one of the next segment; -1 if that has no leader epoch."""
     if at.last is not None and NO_EPOCH < following_epoch < at.leader_epoch:
         return (Damage(Fault.EPOCH, at.last.position, at.last.offset),)
     return ()

@@ -1,4 +1,4 @@
-"""What a byte range holds: the sums over its batches, for many ranges in one pass."""
+"""The sums over the batches of a byte range, for many ranges in one pass."""
 
 from dataclasses import dataclass, replace
 from operator import add
@@ -19,8 +19,8 @@ _EXPONENT_OF_ONE = 1023
 class Sums:
     """Sums over the batches of one range, at least one of them. Data batches are those that are not control batches.
 
-    ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own are; ``codec_bytes`` and the histograms
-    over data batches: by codec id, and by the bounds in `streaming.rows`, not cumulative.
+    ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own values are; ``codec_bytes`` and the
+    histograms are over data batches: by codec id, and by the bounds in `streaming.rows`, not cumulative.
     """
 
     base_offset: int
@@ -36,12 +36,12 @@ class Sums:
     batch_records_buckets: tuple[int, ...]
 
     def merge(self, later: "Sums") -> "Sums":
-        """The sums over this range and the one right behind it."""
+        """The sums over this range and the one directly after it."""
         return replace(later, **together(self, later))
 
 
 class Summed(Protocol):
-    """What carries the sums over a range by their names."""
+    """A value with the sums over a range as attributes."""
 
     @property
     def base_offset(self) -> int: ...
@@ -64,7 +64,7 @@ class Summed(Protocol):
 
 
 def together(first: Summed, later: Summed) -> dict[str, Any]:
-    """The sums over a range and the one right behind it, by name; what ends a range (offset, epoch) is the later one's."""
+    """The sums over a range and the one directly after it, by name. The end of the range (offset, epoch) is the later one's."""
     return {
         "base_offset": first.base_offset,
         "bytes": first.bytes + later.bytes,
@@ -83,7 +83,7 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
 
     Args:
         batches: all of them, in order, none of them flawed.
-        firsts: the item of each range's first batch, ascending, beginning with 0; no range is empty.
+        firsts: the index of each range's first batch, ascending, beginning with 0; no range is empty.
     """
     if not len(firsts):
         return []
@@ -128,15 +128,15 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
 
 
 def _bucket(values: Longs, bounds: tuple[int, ...]) -> NDArray[np.int64]:
-    # the bounds are powers of two and grow by the factor 4, so the bucket is half the number of bits of value - 1 above those of the first
-    # bound: the exponent as it stands in a float's own bits, faster than a search and than frexp
+    # The bounds are powers of two and grow by the factor 4. So the bucket is half the number of bits of value - 1 above those of the first
+    # bound. That number is the exponent in a float's own bits, which is faster than a search and than frexp.
     exponent = ((values - 1) >> (bounds[0].bit_length() - 1)).astype(np.float64).view(np.int64) >> _EXPONENT_AT
     buckets: NDArray[np.int64] = np.clip((exponent - _EXPONENT_OF_ONE + 2) >> 1, 0, len(bounds))
     return buckets
 
 
 def _tally(ranges: Longs, column: NDArray[np.integer], rows: int, columns: int, weights: NDArray[np.generic] | None) -> Longs:
-    # bincount sums in float64: exact, for a window of bytes is far below 2**53
+    # bincount sums in float64, which is exact: a window of bytes is far below 2**53
     cells = column if rows == 1 else ranges * columns + column
     table: Longs = np.bincount(cells, weights, rows * columns).astype(np.int64).reshape(rows, columns)
     return table

@@ -1,9 +1,9 @@
 """The sparse time index `.timeindex` (`TimeIndex`): entries of `timestamp i64, relative_offset i32`, big-endian, 12 bytes each.
 
-An entry says: the largest timestamp of the segment up to here is `timestamp` (Unix milliseconds), first met in the batch that ends at
-`base_offset + relative_offset` (before Kafka 3.7 possibly the very record). The last entry of an inactive segment is the largest timestamp
-of all of it, which retention goes by. The index of an active segment is preallocated, and may hold stale entries behind the valid ones
-(`AbstractIndex.truncateToEntries` forgets entries without erasing them).
+An entry means: the largest timestamp of the segment up to here is `timestamp` (Unix milliseconds), and it first occurs in the batch that
+ends at `base_offset + relative_offset` (before Kafka 3.7 possibly in that very record). The last entry of an inactive segment is the
+largest timestamp of the whole segment, which retention uses. The index of an active segment is preallocated, and may have stale entries
+after the valid ones (`AbstractIndex.truncateToEntries` forgets entries without erasing them).
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class TimeEntries:
 
 
 def read_time_entries(data: bytes | memoryview) -> TimeEntries:
-    """The entries up to the first that cannot follow its predecessor: timestamps grow, offsets do not fall.
+    """The entries up to the first one that cannot follow the one before it: timestamps grow, offsets do not fall.
 
-    Zeros, of a file that is preallocated, are no entry; bytes behind the last whole entry are not looked at. What is returned is plausible,
-    not proven: a stale entry may still look right.
+    Zeros of a preallocated file are no entry; bytes after the last complete entry are ignored. The result is plausible, but not proven: a
+    stale entry may still look right.
     """
     entries = np.frombuffer(data[: len(data) // ENTRY_BYTES * ENTRY_BYTES], _ENTRY)
     timestamps, offsets = entries["timestamp"].astype(np.int64), entries["offset"].astype(np.int64)

@@ -15,9 +15,9 @@ ENTRY_BYTES = _ENTRY.size
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransaction:
-    """A transaction of one partition that was aborted and has data there.
+    """An aborted transaction of one partition that has data there.
 
-    `first_offset` may be in an earlier segment, `last_offset` is the marker's; `last_stable_offset` is what it was behind the marker.
+    `first_offset` may be in an earlier segment, `last_offset` is the marker's; `last_stable_offset` is the LSO after the marker.
     """
 
     producer_id: int
@@ -27,10 +27,10 @@ class AbortedTransaction:
 
 
 def read_aborted_transactions(data: bytes | memoryview) -> tuple[tuple[AbortedTransaction, ...], int]:
-    """The whole entries, and how many bytes they take: the rest is the beginning of an entry that is not all there yet.
+    """The complete entries, and their size in bytes: the rest is the beginning of an entry that is not complete yet.
 
     Raises:
-        FormatError: an entry of a version that is not known; with the position.
+        FormatError: an entry has a version that is not known; with the position.
     """
     used = len(data) // ENTRY_BYTES * ENTRY_BYTES
     found: list[AbortedTransaction] = []

@@ -1,12 +1,12 @@
-"""The records of `__transaction_state`: what coordinators write about transactional ids (`TransactionLog`, `TransactionLogValue`).
+"""The records of `__transaction_state`: the coordinators' entries about transactional ids (`TransactionLog`, `TransactionLogValue`).
 
 Key: `type i16 (0), transactional_id string`, plain. Value: `version i16`, then in this order::
 
     producer_id i64 | producer_epoch i16 | timeout_ms i32 | state i8 | partitions: array of (topic string, array of i32), may be null
     last_update_timestamp i64 | start_timestamp i64
 
-Version 0 is plain. Version 1 (transaction.version 1 and above) is flexible and has the tagged fields 0 previous_producer_id i64,
-1 next_producer_id i64, 2 client_transaction_version i16, 3 next_producer_epoch i16. A null value says that the id expired. Times are the
+Version 0 is plain. Version 1 (transaction.version 1 and above) is flexible and has the tagged fields 0 previous_producer_id i64, 1
+next_producer_id i64, 2 client_transaction_version i16, 3 next_producer_epoch i16. A null value means that the id has expired. Times are the
 coordinator's clock in Unix milliseconds.
 """
 
@@ -21,7 +21,7 @@ _FLEXIBLE_FROM, _NEWEST = 1, 1
 
 
 class TransactionState(IntEnum):
-    """Where a transaction stands; the last two live in a coordinator's memory alone (`TransactionState`)."""
+    """The state of a transaction; the last two exist only in a coordinator's memory (`TransactionState`)."""
 
     EMPTY = 0
     ONGOING = 1
@@ -48,9 +48,9 @@ class TopicPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """What a coordinator knows of one transactional id; -1 stands for "none".
+    """A coordinator's entry about one transactional id; -1 means "none".
 
-    `partitions` are all that the transaction has touched, also those whose markers are written already while it is being completed.
+    `partitions` are all that the transaction has touched, including those whose markers are already written while it is being completed.
     """
 
     producer_id: int
@@ -67,7 +67,7 @@ class TransactionMetadata:
 
 
 def read_transaction_key(key: bytes) -> str | None:
-    """The transactional id in a key, or None for a type of key that came after this reader, whose record is passed over.
+    """The transactional id in a key, or None if the type of the key is newer than this reader. Such a record is ignored.
 
     Raises FormatError for a damaged key.
     """
@@ -80,10 +80,10 @@ def read_transaction_key(key: bytes) -> str | None:
 
 
 def read_transaction_value(value: bytes) -> TransactionMetadata:
-    """The value of a record that is no tombstone.
+    """Parse the value of a record that is no tombstone.
 
     Raises:
-        FormatError: damaged, or of a version or state that is not known.
+        FormatError: it is damaged, or of a version or state that is not known.
     """
     version = PlainReader(value).int16()
     if not 0 <= version <= _NEWEST:

@@ -1,6 +1,6 @@
-"""What a byte range says of transactions: its transactional batches and markers as the rows of `streaming.rows.TRANSACTION_STEPS`.
+"""The transactional batches and markers of a byte range, as rows of `streaming.rows.TRANSACTION_STEPS`.
 
-Whose a batch is stands in its header; whether a marker commits or aborts, in its one record alone (`ControlRecordType`).
+The producer of a batch is in its header. Whether a marker commits or aborts is only in its one record (`ControlRecordType`).
 """
 
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ Steps = NDArray[np.void]
 """An array of `TRANSACTION_STEPS`."""
 
 NO_STEPS: Steps = np.empty(0, TRANSACTION_STEPS)
-"""What a range without transactional batches says."""
+"""The steps of a range without transactional batches."""
 
 _FEW = 16
 _MARKER_BYTES = 78
-# The record of a marker as every broker writes it: length 16, no attributes, both deltas 0, a key of 4 bytes in version 0. Its last two
-# bytes, which follow, are the type; compaction sets a delta where it sets a delete horizon, and the batch is larger then.
+# The record of a marker as every broker writes it: length 16, no attributes, both deltas 0, a key of 4 bytes in version 0. The next two
+# bytes, its last ones, are the type. Compaction sets a delta when it sets a delete horizon, and then the batch is larger.
 _MARKER_HEAD = np.frombuffer(bytes.fromhex("2000000008") + bytes(2), np.uint8)
 _TYPE_AT = HEADER_BYTES + len(_MARKER_HEAD)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How it is known when the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds).
+    """The limits for when the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds).
 
-    Between them a batch's own timestamp counts, which is the client's: often the time of an event, not of the append. A batch without one
-    counts as appended at ``latest_ms``: a transaction looks younger rather than older than it is.
+    Between these limits, a batch's own timestamp is used. It comes from the client, and is often the time of an event, not of the append. A
+    batch without a timestamp counts as appended at ``latest_ms``, so a transaction seems younger rather than older than it is.
     """
 
     source: StartSource
@@ -46,13 +46,13 @@ class Times:
 
     @classmethod
     def seen(cls, looked_ms: int, seen_ms: int) -> Self:
-        """The range was seen within seconds of its append: it was not there at the look before, at ``looked_ms``."""
+        """The range was seen within seconds of its append: it was not there at the poll before, at ``looked_ms``."""
         return cls(StartSource.SEEN, looked_ms, seen_ms)
 
     @classmethod
     def recorded(cls, before_ms: int, modified_ms: int) -> Self:
-        """The range lay there: ``modified_ms`` is the time of its segment's file, ``before_ms`` of the segment before it, 0 without one."""
-        rounded = modified_ms % 1000 == 0  # some file systems, and archives that files are copied by, keep whole seconds
+        """The range existed before. ``modified_ms``: time of its segment's file; ``before_ms``: that of the segment before, 0 for none."""
+        rounded = modified_ms % 1000 == 0  # some file systems, and archives for copying files, keep whole seconds
         return cls(StartSource.RECORDED, before_ms, modified_ms + 999 if rounded else modified_ms)
 
     def clamp_one(self, timestamp: int) -> int:
@@ -70,10 +70,10 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
 
     Args:
         batches: the sound batches of the range, in order; their positions count from the beginning of ``buffer``.
-        buffer: holds the markers whole. Of other batches it is not looked at.
-        times: when they were appended.
-        singly: a row for every batch, so that the range can be cut at any of them (`steps_from`); else a row for all that one producer
-            wrote between two of its markers.
+        buffer: contains the markers completely. Other batches in it are not read.
+        times: the limits for when they were appended.
+        singly: make one row for every batch, so that the range can be cut at any of them (`steps_from`). Otherwise make one row for all
+            batches of a producer between two of its markers.
 
     Raises:
         FormatError: a marker is not understood; with its position in ``buffer``.
@@ -84,8 +84,8 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
     if len(batches) <= _FEW:
         return _few(batches, buffer, times, singly=singly)
     headers: Any = batches.headers
-    # A control batch without a producer is the quorum's own, and one that compaction has emptied ended what is gone already. A data batch
-    # that it has emptied is still a part of its transaction.
+    # A control batch without a producer is the quorum's own. A control batch that compaction has emptied ended a transaction whose data is
+    # gone already. A data batch that compaction has emptied is still a part of its transaction.
     kept = (marked != 0) & (headers["producer_id"] >= 0) & ((marked & CONTROL_BIT == 0) | (batches.records > 0))
     types = np.full(len(batches), Step.DATA, np.int64)
     control = np.flatnonzero(kept & batches.control)
@@ -97,12 +97,12 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
 
 
 def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Steps:
-    """The steps of some batches, taken one by one: a handful costs less so than by arrays, and most ranges of a live log are that small."""
+    """The steps of some batches, one by one: a few cost less in this way than by arrays, and most ranges of a live log are that small."""
     headers: Any = batches.headers
     columns = (headers["producer_id"], headers["producer_epoch"], batches.base_offset, batches.last_offset, batches.size, batches.positions)
     more = (batches.attributes, batches.records, first_timestamps(batches), batches.max_timestamp)
     rows: list[tuple[int, ...]] = []
-    goes_on: dict[int, int] = {}  # by producer: the row that its next batch of data belongs to
+    goes_on: dict[int, int] = {}  # by producer: the row to which its next batch of data belongs
     before = following = 0
     for own, epoch, first, last, size, position, attributes, records, oldest, newest in zip(
         *(column.tolist() for column in (*columns, *more)), strict=True
@@ -128,7 +128,7 @@ def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Step
 
 
 def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:
-    """COMMIT or ABORT of a marker as every broker writes it, -1 for any other record."""
+    """COMMIT or ABORT for a marker as every broker writes it, -1 for any other record."""
     body = bytes(buffer.data[position + HEADER_BYTES : position + _TYPE_AT + 2])
     if size != _MARKER_BYTES or not body.startswith(_MARKER_HEAD.tobytes()):
         return -1
@@ -136,7 +136,7 @@ def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:
 
 
 def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:
-    headers: Any = batches.headers.take(items)  # many times faster than indexing, as everywhere where items are structured
+    headers: Any = batches.headers.take(items)  # many times faster than indexing, as always for structured items
     data = types[items] == Step.DATA
     rows = np.zeros(len(items), TRANSACTION_STEPS)
     rows["step"] = types[items]
@@ -153,9 +153,9 @@ def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times)
 
 
 def first_timestamps(batches: Batches) -> Longs:
-    """The timestamp at the beginning of each batch of magic 2, -1 none.
+    """The first timestamp of each batch of magic 2, -1 none.
 
-    It is told apart from the largest only where the client's clock counts and compaction has not put a delete horizon in its place.
+    It differs from the largest one only if the client's clock is used and compaction has not replaced it by a delete horizon.
     """
     headers: Any = batches.headers
     first = headers["base_timestamp"]
@@ -165,7 +165,7 @@ def first_timestamps(batches: Batches) -> Longs:
 
 
 def _marker_types(batches: Batches, buffer: Bytes, items: NDArray[np.intp]) -> Longs:
-    """COMMIT, ABORT, or -1 for a control record of another type, which is passed over as Kafka passes it over."""
+    """COMMIT, ABORT, or -1 for a control record of another type, which is ignored as Kafka ignores it."""
     found = np.full(len(items), -1, np.int64)
     positions, sizes = batches.positions[items], batches.size[items]
     usual = (sizes == _MARKER_BYTES) & (positions + _MARKER_BYTES <= len(buffer))
@@ -196,7 +196,7 @@ def _marker_type(buffer: Bytes, position: int, size: int) -> int:
 
 
 def merge_steps(first: Steps, later: Steps, first_bytes: int) -> Steps:
-    """The steps of a range of ``first_bytes`` bytes and of the one right behind it, as of one range; both grouped."""
+    """Merge the steps of a range of ``first_bytes`` bytes and of the one directly after it into those of one range; both grouped."""
     if not len(later):
         return first
     shifted = later.copy()
@@ -205,23 +205,23 @@ def merge_steps(first: Steps, later: Steps, first_bytes: int) -> Steps:
 
 
 def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
-    """The part of a range from ``offset`` on, whose first ``cut_bytes`` bytes lie before it; the steps must be told singly."""
+    """The steps of a range from ``offset`` on; ``cut_bytes`` is the size of the part before it. The steps need one row for each batch."""
     kept = steps.compress(steps["first_offset"] >= offset)
     kept["bytes_before"] -= cut_bytes
     return kept
 
 
 def _grouped(rows: Steps) -> Steps:
-    """Put the data of each producer between two of its markers into one row."""
+    """Merge the data of each producer between two of its markers into one row."""
     if len(rows) < 2:
         return rows
-    told, rows = rows, rows.take(order_by_producer(rows["producer_id"]))
+    in_order, rows = rows, rows.take(order_by_producer(rows["producer_id"]))
     data = rows["step"] == Step.DATA
     joins = np.empty(len(rows), np.bool_)  # to the row before it
     joins[0] = False
     joins[1:] = data[1:] & data[:-1] & (rows["producer_id"][1:] == rows["producer_id"][:-1])
     if not joins.any():
-        return told
+        return in_order
     firsts = np.flatnonzero(~joins)
     lasts = np.append(firsts[1:], len(rows)) - 1
     grouped = rows.take(firsts)
@@ -233,8 +233,8 @@ def _grouped(rows: Steps) -> Steps:
 
 
 def order_by_producer(producer_ids: Longs) -> NDArray[np.intp]:
-    """The items in the order of their producers, those of one producer in the order they have."""
+    """The items sorted by producer; items of one producer keep their order."""
     lowest = producer_ids.min()
-    if producer_ids.max() - lowest < 1 << 16:  # ids are given out one after the other; numpy sorts 16 bits by counting, many times faster
+    if producer_ids.max() - lowest < 1 << 16:  # ids are given out in sequence; numpy sorts 16 bits by counting, many times faster
         return np.argsort((producer_ids - lowest).astype(np.uint16), kind="stable")
     return np.argsort(producer_ids, kind="stable")

@@ -15,7 +15,7 @@ def uuid_text(raw: bytes | memoryview) -> str:
 
 
 def check_uuid(text: str) -> str:
-    """The same UUID in its only spelling, so that texts may be compared; FormatError for what is none."""
+    """Return the UUID in its only spelling, so that texts can be compared; FormatError if it is none."""
     if not _TEXT.fullmatch(text):
         raise FormatError(f"{text!r} is not a UUID")
     return uuid_text(base64.urlsafe_b64decode(text + "=="))

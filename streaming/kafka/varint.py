@@ -9,20 +9,20 @@ _LONG_BYTES = 10
 
 
 def read_uvarint(data: Bytes, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most 32 bits and the position behind it."""
+    """Return an unsigned varint of at most 32 bits and the position after it."""
     return _read(data, position, _INT_BYTES, 32)
 
 
 def read_varint(data: Bytes, position: int) -> tuple[int, int]:
-    """A signed varint of at most 32 bits and the position behind it."""
-    if position < len(data) and (raw := data[position]) < 0x80:  # most are of one byte, and every record has seven of them
+    """Return a signed varint of at most 32 bits and the position after it."""
+    if position < len(data) and (raw := data[position]) < 0x80:  # most have one byte, and every record has seven of them
         return (raw >> 1) ^ -(raw & 1), position + 1
     raw, position = _read(data, position, _INT_BYTES, 32)
     return (raw >> 1) ^ -(raw & 1), position
 
 
 def read_varlong(data: Bytes, position: int) -> tuple[int, int]:
-    """A signed varint of at most 64 bits and the position behind it."""
+    """Return a signed varint of at most 64 bits and the position after it."""
     raw, position = _read(data, position, _LONG_BYTES, 64)
     return (raw >> 1) ^ -(raw & 1), position
 

@@ -1,9 +1,9 @@
-"""Find where every entry of a ``.log`` begins: many lanes walked at once, each proven by where it ends.
+"""Finds the position of every entry of a ``.log``: many lanes are walked at once, and each lane is proven by the end of the one before.
 
-An entry says only how long it is, so entries are found one after the other. Kafka's sparse ``.index`` gives positions inside the segment;
-a walk begun at each of them, all stepped together with numpy, finds the same entries many times faster. The index of an active segment may
-be stale or absent (`AbstractIndex.truncateToEntries` forgets entries without erasing them), so a lane counts only if the lane before it,
-proven itself, ended exactly where it begins.
+An entry only contains its own length, so entries are found one after the other. Kafka's sparse ``.index`` gives positions inside the
+segment. A walk starts at each of these positions, and numpy advances all walks together, which finds the same entries many times faster.
+The index of an active segment may be stale or absent (`AbstractIndex.truncateToEntries` forgets entries without erasing them). So a lane
+counts only if the lane before it is proven and ended exactly where this one begins.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ Bytes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
 
 FEW_LANES = 12
-"""Below this many lanes a plain loop (0.4 us a step) beats a numpy step (some 10 us, whatever it carries)."""
+"""With fewer lanes than this, a plain loop (0.4 us for each step) is faster than a numpy step (some 10 us, for any number of lanes)."""
 
 _LENGTH = Struct(">i")
 
 
 class Stop(IntEnum):
-    """Why a lane ended where it did."""
+    """The reason why a lane ended."""
 
     END = 0  # exactly at its end
-    SHORT = 1  # the next entry is not whole before the end: not yet, or the end was no boundary
+    SHORT = 1  # the next entry is not complete before the end: not written yet, or the end was no boundary
     ZEROS = 2  # a length of 0: the zero tail of a preallocated file
     BAD_LENGTH = 3  # a length that Kafka cannot have written
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """What a walk found: ``positions`` ascending, and for every lane where it came to and why it ended there."""
+    """The result of a walk: ``positions`` ascending, and for every lane where it ended and why."""
 
     positions: Positions
     reached: Positions
@@ -44,7 +44,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A proven walk: the positions of all whole entries from the start, the end of the last one, and why it ended."""
+    """A proven walk: the positions of all complete entries from the start, the end of the last one, and why it ended."""
 
     positions: Positions
     end: int
@@ -54,7 +54,7 @@ class Walk:
 def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
     """Walk from each of ``starts`` up to its ``ends`` (byte positions in ``buffer``, ascending, not overlapping).
 
-    Nothing is judged but lengths: whether a start was a boundary at all is for the caller to know or to prove.
+    Only lengths are checked. The caller has to know or to prove that a start is a boundary.
     """
     reached, stops, counts = starts.copy(), np.zeros(len(starts), np.int8), np.zeros(len(starts), np.int64)
     steps: list[tuple[NDArray[np.intp], Positions]] = []
@@ -62,7 +62,8 @@ def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
     if len(buffer) >= PREFIX_BYTES and len(starts) > FEW_LANES:
         lengths = np.ndarray((len(buffer) - 3,), "V4", buffer=buffer, strides=(1,))[LENGTH_AT:]
         while len(lane) > FEW_LANES:
-            # at the end of a lane this is the length of what follows it, or of anything: that entry is not whole before the end either way
+            # At the end of a lane, this is the length of the next entry, or of anything. Either way, that entry is not complete before the
+            # end.
             length = lengths[np.minimum(position, len(lengths) - 1)].view(">i4").astype(np.int64)
             following = position + PREFIX_BYTES + length
             whole = (following <= end) & (length >= MIN_LENGTH)
@@ -84,7 +85,7 @@ def walk_lanes(buffer: Bytes, starts: Positions, ends: Positions) -> Lanes:
 
 
 def _stops(position: Positions, end: Positions, length: Positions) -> NDArray[np.int64]:
-    """Why lanes ended at these positions."""
+    """The reasons why lanes ended at these positions."""
     bad = np.where(length == 0, Stop.ZEROS, np.where(length < MIN_LENGTH, Stop.BAD_LENGTH, Stop.SHORT))
     stops: NDArray[np.int64] = np.where(position == end, Stop.END, np.where(position + PREFIX_BYTES > end, Stop.SHORT, bad))
     return stops
@@ -93,7 +94,7 @@ def _stops(position: Positions, end: Positions, length: Positions) -> NDArray[np
 def _in_order(
     counts: Positions, steps: list[tuple[NDArray[np.intp], Positions]], lane: NDArray[np.intp], singles: list[Positions]
 ) -> Positions:
-    """What the steps found, and lane by lane what was walked plainly behind them: ascending, for so are the lanes. No sort is as cheap."""
+    """Combine the positions of the common steps with those of the plain walks, lane by lane: so they are ascending without a sort."""
     positions = np.empty(int(counts.sum()), np.int64)
     begins = np.cumsum(counts) - counts
     for number, (own, position) in enumerate(steps):
@@ -104,7 +105,7 @@ def _in_order(
 
 
 def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
-    """The plain loop: from ``position`` to ``end``, or at least one entry on, to the first position in ``until``."""
+    """Walk in a plain loop from ``position`` to ``end``, or to the first position in ``until`` after at least one entry."""
     view, found, read = buffer.data, [], _LENGTH.unpack_from
     stop = Stop.END
     while position < end:
@@ -123,10 +124,10 @@ def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = fr
 
 
 def walk(buffer: Bytes, start: int, end: int, seeds: Positions | None = None) -> Walk:
-    """Walk all whole entries of ``buffer[start:end]``; ``start`` must be the beginning of one.
+    """Walk all complete entries of ``buffer[start:end]``; ``start`` must be the beginning of one.
 
     Args:
-        seeds: positions where an index says that an entry begins, ascending; wrong ones cost time, never correctness.
+        seeds: ascending positions where an entry begins according to an index. Wrong ones cost time, but never correctness.
     """
     if seeds is None or not len(seeds):
         return Walk(*_walk_one(buffer, start, end))
@@ -140,7 +141,10 @@ def walk(buffer: Bytes, start: int, end: int, seeds: Positions | None = None) ->
 
 
 def _prove(buffer: Bytes, starts: Positions, lanes: Lanes, end: int, broken: NDArray[np.intp]) -> Walk:
-    """Keep the lanes that a proven position leads to; walk plainly from where one ended off the next seed until it meets one."""
+    """Keep the lanes that begin at a proven position.
+
+    If a lane ends elsewhere than at the next seed, walk plainly from its end until that walk meets a seed.
+    """
     kept: list[Positions] = []
     seeds = frozenset(starts.tolist())
     lane = 0
@@ -149,7 +153,7 @@ def _prove(buffer: Bytes, starts: Positions, lanes: Lanes, end: int, broken: NDA
         last = int(broken[following]) if following < len(broken) else len(starts) - 1
         position = int(lanes.reached[last])
         begin, stop_at = np.searchsorted(lanes.positions, [starts[lane], starts[last + 1] if last + 1 < len(starts) else end])
-        # a lane that began at a proven position found true entries only: all of them lie before its own end
+        # A lane that began at a proven position found true entries only, and all of them are before its own end.
         kept.append(lanes.positions[begin:stop_at])
         if last == len(starts) - 1:
             return Walk(np.concatenate(kept), position, Stop(int(lanes.stops[last])))

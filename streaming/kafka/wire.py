@@ -1,7 +1,7 @@
 """Reads the messages of Kafka's protocol: the flexible encoding and the plain one before it (`ByteBufferAccessor`, `MessageGenerator`).
 
-Flexible: strings, bytes and arrays are led by an unsigned varint of length + 1, 0 for null, and every structure ends with tagged fields.
-Plain: strings are led by an int16, bytes and arrays by an int32, -1 for null, and there are no tagged fields. Numbers are big-endian.
+Flexible: an unsigned varint of length + 1 comes before strings, bytes and arrays, 0 for null, and every structure ends with tagged fields.
+Plain: an int16 comes before strings, an int32 before bytes and arrays, -1 for null, and there are no tagged fields. Numbers are big-endian.
 """
 
 import struct
@@ -15,7 +15,7 @@ _INT8, _INT16, _UINT16, _INT32, _INT64 = (struct.Struct(f">{code}") for code in 
 
 
 class Reader:
-    """A position in the bytes of a flexible message. A method reads one value and moves on; FormatError where the bytes end too soon."""
+    """A position in the bytes of a flexible message. A method reads one value and advances; FormatError if the bytes end too soon."""
 
     __slots__ = ("_data", "_position")
 
@@ -65,7 +65,7 @@ class Reader:
             raise FormatError("string is not UTF-8", start) from error
 
     def skip_string(self) -> None:
-        """Passes over a string, or null, without looking at it."""
+        """Skip a string, or null, without reading it."""
         self._take(max(self._string_length(), 0))
 
     def data(self) -> bytes:
@@ -73,7 +73,7 @@ class Reader:
         return bytes(self._take(max(self._array_length(), 0)))
 
     def count(self) -> int:
-        """The length of an array, -1 for null. Each of its items takes a byte or more, so a larger one is refused."""
+        """The length of an array, -1 for null. Each item takes at least one byte, so a length beyond the remaining bytes is refused."""
         count = self._array_length()
         if count > len(self._data) - self._position:
             raise FormatError("array longer than its message", self._position)
@@ -98,7 +98,7 @@ class Reader:
             pass
 
     def end(self) -> None:
-        """Checks that nothing is left."""
+        """Check that nothing is left."""
         if self._position != len(self._data):
             raise FormatError("bytes behind the end of a message", self._position)
 

@@ -1,1 +1,1 @@
-"""The metrics: definitions, the table of absolute values, its rendering, the HTTP server and its page."""
+"""The metrics: definitions, the table of absolute values and its rendering, the HTTP server and its page."""

@@ -1,4 +1,4 @@
-"""What a round of agents' answers says beside the rows that they publish, as the table wants to know it."""
+"""Puts into the table what a round of agents' answers contains beside the rows that they publish."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,27 +11,27 @@ from streaming.metrics.scrubs import corrupt_replicas
 from streaming.metrics.table import LogKey, Table
 
 
-def tell(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]) -> None:
-    """Tell the table of brokers, of log dirs, and of logs that cannot be read.
+def apply(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]) -> None:
+    """Update the table's brokers, log dirs, and logs that cannot be read.
 
     Args:
-        known: all agents, those that are down as they answered last.
-        answered: what those said that have answered now and take part.
+        known: all agents; for those that are down, their last status.
+        answered: the answers of the agents that have answered now and take part.
     """
     agents, answers = list(known), list(answered)
     up = [each for each in agents if each.up]
     brokers = [status for each in agents for status in each.broker_statuses]
-    table.told_coordinators(coordinator_partitions(brokers))
-    table.told_fenced(fenced(brokers))
-    table.told_metadata(written_ms(brokers))
-    table.told_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))
-    table.told_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for each in up for log in each.unreadable_logs)
+    table.set_coordinators(coordinator_partitions(brokers))
+    table.set_fenced(fenced(brokers))
+    table.set_metadata_time(written_ms(brokers))
+    table.set_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))
+    table.set_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]
-    table.told_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])
-    table.told_scrubbed(corrupt_replicas(scrub for each in up for scrub in each.scrubs))
+    table.set_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])
+    table.set_scrubbed(corrupt_replicas(scrub for each in up for scrub in each.scrubs))
 
 
 def written_ms(brokers: Sequence[BrokerStatus]) -> int | None:
-    """When the copy of the metadata log that has come furthest was last written to, where a running cluster would do that all the time."""
+    """When the most advanced copy of the metadata log was last written to; None unless a running cluster writes to it all the time."""
     latest = newest(brokers)
     return None if latest is None or latest.appended_ms < 0 else latest.appended_ms

@@ -1,4 +1,4 @@
-"""Where each broker stands, by what all copies of the metadata log say together, and which of its log dirs nobody watches."""
+"""The phase of each broker, from all copies of the metadata log together, and which of its log dirs no agent watches."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from streaming.agent.messages import BrokerStatus, Registered
 from streaming.kafka.metadata_brokers import Phase
 
 CURRENT_OFFSETS = 120
-"""A copy of the metadata log that is behind by no more than an idle controller writes in a minute belongs to a process that runs."""
+"""A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BrokerPhase:
     """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
 
     broker: int
@@ -19,18 +19,19 @@ class Standing:
     since: float | None
 
 
-def standings(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[Standing]:
-    """Of each registered broker whose phase is known, by the copy that has come furthest: a broker that is down does not hear of its end.
+def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:
+    """The phase of each registered broker, if known, by the most advanced copy: a broker that is down does not read of its own end.
 
-    A copy that begins with a snapshot cannot tell a broker that starts from one that is down. Another copy may; else the broker's own does,
-    which grows only while its process runs.
+    A copy that begins with a snapshot does not distinguish a broker that starts from one that is down. Another copy may. Else the broker's
+    own copy decides: it grows only while the broker's process runs.
 
     A broker that leads nothing when it is stopped is fenced at once, without a record of its shutdown
-    (`BrokerHeartbeatManager.calculateNextBrokerState`). Its own disk tells: its process read of its fencing, which one that was killed
-    never does, or it has written that it was shut down cleanly. One without any replica counts as stopped, too: nobody misses it.
+    (`BrokerHeartbeatManager.calculateNextBrokerState`). Its own disk decides then. Either its process has read that it was fenced, which a
+    killed process never does, or it has written that it was shut down cleanly. A broker without any replica counts as stopped, too: nobody
+    misses it.
 
     Args:
-        remembered: what agents said last that do not answer any more.
+        remembered: the last statuses of agents that do not answer any more.
     """
     latest = newest(brokers)
     if latest is None:
@@ -40,22 +41,22 @@ def standings(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus
         if phase is Phase.DOWN and (registered.replicas is False or _was_stopped(registered, [*brokers, *remembered])):
             phase = Phase.STOPPING
         if phase is not None:
-            yield Standing(registered.broker, phase, None if registered.since_ms < 0 else registered.since_ms / 1000)
+            yield BrokerPhase(registered.broker, phase, None if registered.since_ms < 0 else registered.since_ms / 1000)
 
 
 def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
-    """The one whose copy of the metadata log has come furthest: a broker that is down does not hear of its own end."""
+    """The broker with the most advanced copy of the metadata log: a broker that is down does not read of its own end."""
     return max(brokers, key=lambda each: each.metadata_offset, default=None)
 
 
 def unwatched_log_dirs(
     brokers: Iterable[BrokerStatus], watched: Mapping[int, frozenset[str]], unnamed: Mapping[int, int]
 ) -> dict[int, int]:
-    """How many log dirs a broker is registered with that no agent watches; only of brokers whose registration lists any.
+    """How many registered log dirs of each broker no agent watches; only for brokers whose registration lists any.
 
     Args:
-        watched: the directory ids that agents watch, of each broker.
-        unnamed: how many log dirs of each broker agents watch whose directory id was never readable.
+        watched: the directory ids that agents watch, by broker.
+        unnamed: how many watched log dirs have a directory id that was never readable, by broker.
     """
     registered = {each.broker: set(each.log_dirs) for each in sorted(brokers, key=lambda each: each.metadata_offset) if each.log_dirs}
     return {
@@ -72,19 +73,19 @@ def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[Broke
     if registered.epoch < 0:  # an agent of an earlier version
         return None
     same = [(status.metadata_offset, each) for status in brokers for each in status.registered if _same(each, registered)]
-    told = [(offset, each.phase) for offset, each in same if each.phase]
-    if told:
-        return Phase(max(told)[1])
+    phases = [(offset, each.phase) for offset, each in same if each.phase]
+    if phases:
+        return Phase(max(phases)[1])
     own = next((status.metadata_offset for status in brokers if status.broker == registered.broker), -1)
     return Phase.STARTING if own >= latest.metadata_offset - CURRENT_OFFSETS else Phase.DOWN
 
 
 def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus]) -> bool:
-    """Whether the broker's own disk says that its process was there when it was fenced, or ended in an orderly way."""
+    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly."""
     own = ((status, each) for status in brokers if status.broker == registered.broker for each in status.registered)
     return any((each.fenced or status.clean) and (each.broker, each.epoch) == (registered.broker, registered.epoch) for status, each in own)
 
 
 def _same(each: Registered, other: Registered) -> bool:
-    """Whether both tell of one registration, fenced."""
+    """Whether both are about the same registration, and it is fenced."""
     return (each.broker, each.epoch, each.fenced) == (other.broker, other.epoch, True)

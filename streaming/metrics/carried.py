@@ -1,4 +1,4 @@
-"""What the table carries of a log besides numbers: its transactions, its entries of coordinators, its segments, as values."""
+"""The values of a log that are no numbers: its transactions, its coordinator entries, its segments."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
 log = logging.getLogger(__name__)
 
 CARRIED = ("transactions", "coordinator", "segments")
-"""Columns of `streaming.rows.STATES`, in the order of `Carried.told`."""
+"""Columns of `streaming.rows.STATES`, in the order of `Carried.updated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Carried:
-    """Of one log. ``coordinator`` is a batch of `streaming.rows.COORDINATOR`, ``segments`` of `SEGMENTS`; None until they are told.
+    """The values of one log. ``coordinator`` is a batch of `streaming.rows.COORDINATOR`, ``segments`` of `SEGMENTS`; None until known.
 
-    Of the segments: ``listed_bytes`` of all together, ``last_segment`` the base offset and ``last_bytes`` the size of the last one; -1
-    where none is listed.
+    ``listed_bytes`` is the size of all segments together. ``last_segment`` is the base offset of the last one, ``last_bytes`` its size. All
+    three are -1 if no segment is listed.
     """
 
     transactions: Transactions
@@ -31,8 +31,8 @@ class Carried:
     last_segment: int = -1
     last_bytes: int = -1
 
-    def told(self, transactions: bytes | None, coordinator: bytes | None, segments: bytes | None) -> "Carried":
-        """With what a row says."""
+    def updated(self, transactions: bytes | None, coordinator: bytes | None, segments: bytes | None) -> "Carried":
+        """The values after a row; None leaves a value as it is, except for ``transactions``."""
         after = self
         if transactions or len(self.transactions):
             after = replace(after, transactions=np.frombuffer(transactions, TRANSACTIONS) if transactions else NO_TRANSACTIONS)

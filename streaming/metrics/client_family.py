@@ -1,4 +1,4 @@
-"""A metric of a few series, as a family of the Prometheus client."""
+"""A metric with few series, as a family of the Prometheus client."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from streaming.metrics.definitions import Metric, Type
 
 
 def client_family(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> Samples:
-    """A family of (labels' values, value). Two agents may tell of one thing: of equal labels the last counts."""
+    """A family of (labels' values, value). Two agents may report the same thing: of equal labels the last counts."""
     kind = CounterMetricFamily if metric.type == Type.COUNTER else GaugeMetricFamily
     family = kind(metric.name, metric.help, labels=metric.labels)
     for labels, value in {tuple(map(str, labels)): float(value) for labels, value in rows}.items():

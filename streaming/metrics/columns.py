@@ -19,8 +19,8 @@ KINDS = {Change.LOG: LOG, Change.DEPARTED: DEPARTED, Change.RESIDUE: RESIDUE}
 """Codes of ``kind``: what a slot holds. A new matrix is all zeros, so free."""
 
 PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "log_dir", "slot")
-"""Where a log belongs. ``topic``, ``replicas_of`` and ``agent`` are numbers that the table gave out: of a topic on a broker, of one
-partition wherever its replicas lie, of an agent, of a log dir on a broker. ``slot`` is where the log itself stands."""
+"""What a log belongs to. The table assigns these numbers: ``topic`` is a topic on a broker, ``replicas_of`` a partition on all brokers,
+``agent`` an agent, ``log_dir`` a log dir on a broker. ``slot`` is the slot of the log itself."""
 
 SCALARS = (
     "settled",
@@ -71,7 +71,7 @@ LISTS = {
     "share_batch_records_buckets": len(BATCH_RECORDS_BOUNDS) + 1,
     "share_transaction_buckets": len(TRANSACTION_SECONDS_BOUNDS) + 1,
 }
-"""Columns of many numbers: how many. Buckets are counted apart, not up to their bound."""
+"""Columns of several numbers, and how many. Buckets are counted separately, not cumulatively."""
 
 _WIDTHS = dict.fromkeys((*PLACES, *SCALARS), 1) | LISTS
 _ENDS = dict(zip(_WIDTHS, accumulate(_WIDTHS.values()), strict=True))
@@ -90,7 +90,7 @@ class Columns:
         return int(self.matrix.shape[1])
 
     def __getitem__(self, name: str) -> Longs:
-        """The column ``name``: shape (slots,), of a list column (numbers, slots). Writing into it writes into the matrix."""
+        """The column ``name``: shape (slots,), for a list column (numbers, slots). Writing into it writes into the matrix."""
         end = _ENDS[name]
         return self.matrix[end - LISTS[name] : end] if name in LISTS else self.matrix[end - 1]
 
@@ -113,12 +113,12 @@ def empty_columns(slots: int) -> Columns:
 
 
 def read_values(states: pa.Table) -> Columns:
-    """The values of rows that are LOG, DEPARTED or RESIDUE; what the table gives out numbers for stays 0.
+    """The values of rows that are LOG, DEPARTED or RESIDUE; the numbers that the table assigns stay 0.
 
     A column that a row does not fill (a RESIDUE row has skipped bytes alone) counts as 0.
 
     Raises:
-        ValueError: a list is neither empty nor of the length that `LISTS` says.
+        ValueError: a list is neither empty nor of the length in `LISTS`.
     """
     columns = empty_columns(len(states))
     kinds = {str(change): kind for change, kind in KINDS.items()}

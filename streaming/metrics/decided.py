@@ -1,4 +1,4 @@
-"""What is decided of the logs on a page: their rows joined by key with what each one's agent told."""
+"""What is decided of the logs on a page: their rows, joined by key with the catalog of each log's agent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ _NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decided:
-    """Columns of one item a log. What its agent has not told is as `streaming.catalog.tables` says of what is not known; ``heard`` says
-    whether it told anything. ``replicas`` to ``in_sync_replicas`` are counts, -1 not known.
+    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.catalog.tables`.
 
-    ``members`` are the ISRs of all partitions that are known, and ``isr`` the place of each log's among them; ``texts`` what is configured
-    of all topics, and ``configs`` the place of each log's; `NOWHERE` where there is none.
+    ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``in_sync_replicas`` are counts, -1 not known.
+    ``members`` are the known ISRs of all partitions, and ``isr`` is the index of each log's ISR in them. ``texts`` are the configurations
+    of all topics, and ``configs`` is the index of each log's configuration in them. Both indexes are `NOWHERE` if there is none.
     """
 
     heard: Flags
@@ -51,40 +51,40 @@ class Decided:
 
     @property
     def all_replicas(self) -> Longs:
-        """Those that a reassignment adds among them, -1 where nobody knows."""
+        """The number of replicas, including those that a reassignment adds; -1 if not known."""
         count: Longs = np.where(self.replicas < 0, -1, self.replicas + np.maximum(self.adding_replicas, 0))
         return count
 
     def text(self, item: int) -> str:
-        """What is configured for the topic of a log, "" where that is not known."""
+        """The configuration of a log's topic, "" if it is not known."""
         place = int(self.configs[item])
         return "" if place == NOWHERE else self.texts[place]
 
     def brokers_in_sync(self, items: Longs) -> tuple[Longs, Longs]:
-        """The members of some logs' ISRs, and for each the place among ``items`` of whose it is; the ISR of each has to be known."""
+        """The brokers in the ISRs of some logs, each with the index in ``items`` of its log. The ISR of each log has to be known."""
         lists = self.members.take(pa.array(self.isr[items]))
         return np.repeat(np.arange(len(items)), lists.value_lengths().to_numpy()), lists.flatten().to_numpy().astype(np.int64)
 
     def take(self, items: Longs) -> "Decided":
-        """Those of some logs."""
+        """What is decided of some of the logs."""
         columns = {name: getattr(self, name)[items] for name in _NOT_KNOWN}
         return Decided(
             **columns, heard=self.heard[items], members=self.members, isr=self.isr[items], texts=self.texts, configs=self.configs[items]
         )
 
 
-def join(keys: Keys, agents: Longs, told: dict[int, Decisions]) -> Decided:
+def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decided:
     """What is decided of some logs.
 
     Args:
-        agents: the number of each log's.
-        told: what counts of each agent, by its number.
+        agents: the number of each log's agent.
+        decisions_of: the decisions that count now, by the number of their agent.
     """
     columns = {name: np.full(len(agents), value, np.int64) for name, value in _NOT_KNOWN.items()}
     heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
     members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
     texts: list[str] = []
-    for agent, decisions in told.items():
+    for agent, decisions in decisions_of.items():
         items = np.flatnonzero(agents == agent)
         places = decisions.places(keys.take(items))
         known, there = places.partitions != NOWHERE, places.logs != NOWHERE
@@ -103,7 +103,7 @@ def join(keys: Keys, agents: Longs, told: dict[int, Decisions]) -> Decided:
 
 
 def best_of_each(group: Longs, count: int, wanted: Flags, keys: Sequence[Longs | Flags]) -> Longs:
-    """The item of each group whose keys are the largest among those that are wanted, the last key first; `NOWHERE` where none is."""
+    """The wanted item of each group with the largest keys, the last key compared first; `NOWHERE` if no item is wanted."""
     some = np.flatnonzero(wanted)
     order = some[np.lexsort((*(key[some] for key in keys), group[some]))]
     ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True)) if len(order) else np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""A catalog as columns, and where in it logs of the table are found: by key, for all of them at once."""
+"""A catalog as columns, and the rows in it that belong to logs of the table: found by key, for all logs at once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ from streaming.catalog.tables import Catalog, key_of, spelled, together
 Longs = NDArray[np.int64]
 
 NOWHERE = -1
-"""The place of what a catalog does not know."""
+"""The index of something that a catalog does not contain."""
 
 
 class Decisions:
-    """What one agent knows to be decided. Numbers and units as in `streaming.catalog.tables`; counts are -1 where nothing is known.
+    """What is decided, as far as one agent knows. Numbers and units as in `streaming.catalog.tables`; counts are -1 if not known.
 
-    ``configs`` are of topics; ``leader`` to ``isr`` of partitions; ``high_watermark`` and ``cleaner_checkpoint`` of logs.
+    ``configs`` belong to topics, ``leader`` to ``isr`` to partitions, ``high_watermark`` and ``cleaner_checkpoint`` to logs.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -35,11 +35,11 @@ class Decisions:
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
 
     def is_same(self, other: "Decisions") -> bool:
-        """Whether both say the same, as far as that is seen without looking: nothing was told between them."""
+        """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""
         return all(mine is its for mine, its in zip(self._catalog.tables, other._catalog.tables, strict=True))
 
     def places(self, keys: "Keys") -> "Places":
-        """Where some logs are found."""
+        """The rows that belong to some logs."""
         of = (keys.topics, keys.partitions, keys.logs)
         topics, partitions, logs = (_found(wanted, known) for wanted, known in zip(of, self._keys, strict=True))
         return Places(topics=topics, partitions=partitions, logs=logs)
@@ -47,21 +47,21 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Keys:
-    """The keys of some logs in each of a catalog's tables, spelled as there."""
+    """The keys of some logs in each of a catalog's tables, in the form used there."""
 
     topics: pa.Array
     partitions: pa.Array
     logs: pa.Array
 
     def take(self, items: Longs) -> "Keys":
-        """Those of some of the logs."""
+        """The keys of some of the logs."""
         some = pa.array(items)
         return Keys(topics=self.topics.take(some), partitions=self.partitions.take(some), logs=self.logs.take(some))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Rows of some logs in each of a catalog's tables, `NOWHERE` where there is none."""
+    """The row numbers of some logs in each of a catalog's tables, `NOWHERE` if there is none."""
 
     topics: Longs
     partitions: Longs

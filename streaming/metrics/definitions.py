@@ -13,7 +13,7 @@ class Type(StrEnum):
 
 
 class Section(StrEnum):
-    """Where the documentation tells of a metric."""
+    """The section of the documentation that describes a metric."""
 
     THROUGHPUT = "Throughput"
     OFFSETS = "Offsets and replicas"
@@ -23,10 +23,10 @@ class Section(StrEnum):
 
 
 class Total(StrEnum):
-    """What stands for a partition's series in its topic's when there would be too many."""
+    """What a topic exports instead of the series of its partitions, if there would be too many of them."""
 
     LED = "led"  # sum of what was appended while each replica led: an election moves no history, so `rate` sees no jump
-    LOGS = "logs"  # sum over the topic's logs on the broker: what befell each log by itself
+    LOGS = "logs"  # sum over the topic's logs on the broker: counted for each log by itself
     SHOWN = "shown"  # sum over the exported partitions
     LARGEST = "largest"  # the largest of the exported partitions
     NONE = "none"  # no total means anything
@@ -34,10 +34,11 @@ class Total(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One metric. ``unit`` is "" where a plain number is counted.
+    """One metric. ``unit`` is "" for a plain number.
 
-    ``column`` is the column of `streaming.rows.STATES`, or of those that the exporter works out, that a partition's series shows, "" where
-    it is no such series. ``only`` is one that has to be above 0 for it. ``least`` is the smallest number in the column that is a value.
+    ``column`` is the column that a partition's series shows, "" if it is no such series. It is a column of `streaming.rows.STATES`, or one
+    that the exporter computes. ``only`` is a column that has to be above 0 for the series. ``least`` is the smallest number in ``column``
+    that is a value.
     """
 
     name: str
@@ -1167,4 +1168,4 @@ METRICS = (
     THRESHOLD_RATIO,
     THRESHOLD_BYTES,
 )
-"""All of them, in the order of the page."""
+"""All metrics, in the order of the page."""

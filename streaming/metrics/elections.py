@@ -1,6 +1,6 @@
-"""Unclean elections of partitions and topics, over all replicas: each counts on the log that came to lead by it.
+"""Unclean elections of partitions and topics, over all replicas: each counts on the log that became the leader by it.
 
-No series limit counts these, for somebody is woken up for them.
+These series do not count towards the series limit, because people are woken up for them.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from streaming.metrics.labels import labels
 from streaming.rules.leaders import Flags
 
 MOST_PARTITIONS = 1_000
-"""Of so many partitions something is told, those whose elections were last."""
+"""At most so many partitions are exported, those with the latest elections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elected:
-    """A partition that had unclean elections: how many, the last one's time and who was in sync before, what they lost; -1 not known."""
+    """A partition with unclean elections: how many, the time of the last and who was in sync before it, what was lost; -1 not known."""
 
     topic: str
     partition: int
@@ -32,11 +32,11 @@ class Elected:
 
 
 def elected(columns: Columns, names: list[str], exported: Flags) -> tuple[Elected, ...]:
-    """All of them, those that were last first.
+    """All partitions with unclean elections, the latest election first.
 
     Args:
         names: of topics, by the number in ``columns["topic"]``.
-        exported: whether anything is told of a topic, by the same number.
+        exported: whether anything of a topic is exported, by the same number.
     """
     found: dict[tuple[str, int], list[int]] = {}
     some = np.flatnonzero((columns["kind"] != FREE) & (columns["unclean_elections"] > 0) & exported[columns["topic"]])
@@ -63,7 +63,7 @@ def _sum(values: Longs) -> int:
 
 
 def families(all_elected: tuple[Elected, ...]) -> Iterator[Family]:
-    """One a metric."""
+    """One family per metric."""
     topics: dict[str, tuple[int, int]] = {}
     for each in all_elected:
         count, last = topics.get(each.topic, (0, -1))

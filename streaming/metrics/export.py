@@ -1,4 +1,4 @@
-"""Which of the table's series are wanted at all: of what topics, of what metrics, of partitions or of topics alone."""
+"""Which of the table's series are wanted at all: which topics, which metrics, and whether partitions or only topics."""
 
 import re
 from collections.abc import Collection
@@ -12,12 +12,12 @@ _NONE = re.compile("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """What is exported; everything unless said otherwise.
+    """What is exported; everything by default.
 
     Args:
-        partitions: series of partitions, where there are not too many; else their topics' sums alone.
-        topics: a topic's whole name matches.
-        exclude: it does not match this, unless this is empty.
+        partitions: True for series of partitions, if there are not too many; False for the sums of topics only.
+        topics: the whole name of an exported topic matches this.
+        exclude: the name does not match this, unless this is empty.
         groups: names of sections (``throughput`` for `Section.THROUGHPUT`); None for all.
     """
 
@@ -27,12 +27,12 @@ class Export:
     groups: Collection[str] | None = None
 
     def has_topic(self, topic: str) -> bool:
-        """Is there anything of this topic on the page?"""
+        """Whether anything of this topic is on the page."""
         excluded = self.exclude.pattern and self.exclude.fullmatch(topic)
         return self.topics.fullmatch(topic) is not None and not excluded
 
     def has_metric(self, metric: Metric) -> bool:
-        """Is this metric on the page? What segtail tells of itself is no group."""
+        """Whether this metric is on the page. The metrics about segtail itself are no group: they are always there."""
         return self.groups is None or metric.section is Section.OBSERVER or metric.section.name.lower() in self.groups
 
 

@@ -1,4 +1,4 @@
-"""The exported logs, one a partition, with all that is worked out of what they told: offsets, transactions, retention."""
+"""The exported logs, one per partition, with everything that is computed from their values: offsets, transactions, retention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.decided import Decided, join
 from streaming.metrics.decisions import keys_of
 from streaming.metrics.family import TEXT, text
-from streaming.metrics.standing import ABSENT, OFFSETS, Standing, stand
+from streaming.metrics.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
 from streaming.metrics.table import Snapshot
 from streaming.metrics.transactions import CoordinatorView, Late
 from streaming.metrics.waiting import Subject
@@ -23,22 +23,22 @@ from streaming.rules.limits import Limits
 from streaming.rules.verdicts import Verdict
 
 OLD_METADATA_MS = 60_000
-"""An active controller has every copy of the metadata log written to twice a second: one that was not for so long does not know who leads
-or is in sync by now."""
+"""While a controller is active, every copy of the metadata log is written to twice a second. A copy that was not written to for so long
+does not show who leads or is in sync by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """All replicas that are there."""
+    """All observed replicas."""
 
     columns: Columns
     decided: Decided
     carried: list[Carried]
-    names: list[str]  # of their topics
+    names: list[str]  # the topic of each
     roles: Roles
-    standing: Standing
+    replica_offsets: ReplicaOffsets
     coordinators: CoordinatorView
-    read_ms: Longs  # up to when each was taken in, -1 where that is not known, is long ago, or another replica counts
+    read_ms: Longs  # up to when each was processed; -1 if that is not known or long ago, or if another replica counts
     log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
 
 
@@ -46,50 +46,50 @@ class Observed:
 class Logs:
     """The exported logs, in the order of the page.
 
-    Those in ``derived`` are worked out: ``leader`` is 1 for a log that leads, 0 for one that does not, -1 where nobody knows who does;
-    ``leader_epoch`` is its partition's, -1 unknown. ``limits`` is None for a log of which that is not known yet. ``late`` are transactions
-    on these logs.
+    The columns in ``derived`` are computed. Among them, ``leader`` is 1 for a log that leads, 0 for one that does not, -1 if the leader is
+    not known. ``leader_epoch`` is that of its partition, -1 unknown. ``limits`` is None for a log whose limits are not known yet. ``late``
+    are transactions on these logs.
     """
 
     labels: pa.LargeStringArray
     columns: Columns
-    derived: Standing
+    derived: ReplicaOffsets
     topic_ids: list[str]
     limits: list[Limits | None]
     late: tuple[Late, ...]
     late_omitted: int
 
     def __getitem__(self, name: str) -> Longs:
-        """A column that was told, or one that was worked out."""
+        """A published column, or a computed one."""
         return self.derived[name] if name in self.derived else self.columns[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Followers:
-    """Replicas that do not lead and are behind the leader, by how many offsets."""
+    """Replicas that do not lead and are behind the leader, and by how many offsets."""
 
     labels: pa.LargeStringArray
     lag: Longs
 
 
 def observe(there: Columns, snapshot: Snapshot) -> Observed:
-    """Look at all replicas of all partitions together."""
+    """Compute what concerns all replicas of all partitions together."""
     silent = snapshot.silent[there["agent"]]
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
     judges = snapshot.judges
     known, *ahead = ((each, _roles(there, each, silent, judges.fenced)) for each in _decided(there, names, snapshot))
     decided, roles = known
-    standing = stand(
+    replica_offsets = replica_offsets_of(
         there, carried, names, known, ahead, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated
     )
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
-    for name in OFFSETS:  # no file that is read here tells how far the quorum has committed
-        standing[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
-    read_ms, current = _read_ms(there, snapshot), (roles.leads | (standing["in_sync"] > 0)) & ~silent
+    for name in OFFSETS:  # no file that is read here shows how far the quorum has committed
+        replica_offsets[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
+    read_ms, current = _read_ms(there, snapshot), (roles.leads | (replica_offsets["in_sync"] > 0)) & ~silent
     old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
     if old:
-        current &= _all_in_sync_here(there, standing, silent)
+        current &= _all_in_sync_here(there, replica_offsets, silent)
     coordinators = transactions.coordinator_view(
         there,
         carried,
@@ -97,7 +97,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         read_ms=np.where(current, read_ms, ABSENT),
         speaks=roles.speaks,
         believed=current
-        | ~np.bool_(old or judges.bench.once),  # a later look corrects what a replica says that others have gone on without
+        | ~np.bool_(old or judges.transactions.once),  # other replicas may have gone on without one: a later page corrects its values
         partitions=snapshot.judges.coordinator_partitions,
         now_ms=snapshot.now_ms,
     )
@@ -107,25 +107,25 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         carried=carried,
         names=names,
         roles=roles,
-        standing=standing,
+        replica_offsets=replica_offsets,
         coordinators=coordinators,
         read_ms=np.where(current | (roles.leader_epoch < 0), read_ms, ABSENT),
         log_dirs=snapshot.log_dirs,
     )
 
 
-def _all_in_sync_here(there: Columns, standing: Standing, silent: Flags) -> Flags:
-    """Logs of partitions all of whose in-sync replicas are read: nobody else can have gone on without them."""
-    heard = np.flatnonzero((standing["in_sync"] > 0) & ~silent)
+def _all_in_sync_here(there: Columns, replica_offsets: ReplicaOffsets, silent: Flags) -> Flags:
+    """Logs of partitions whose in-sync replicas are all read: no other replica can have gone on without them."""
+    heard = np.flatnonzero((replica_offsets["in_sync"] > 0) & ~silent)
     count = int(there["replicas_of"].max()) + 1 if len(there) else 0
-    # one broker twice, as a copy of its disk beside it, is one replica
+    # a broker that occurs twice, for example by a copy of its disk, is one replica
     here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
-    all_here: Flags = (standing["in_sync_replicas"] > 0) & (here[there["replicas_of"]] >= standing["in_sync_replicas"])
+    all_here: Flags = (replica_offsets["in_sync_replicas"] > 0) & (here[there["replicas_of"]] >= replica_offsets["in_sync_replicas"])
     return all_here
 
 
 def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[Decided]:
-    """What is decided of all logs; then the same as it will be when what is on its way has been taken in, where that is anything else."""
+    """What is decided of all logs now; then what will be decided once rows that are on their way are processed, where that differs."""
     topic_ids = [snapshot.topic_ids[slot] for slot in there["slot"].tolist()]
     keys = keys_of(there["broker"], names, topic_ids, there["partition"])
     speaks = {agent: rounds.speaks for agent, rounds in snapshot.rounds.items() if rounds.speaks is not None}
@@ -150,37 +150,39 @@ def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[in
 
 
 def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
-    """Up to when each log was taken in; a look that is long ago says nothing of now, unless it is the only one."""
+    """Up to when each log was processed; -1 if it cannot be read now, or if that is too long ago (never with ``once``)."""
     read_ms = snapshot.read_ms[there["agent"]]
     unread = np.isin(there["slot"], snapshot.unreadable) | np.isin(there["log_dir"], snapshot.unread_dirs)
-    lately = snapshot.judges.bench.once | (snapshot.now_ms - read_ms <= snapshot.judges.bench.read_within_ms)
+    lately = snapshot.judges.transactions.once | (snapshot.now_ms - read_ms <= snapshot.judges.transactions.read_within_ms)
     found: Longs = np.where((read_ms >= 0) & lately & ~unread, read_ms, ABSENT)
     return found
 
 
 def _unheard(there: Columns, roles: Roles) -> Flags:
-    """Logs whose first backlog is still being read and of which no agent has told yet who leads: 0 would say that nobody does."""
+    """Logs whose first backlog is still being read, and whose leader no agent has reported yet: 0 would mean that there is none."""
     unheard: Flags = (there["settled"] == 0) & (roles.leader_epoch < 0)
     return unheard
 
 
-def _leaders(told: Longs, fenced: frozenset[int]) -> Longs:
-    """Without brokers that are fenced, which lead nothing (`ReplicationControlManager.handleBrokerFenced`): where no other broker has a
-    replica, only the one that is down has told who leads, and it does not know of its end."""
-    return np.where(np.isin(told, list(fenced)), NO_LEADER, told)
+def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
+    """The leaders without fenced brokers, which lead nothing (`ReplicationControlManager.handleBrokerFenced`).
+
+    If no other broker has a replica, only the metadata of the broker that is down names the leader, and it does not contain its end.
+    """
+    return np.where(np.isin(leaders, list(fenced)), NO_LEADER, leaders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kept:
-    """What retention and compaction come to for replicas, exported or not; ``items`` are their places in `Observed`."""
+    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`."""
 
     items: Longs
-    columns: Standing
+    columns: ReplicaOffsets
     limits: list[Limits | None]
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> Kept:
-    """Work it out for all replicas of topics that are exported. What an agent has told of a follower and is silent now is of the past."""
+    """Compute it for all replicas of exported topics. If an agent is silent, what it has published about a follower is out of date."""
     wanted = snapshot.topic_exported[observed.columns["topic"]]
     heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
     items = np.flatnonzero(wanted & heard)
@@ -189,7 +191,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         [observed.carried[item] for item in items.tolist()],
         [observed.names[item] for item in items.tolist()],
         observed.decided.take(items),
-        {name: column[items] for name, column in observed.standing.items()},
+        {name: column[items] for name, column in observed.replica_offsets.items()},
         snapshot.judges.limiter,
         snapshot.judges.deletable,
         snapshot.now_ms,
@@ -201,7 +203,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
 
 
 def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
-    """Choose the logs that are exported, and judge them."""
+    """Choose the logs that are exported, and judge their transactions."""
     there, roles = observed.columns, observed.roles
     wanted = snapshot.topic_exported[there["topic"]]
     shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
@@ -210,31 +212,31 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[shown], "leader_epoch": roles.leader_epoch[shown]}
     items = shown.tolist()
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
-    standing = {name: column[shown] for name, column in observed.standing.items()}
+    replica_offsets = {name: column[shown] for name, column in observed.replica_offsets.items()}
     places = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
-    weighed = snapshot.judges.bench.weigh(
+    judged = snapshot.judges.transactions.judge(
         carried,
         places,
         observed.coordinators,
         snapshot.now_ms,
         read_ms=observed.read_ms[shown],
-        lag=standing["last_stable_offset_lag"],
+        lag=replica_offsets["last_stable_offset_lag"],
     )
-    places_kept = np.searchsorted(all_kept.items, shown)  # whatever is shown is among them
+    places_kept = np.searchsorted(all_kept.items, shown)  # every exported log is among them
     kept = {name: column[places_kept] for name, column in all_kept.columns.items()}
     return Logs(
         labels=_labels(columns, topic_labels),
         columns=columns,
-        derived=led | standing | weighed.columns | kept,
+        derived=led | replica_offsets | judged.columns | kept,
         topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
         limits=[all_kept.limits[place] for place in places_kept.tolist()],
-        late=_with_groups(weighed.late, columns, names, snapshot),
-        late_omitted=weighed.omitted,
+        late=_with_groups(judged.late, columns, names, snapshot),
+        late_omitted=judged.omitted,
     )
 
 
 def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
-    """With the consumer groups that wait for those that hang in `__consumer_offsets`, as far as agents have told them."""
+    """The transactions; those that hang in `__consumer_offsets` with the groups that wait for them, as far as agents have sent these."""
     subjects = {
         each: Subject(
             broker=int(logs["broker"][each.log]),
@@ -253,7 +255,7 @@ def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapsh
 
 def followers(observed: Observed, topic_labels: pa.LargeStringArray, rank: Longs) -> Followers:
     """The replicas that are behind their leader, in the order of the page."""
-    lag: Longs = observed.standing["replica_lag_offsets"]
+    lag: Longs = observed.replica_offsets["replica_lag_offsets"]
     behind = np.flatnonzero((lag > 0) & ~observed.roles.leads)
     behind = behind[_page_order(observed.columns.select(behind), rank)]
     return Followers(labels=_labels(observed.columns.select(behind), topic_labels), lag=lag[behind])
@@ -266,10 +268,10 @@ def _labels(logs: Columns, topic_labels: pa.LargeStringArray) -> pa.LargeStringA
 
 
 def _page_order(logs: Columns, rank: Longs) -> Longs:
-    """By broker and topic, then partition; of two logs with the same labels only one, for a series must not come twice.
+    """By broker and topic, then partition; of two logs with the same labels only one, because a series must not come twice.
 
-    Two there are for a moment: a topic was deleted and made again, and the removal of the old one's log is still on its way. The one
-    that grew last is the new one.
+    There are two for a moment if a topic was deleted and created again, and the removal of the old log is still on its way. The log that
+    grew last is the new one.
     """
     place = rank[logs["topic"]]
     order = np.lexsort((-logs["last_append_ms"], logs["partition"], place))

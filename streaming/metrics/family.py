@@ -1,4 +1,4 @@
-"""A metric with all its series, as columns, the way it is rendered."""
+"""A metric with all its series, as the columns that are rendered."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ TEXT = pa.large_string()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Samples:
-    """One sample of every subject: what follows the metric's name, one label more, and the values.
+    """One sample of every subject: what follows the metric's name, one more label, and the values.
 
-    Values are whole numbers: of a metric in seconds milliseconds, of a ratio millionths; of a histogram what is counted, ``thousandths``
-    of it where that is said.
+    Values are whole numbers: milliseconds for a metric in seconds, millionths for a ratio. For a histogram they are the counted units, or
+    thousandths of them if ``thousandths`` is set.
     """
 
     suffix: str = ""
@@ -37,17 +37,17 @@ class Family:
 
     @property
     def series(self) -> int:
-        """How many there are."""
+        """How many series there are."""
         return len(self.labels) * len(self.samples)
 
 
 def text(value: str) -> pa.Scalar:
-    """A text that goes with arrays of texts."""
+    """A text that can be joined with arrays of texts."""
     return pa.scalar(value, TEXT)
 
 
 def family_of(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
-    """A family of (labels as they are written, value), in the order of the labels."""
+    """A family of (labels as they are rendered, value), in the order of the labels."""
     found = sorted(rows)
     values = np.array([value for _, value in found], np.int64)
     return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))

@@ -1,4 +1,4 @@
-"""What agents say of brokers and log dirs, as metric families. An agent that is down says nothing: what it said last is of the past."""
+"""What agents report about brokers and log dirs, as metric families. For an agent that is down nothing is exported: it is out of date."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,35 +9,35 @@ from prometheus_client import Metric as Samples
 from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics import definitions
-from streaming.metrics.broker_status import newest, standings, unwatched_log_dirs
+from streaming.metrics.broker_status import broker_phases, newest, unwatched_log_dirs
 from streaming.metrics.client_family import client_family
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
-"""Kinds of bytes that are no live log's, by the names of `streaming.agent.messages.LogDirStatus`."""
+"""Kinds of bytes that belong to no live log, by the names of `streaming.agent.messages.LogDirStatus`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What agents watch, be they up or down: brokers, directory ids of log dirs, and how many log dirs have none that is known."""
+    """What agents watch, whether they are up or down: brokers, directory ids of log dirs, and how many log dirs have no known id."""
 
     brokers: frozenset[int]
     directories: Mapping[int, frozenset[str]]
     unnamed: Mapping[int, int]
     complete: bool
-    """Every agent has said what it watches."""
+    """Every agent has reported what it watches."""
     remembered: Sequence[BrokerStatus] = ()
-    """What agents that are down said last of their brokers."""
+    """The last broker statuses of agents that are down."""
 
 
 def families(
     brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: Watched, blocked: Iterable[BlockedFile] = ()
 ) -> Iterator[Samples]:
-    """One family a metric.
+    """One family per metric.
 
     Args:
         brokers: of the agents that are up.
-        log_dirs: of the same.
-        blocked: files in which agents that are up wait.
+        log_dirs: of the same agents.
+        blocked: files in which calls of agents that are up wait.
     """
     readable = [each for each in log_dirs if each.up]
     yield client_family(definitions.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
@@ -59,8 +59,8 @@ def families(
 
 
 def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
-    """Where brokers stand, and how their copies of the metadata log grow."""
-    found = list(standings(brokers, remembered))
+    """The phases of brokers, and how their copies of the metadata log grow."""
+    found = list(broker_phases(brokers, remembered))
     yield client_family(definitions.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
     yield client_family(definitions.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
     readable = [each for each in brokers if each.metadata_offset >= 0]
@@ -72,12 +72,12 @@ def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[Broke
 
 
 def _is_checkpointed(each: LogDirStatus) -> bool:
-    """Whether a running broker writes its high watermarks there: it does where it has a replica, and uses the log dir."""
+    """Whether a running broker writes its high watermarks there: it does if it has a replica there, and uses the log dir."""
     return each.checkpoint_ms >= 0 and each.hosts is not False and each.registered is not False
 
 
 def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
-    """How many partitions are led by each broker that nobody watches."""
+    """How many partitions each broker leads, for brokers that no agent watches."""
     latest = newest(brokers)
     return {} if latest is None else {led.broker: led.partitions for led in latest.led if led.broker not in watched}
 
@@ -93,12 +93,12 @@ def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
 
 
 def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:
-    """How many partitions `__transaction_state` has: 0 where there is no such topic, None where nobody can tell."""
+    """How many partitions `__transaction_state` has: 0 if there is no such topic, None if it is not known."""
     return max((each.transaction_partitions for each in brokers if each.transaction_partitions is not None), default=None)
 
 
 def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
-    """The controller that most brokers name, none where nobody names one."""
+    """The controller that most brokers name; empty if no broker names one."""
     named = Counter(each.controller for each in brokers if each.controller >= 0)
     return [named.most_common(1)[0][0]] if named else []
 

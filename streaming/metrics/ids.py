@@ -1,4 +1,4 @@
-"""Small integers for keys, used again when a key is gone, so that columns can be indexed by them."""
+"""Small integers for keys, so that columns can be indexed by them. A number is used again when its key is gone."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -7,7 +7,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Ids(Generic[K]):
-    """A number for every key that is in use, and how often it is."""
+    """A number for every key that is in use, and how often the key is used."""
 
     def __init__(self) -> None:
         self._of: dict[K, int] = {}
@@ -19,11 +19,11 @@ class Ids(Generic[K]):
         return len(self._uses)
 
     def find(self, key: K) -> int | None:
-        """The key's number, or None where it has none."""
+        """The key's number, or None if it has none."""
         return self._of.get(key)
 
     def take(self, key: K) -> int:
-        """The key's number, one that is free at its first use; every `take` asks for one `release`."""
+        """The key's number; a free number at its first use. Every `take` needs one `release`."""
         number = self._of.get(key)
         if number is None:
             if self._free:

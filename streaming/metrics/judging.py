@@ -1,28 +1,28 @@
-"""What judges the job's numbers, as its settings say."""
+"""The judges of the job's numbers, made from its settings."""
 
 from datetime import timedelta
 
 from streaming.agent.static_configs import assumed_configs, static_configs, topic_patterns
-from streaming.fresh import Fresh
 from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.overdue import DeletableSince
-from streaming.metrics.transactions import READ_WITHIN_MS, Bench
+from streaming.metrics.transactions import READ_WITHIN_MS, TransactionJudge
+from streaming.reloading import Reloading
 from streaming.settings import Settings
 
 
 def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> Judges:
-    """The judges for a table; ``once`` for one that is looked at a single time.
+    """The judges for a table; ``once`` for a table that is read a single time.
 
-    A ``server.properties`` that changes is taken up while the job runs.
+    A changed ``server.properties`` is loaded again while the job runs.
 
     Args:
-        list_all: list every open transaction, and not the late ones alone.
+        list_all: list every open transaction, not only the late ones.
 
     Raises:
-        UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
-    bench = Bench(
+    transactions = TransactionJudge(
         hanging_after_ms=_milliseconds(settings.hanging_after),
         stuck_after_ms=_milliseconds(settings.stuck_after),
         late_after_ms=None if list_all else _milliseconds(settings.late_after),
@@ -31,7 +31,7 @@ def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False)
         once=once,
     )
     files = settings.server_properties
-    static = Fresh(lambda: (static_configs(files, {}, None), files))
+    static = Reloading(lambda: (static_configs(files, {}, None), files))
     limiter = Limiter(
         static.get,
         assumed_configs(settings.broker_config),
@@ -39,7 +39,7 @@ def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False)
     )
     deletable = None if once else DeletableSince()
     return Judges(
-        bench=bench,
+        transactions=transactions,
         limiter=limiter,
         deletable=deletable,
         assume_replicated=settings.assume_replicated,

@@ -1,4 +1,4 @@
-"""Families whose labels say more than which partition: reasons, infos, late transactions, coordinators, log dirs."""
+"""Families with other labels than those of a partition: reasons, infos, late transactions, coordinators, log dirs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from streaming.rules.retention import BLOCKED
 
 
 def of_partitions(logs: Logs) -> Iterator[Family]:
-    """Those that have a series or more a partition."""
+    """The families that have one or more series per partition."""
     yield _ones(definitions.RETENTION_BLOCKED, logs, np.flatnonzero(logs["blocked"] >= 0), _reasons(logs))
     yield _uncleanable(logs)
     known = [item for item, limits in enumerate(logs.limits) if limits is not None]
@@ -27,7 +27,7 @@ def of_partitions(logs: Logs) -> Iterator[Family]:
 
 
 def of_late(logs: Logs) -> Iterator[Family]:
-    """Those of late transactions."""
+    """The families of late transactions."""
     owners = np.array([each.log for each in logs.late], np.int64)
     start = [labels(producer_id=str(each.producer_id), first_offset=str(each.first_offset)) for each in logs.late]
     starts = np.array([each.start_ms for each in logs.late], np.int64)
@@ -37,7 +37,7 @@ def of_late(logs: Logs) -> Iterator[Family]:
 
 
 def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
-    """Those of `__transaction_state`."""
+    """The families of `__transaction_state`."""
     rows = [(labels(broker=str(broker), state=state), entries) for broker, state, entries in states_of(view.counts)]
     yield family_of(definitions.COORDINATOR_TRANSACTIONS, rows)
     if view.partitions is not None:
@@ -48,7 +48,7 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
 
 
 def of_brokers(logs: Logs) -> Iterator[Family]:
-    """Those of brokers that the limits of their logs tell."""
+    """The families of brokers that follow from the limits of their logs."""
     known = np.flatnonzero(logs["check_interval_ms"] >= 0)
     brokers, first = np.unique(logs["broker"][known], return_index=True)
     intervals = logs["check_interval_ms"][known][first]
@@ -57,11 +57,11 @@ def of_brokers(logs: Logs) -> Iterator[Family]:
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:
-    """Those of log dirs that their logs tell: every replica counts, exported or not.
+    """The families of log dirs that follow from their logs: every replica counts, exported or not.
 
-    The metadata log is none of the replicas that brokers tell of (`LogManager.allLogs`): it counts among what lies there besides.
+    The metadata log is no replica in the sense of brokers (`LogManager.allLogs`): it counts among the other files of a log dir.
     """
-    columns, size = observed.columns, observed.standing["size_bytes"]
+    columns, size = observed.columns, observed.replica_offsets["size_bytes"]
     held = np.unique(columns["log_dir"][size >= 0])
     known = np.flatnonzero((size >= 0) & np.array([name != METADATA_TOPIC for name in observed.names], np.bool_))
     dirs, topics, size = columns["log_dir"][known], columns["topic"][known], size[known]
@@ -79,7 +79,7 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
 
 
 def of_followers(followers: Followers) -> Family:
-    """Replicas that are behind."""
+    """The family of replicas that are behind."""
     return Family(metric=definitions.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
 
 

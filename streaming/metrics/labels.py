@@ -1,8 +1,8 @@
-"""How labels and help texts are spelled in the exposition formats."""
+"""How labels are written in the exposition formats."""
 
 
 def escape(value: str) -> str:
-    """A label value as it stands between the quotes; the same in the text format 0.0.4 and in OpenMetrics 1.0."""
+    """A label value as written between the quotes; the same in the text format 0.0.4 and in OpenMetrics 1.0."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

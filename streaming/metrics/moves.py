@@ -1,6 +1,6 @@
-"""Reassignments that are under way: how many replicas move, what they have to copy still, and how long that will take.
+"""Reassignments that are under way: how many replicas move, what they still have to copy, and how long that will take.
 
-Which partitions move, the newest copy of the metadata tells; how far a replica has come, its own log and the leader's.
+The newest copy of the metadata log lists the partitions that move. A replica's own log and the leader's log show how far it has come.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _Items = dict[tuple[str, int, int], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A partition to whose replicas brokers are added, or from which they are removed."""
+    """A partition that gets replicas on more brokers, or loses replicas on some."""
 
     topic: str
     partition: int
@@ -31,7 +31,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What ``broker`` has to copy still: bytes, and how long that takes; -1 not known."""
+    """What ``broker`` still has to copy: bytes, and how long that takes; -1 not known."""
 
     broker: int
     remaining_bytes: int
@@ -39,7 +39,7 @@ class Copy:
 
 
 def judge(reassignments: Sequence[Reassignment], observed: Observed, paces: Paces, now_ms: int) -> tuple[Move, ...]:
-    """What is under way, in the order told."""
+    """The reassignments that are under way, in the given order."""
     items = _items(reassignments, observed) if reassignments else {}
     paces.keep((each.topic, each.partition, broker) for each in reassignments for broker in each.adding)
     return tuple(
@@ -65,7 +65,7 @@ def _copy(each: Reassignment, broker: int, items: _Items, observed: Observed, pa
 
 
 def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
-    """Places of the logs of these partitions' topics in the columns of what is observed."""
+    """Indexes of the logs of these partitions' topics in the observed columns."""
     topics = {each.topic for each in reassignments}
     columns = observed.columns
     wanted = np.flatnonzero(np.array([name in topics for name in observed.names], np.bool_)).tolist()
@@ -73,17 +73,17 @@ def _items(reassignments: Iterable[Reassignment], observed: Observed) -> _Items:
 
 
 def _remaining(observed: Observed, leader: int | None, copy: int | None) -> int:
-    """Bytes that a replica has to copy still, -1 where the leader's log is not known. One that is not there yet has all before it."""
+    """Bytes that a replica still has to copy, -1 if the leader's log is not known. A replica that is not there yet has to copy all."""
     segments = None if leader is None else observed.carried[leader].segments
-    if leader is None or segments is None or observed.standing["size_bytes"][leader] < 0:
+    if leader is None or segments is None or observed.replica_offsets["size_bytes"][leader] < 0:
         return -1
     offset = -1 if copy is None else int(observed.columns["log_end_offset"][copy])
     end = int(observed.columns["log_end_offset"][leader])
-    return bytes_behind(segments, int(observed.standing["size_bytes"][leader]), offset, end)
+    return bytes_behind(segments, int(observed.replica_offsets["size_bytes"][leader]), offset, end)
 
 
 def families(moves: Sequence[Move]) -> Iterator[Family]:
-    """One a metric."""
+    """One family per metric."""
     where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
     counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
     yield family_of(definitions.REASSIGNING, [(spelled, count) for spelled, count in counted if count])

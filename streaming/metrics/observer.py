@@ -1,4 +1,4 @@
-"""The observer's own state: what the job says of its agents and its query, as metric families."""
+"""The observer's own state: what the job knows of its agents and its query, as metric families."""
 
 import logging
 from collections import Counter as Counts
@@ -28,10 +28,10 @@ from streaming.rows import SKIP_REASONS
 log = logging.getLogger(__name__)
 
 CATCHING_UP_AFTER_S = 5.0
-"""A tail lag of more than this beyond the pace is no ordinary pause: the rates of such a time are backlog."""
+"""A tail lag of more than this beyond the pace is no ordinary pause: the rates of such a time show a backlog."""
 
 STALE_SECONDS = 30.0
-"""Agents that have not been asked for so long may have said something else since: nothing is said of their brokers."""
+"""If agents have not been polled for so long, their status may have changed: nothing is exported about their brokers."""
 
 _BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
@@ -39,14 +39,14 @@ _AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStatus:
-    """What the last poll of an agent told; of an agent never reached, its name and ``up=False``.
+    """The result of the last poll of an agent; for an agent never reached, its name and ``up=False``.
 
-    ``catching_up`` is the agent's own word: its first scan still goes through what lay on disk before. ``metadata_brokers`` are
-    those of ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's
-    care; ``clock_ahead_seconds`` is how far its clock is ahead of the job's; ``blocked`` are the files in which calls wait;
-    ``logs`` is how many it watches; ``unreadable`` says how many logs it cannot read, ``unreadable_logs`` names the first of them.
-    ``directories`` names its log dirs, as "broker:directory.id", the same from whichever agent; ``scrubs`` are those of its log dirs.
-    ``explanation`` is a sentence on what keeps it away, "" where there is none.
+    ``catching_up`` is reported by the agent: its first scan still reads what was on disk before. ``metadata_brokers`` are those of
+    ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's care.
+    ``clock_ahead_seconds`` is how far its clock is ahead of the job's. ``blocked`` are the files in which calls wait. ``logs`` is how many
+    logs it watches. ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names
+    its log dirs as "broker:directory.id", which is the same name from every agent. ``scrubs`` are the scrubs of its log dirs.
+    ``explanation`` is a sentence about what keeps it away, "" if there is none.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """What runs."""
+    """The versions that run."""
 
     segtail: str
     spark: str
@@ -99,11 +99,11 @@ class Families:
 
 
 class Observer:
-    """Told by the job, read by scrapes; safe from any thread.
+    """The job updates it, scrapes read it; safe from any thread.
 
     Args:
-        started: when the process began, Unix seconds; None where nobody is to know.
-        pace: how often the query looks for work at this moment.
+        started: when the process began, Unix seconds; None to export no start time.
+        pace: returns how often the query checks for work at present.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Observer:
         self._set_thresholds(thresholds)
 
     def know(self, statuses: Iterable[AgentStatus], at: float | None = None) -> None:
-        """All agents were asked ``at`` (seconds, the clock of `families`): there are these and no others."""
+        """All agents were polled ``at`` (seconds, the clock of `families`): there are these and no others."""
         with self._lock:
             self._agents = {status.name: status for status in statuses}
             self._known_at = at
@@ -148,29 +148,29 @@ class Observer:
             self._shards = shards
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
-        """An agent said at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
+        """An agent reported at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).published(journal, total, at)
 
     def begins(self, agent: str) -> None:
-        """None of them are in the metrics, because the job is new."""
+        """None of the agent's bytes are in the metrics, because the job is new."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).begins()
 
     def processed(self, agent: str, journal: str, total: int) -> None:
-        """So many of them are in the metrics now."""
+        """``total`` of the agent's bytes are in the metrics now."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
     def reading(self) -> dict[str, float]:
-        """Of each agent that is up and has caught up with its disks: when it last gave an answer of which everything is in the metrics."""
+        """For each agent that is up and has caught up with its disks: the time of its last answer that is completely in the metrics."""
         with self._lock:
             whole = {name: lag.whole_at for name, lag in self._lags.items()}
             current = [name for name, status in self._agents.items() if status.up and not status.catching_up]
         return {name: at for name in current if (at := whole.get(name)) is not None}
 
     def looked(self, at: float) -> None:
-        """The query looked for work at ``at``, in Unix seconds."""
+        """The query checked for work at ``at``, in Unix seconds."""
         self._last_look.labels(self._query).set(at)
 
     def batch_took(self, seconds: float) -> None:
@@ -178,7 +178,7 @@ class Observer:
         self._batches.observe(seconds)
 
     def scraped(self, age: float) -> None:
-        """A page is taken whose newest data is ``age`` seconds old."""
+        """A page is requested; its newest data is ``age`` seconds old."""
         self._ages.observe(age)
 
     def restarted(self) -> None:
@@ -186,13 +186,13 @@ class Observer:
         self._restarts.inc()
 
     def dropped(self, *, partition_series: int, topic_series: int, largest_topic: str = "") -> None:
-        """A page was made without so many series; it is logged when that begins, with the topic that has most, and when it ends."""
+        """A page was made without so many series. It is logged when this begins, with the largest topic, and when it ends."""
         left_out = partition_series + topic_series > 0
         with self._lock:
             begins_or_ends, self._leaves_out = left_out != self._leaves_out, left_out
         if begins_or_ends and left_out:
             log.warning(
-                "more series than series_limit: topic sums take the place of partitions",
+                "more series than series_limit: topic sums replace partitions",
                 extra={"partition_series": partition_series, "topic_series": topic_series, "largest_topic": largest_topic},
             )
         elif begins_or_ends:
@@ -217,9 +217,9 @@ class Observer:
 
         Args:
             skipped_bytes: of each broker, by `streaming.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
-            now: seconds, of the clock that `published` was told.
-            export: of which topics anything is told.
-            min_isr: min.insync.replicas of a broker, where the metadata log sets none.
+            now: seconds, of the clock of `published`.
+            export: which topics are exported.
+            min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
         """
         agents = self.agents
         with self._lock:
@@ -247,7 +247,7 @@ class Observer:
         with self._lock:
             lags = {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
             shards = self._shards
-        # An agent that was never reached has told no broker, yet that it is down must show: an empty label is none.
+        # An agent that was never reached has reported no broker, but must be exported as down: an empty label means no label.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
         info = (((broker, each.cluster_id, each.name), True) for each in agents for broker in each.brokers)
         without = {(each.name, status.broker) for each in agents for status in each.broker_statuses if not status.expected}
@@ -309,7 +309,7 @@ class Observer:
 def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> GaugeMetricFamily:
     """A family from label values and the value that goes with them.
 
-    Two agents may watch one broker, each some of its log dirs. Where no label tells them apart, the larger value stands.
+    Two agents may watch one broker, each some of its log dirs. If no label distinguishes them, the larger value counts.
     """
     largest: dict[tuple[str, ...], float] = {}
     for labels, value in rows:
@@ -339,14 +339,14 @@ def _watched(agents: Iterable[AgentStatus]) -> Watched:
 
 
 def _unnamed(agent: AgentStatus) -> Counts[int]:
-    """Log dirs of which an agent has never read what their directory id is."""
+    """How many log dirs of each broker the agent watches without ever having read their directory id."""
     watched = Counts(each.broker for each in agent.log_dirs)
     watched.subtract(int(each.partition(":")[0]) for each in agent.directories)
     return watched
 
 
 def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, ...], float]]:
-    """Of each broker whose agents are up, how many of its logs they cannot read, all together."""
+    """For each broker whose agents are up: how many of its logs these agents cannot read, all together."""
     up = [agent for agent in agents if agent.up]
     brokers = sorted({broker for agent in up for broker in agent.brokers} | {each.broker for agent in up for each in agent.unreadable})
     return (((broker,), sum(each.logs for agent in up for each in agent.unreadable if each.broker == broker)) for broker in brokers)
@@ -362,6 +362,6 @@ def _doubts(agents: Iterable[AgentStatus]) -> CounterMetricFamily:
 
 
 def _without_created(family: Samples) -> Samples:
-    """Without the samples that tell when a counter was made: absolute values out of a checkpoint were made in another process."""
+    """The family without samples for the creation time of a counter: absolute values of a checkpoint were created in another process."""
     family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
     return family

@@ -1,7 +1,7 @@
-"""For how long a segment was seen to be deletable: no longer than that can a check of the broker have passed it over.
+"""For how long a segment was seen to be deletable: checks of the broker cannot have missed it for longer than that.
 
-By its times alone a segment may seem to be overdue for hours at the moment at which its limit is lowered, the high watermark moves on, or
-its broker begins to lead.
+By its times alone, a segment may seem to be overdue for hours at the moment when its limit is lowered, the high watermark moves on, or its
+broker begins to lead.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ _NOT_SEEN, _NOT_DELETABLE = -2, -1
 class DeletableSince:
     """Remembers from page to page since when the first segment of each log has been seen to be deletable.
 
-    What was deletable at the first look may have been for as long as its times say. That is believed when it is still there a check
-    interval later, also after a restart of the job, which remembers nothing.
+    If a segment was deletable on the first page, it may have been so for as long as its times show. This is believed if the segment is
+    still there one check interval later. The same happens after a restart of the job, because nothing is remembered then.
     """
 
     def __init__(self) -> None:
         self._since = np.empty(0, np.int64)  # by slot: since when it was seen so, or one of the two above
-        self._at_first = np.empty(0, np.bool_)  # by slot: it was so at the first look
+        self._at_first = np.empty(0, np.bool_)  # by slot: it was deletable on the first page
 
     def bound(self, slots: Longs, now_ms: int) -> Bound:
-        """What bounds the times of the logs in some slots of the table; of all others nothing is remembered any longer."""
+        """A function that bounds the overdue times of the logs in some slots of the table. All other slots are forgotten."""
         count = int(slots.max()) + 1 if len(slots) else 0
         before, at_first_before = np.full(count, _NOT_SEEN, np.int64), np.zeros(count, np.bool_)
         common = min(count, len(self._since))

@@ -1,6 +1,7 @@
-"""What the newest copy of the metadata log among agents that are up says of all partitions of the cluster, counted by topic.
+"""All partitions of the cluster, counted by topic, from the newest copy of the metadata log among agents that are up.
 
-No series limit counts these, and no granularity leaves them out: pages hang on them. What is not wanted of a topic or a group is left out.
+These series do not count towards the series limit, and no granularity leaves them out, because alerts that page people depend on them.
+Topics and groups that are not wanted are left out.
 """
 
 import logging
@@ -26,11 +27,11 @@ _COUNTED = {
 
 
 def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> Iterator[Samples]:
-    """One family a metric; none where no copy can be read.
+    """One family per metric; none if no copy can be read.
 
     Args:
-        newest: what the broker says whose copy has come furthest, of those whose agents count.
-        min_isr: min.insync.replicas of a broker, where the metadata log sets none.
+        newest: the status of the broker with the most advanced copy, among those whose agents count.
+        min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
     """
     counts = None if newest is None else _judged(newest.counts, min_isr(newest.broker))
     if counts is None or not export.has_metric(definitions.TOPIC_PARTITIONS):
@@ -46,7 +47,7 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
 
 @lru_cache(maxsize=4)
 def _judged(packed: str, min_isr: int) -> PartitionCounts | None:
-    """With what is under min ISR also where only a ``server.properties`` says what that is."""
+    """The counts, with partitions under min ISR also if only a ``server.properties`` sets min.insync.replicas."""
     counts = _unpacked(packed)
     if counts is None:
         return None
@@ -67,21 +68,21 @@ def _is_under(sizes: str, min_isr: int) -> bool:
 
 
 def _worse(partition: AffectedPartition, min_isr: int, in_sync: Mapping[str, int]) -> AffectedPartition:
-    """An under-replicated partition that is under min ISR, too. What its topic's partitions of as many in sync are, it is."""
+    """The partition. An under-replicated one is under min ISR too, if partitions of its topic with as many replicas in sync are."""
     alike = [sizes for sizes in in_sync if sizes.startswith(f"{len(partition.in_sync)}/")]
     under = partition.problem == "under_replicated" and any(_is_under(sizes, min_isr) for sizes in alike)
     return replace(partition, problem="under_min_isr") if under else partition
 
 
 def reassignments(newest: BrokerStatus | None) -> list[Reassignment]:
-    """Those that are under way."""
+    """The reassignments that are under way."""
     counts = None if newest is None else _unpacked(newest.counts)
     return [] if counts is None else counts.reassignments
 
 
 @lru_cache(maxsize=4)
 def _unpacked(packed: str) -> PartitionCounts | None:
-    """None where nothing is told, or in no way that is understood."""
+    """The counts; None if there are none, or if they are not understood."""
     if not packed:
         return None
     try:

@@ -1,7 +1,7 @@
 """The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0.
 
-A million series are formatted a column at a time by Arrow's compute functions, which leave the interpreter to others meanwhile: every
-line of a family is joined into one array of texts, and the array's data, one text behind the other, is the page.
+Arrow's compute functions format a million series one column at a time, and other threads can use the interpreter meanwhile. Every line of
+a family is joined into one array of texts. The data of this array, one text behind the other, is the page.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ def render(table: Table, observer: Observer, now: float, openmetrics: bool = Fal
 
 
 def _own(families: Families, openmetrics: bool) -> bytes:
-    """The observer's part; in OpenMetrics with the line that ends a page."""
+    """The observer's part of the page; in OpenMetrics with the line that ends a page."""
     page: bytes = write_openmetrics(families) if openmetrics else write_text(families)  # type: ignore[no-untyped-call]
     return page
 
@@ -55,7 +55,7 @@ def _head(metric: Metric, openmetrics: bool) -> bytes:
 
 
 def _lines(family: Family) -> memoryview:
-    """All lines of a family: those of one subject together, as OpenMetrics asks."""
+    """All lines of a family: those of one subject together, as OpenMetrics requires."""
     parts: list[pa.Array | pa.Scalar] = []
     end_of_line = ""
     for samples in family.samples:
@@ -73,17 +73,17 @@ def _lines(family: Family) -> memoryview:
 
 
 def _digits(metric: Metric, samples: Samples) -> int:
-    """So many digits of a whole number stand behind the point."""
+    """How many digits of a whole number are behind the decimal point."""
     if metric.type == Type.HISTOGRAM:
         return 3 if samples.thousandths else 0
     return _UNIT_DIGITS.get(metric.unit, 0)
 
 
 def _numbers(values: Longs, digits: int) -> pa.LargeStringArray:
-    """Whole numbers as texts, the last ``digits`` of each behind the point."""
+    """Whole numbers as texts, the last ``digits`` of each behind the decimal point."""
     numbers = pa.array(values)
     if digits:
         wide = numbers.cast(pa.decimal128(22, 0))
-        # The same integers, said to be thousandths or millionths: exact, where a division would go through floats.
+        # The same integers, declared as thousandths or millionths. This is exact; a division would go through floats.
         numbers = pa.Array.from_buffers(pa.decimal128(22, digits), len(wide), wide.buffers())
     return numbers.cast(TEXT)

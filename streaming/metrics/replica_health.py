@@ -1,6 +1,7 @@
-"""What is wrong with replicas, leaders or not: a few series, whatever else is exported of them, where there is something to tell.
+"""What is wrong with replicas, leaders or not: a few series for each problem, whatever else is exported.
 
-No series limit counts these, for somebody is woken up for them. Of very many the worst are named, and the others counted.
+These series do not count towards the series limit, because people are woken up for them. If there are very many, the worst are named and
+the others are counted.
 """
 
 from collections import Counter
@@ -21,20 +22,20 @@ from streaming.rules.limits import Source
 from streaming.rules.retention import BLOCKED
 
 MOST_REPLICAS = 1_000
-"""So many replicas are named for each metric."""
+"""At most so many replicas are named for each metric."""
 
 
 _TRUNCATED = {definitions.REPLICA_TRUNCATIONS: "truncations", definitions.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
 
 ACTIVE = "active_segment"
-"""A segment that still grows blocks nothing: it is how Kafka works."""
+"""A reason that is not counted: a segment that still grows blocks nothing, it is how Kafka works."""
 
 _Row = tuple[dict[str, str], int]
 """Labels and a value."""
 
 
 def families(shown: View, export: Export) -> Iterator[Family]:
-    """One a metric, how many replicas are left out, and what is counted by topic."""
+    """One family per metric, how many replicas are left out, and what is counted by topic."""
     observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
     overdue, dirty = _overdue(kept), _dirty(kept)
     found = {definitions.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
@@ -75,7 +76,7 @@ def _overdue(kept: Kept) -> Flags:
 
 
 def _dirty(kept: Kept) -> Flags:
-    """Replicas whose dirty part is above what the cleaner leaves."""
+    """Replicas whose dirty ratio is above what the cleaner leaves dirty."""
     ratio, limit = kept.columns["dirty_millionths"], kept.columns["dirty_limit_millionths"]
     dirty: Flags = (limit >= 0) & (ratio > limit)
     return dirty
@@ -115,14 +116,14 @@ def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Expor
 
 
 def _role(observed: Observed, item: int) -> str:
-    """What a replica is, as far as anybody knows who leads its partition."""
+    """The role of a replica; "unknown" if the leader of its partition is not known."""
     if observed.roles.leads[item]:
         return "leader"
     return "unknown" if observed.roles.leader[item] == LEADER_UNKNOWN else "follower"
 
 
 def _above_0(observed: Observed, column: str, export: Export) -> Iterator[tuple[int, int]]:
-    """Logs with a value above 0. Of a topic that was made anew there may be two of one name for a moment: the larger value stands."""
+    """Logs with a value above 0. If a topic was created anew, two logs may have one name for a moment: the larger value counts."""
     values = observed.columns[column]
     best: dict[tuple[int, str, int], int] = {}
     for item in np.flatnonzero(values > 0).tolist():

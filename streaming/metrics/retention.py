@@ -1,4 +1,4 @@
-"""What retention and compaction come to for the exported logs, as columns beside what they told themselves."""
+"""The results of retention and compaction for logs, as columns beside their published values."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.decided import Decided
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.overdue import DeletableSince
-from streaming.metrics.standing import ABSENT, Standing
+from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.compaction import CompactionRule
 from streaming.rules.limits import Limits
@@ -44,7 +44,7 @@ COLUMNS = (
     "min_in_sync_replicas",
     "check_interval_ms",
 )
-"""What `keep` works out; ``blocked`` is a place in `streaming.rules.retention.BLOCKED`."""
+"""What `keep` computes; ``blocked`` is an index in `streaming.rules.retention.BLOCKED`."""
 
 JUDGED = (
     "retention_lag_ms",
@@ -57,7 +57,7 @@ JUDGED = (
     "uncleanable_open_transaction",
     "uncleanable_compaction_lag",
 )
-"""Those that follow from the present time: of a log that nobody has looked at for long they would age, whatever its broker does."""
+"""The columns that depend on the present time. For a log that has not been read for long they would age, whatever its broker does."""
 
 
 def keep(
@@ -65,27 +65,27 @@ def keep(
     carried: Sequence[Carried],
     names: Sequence[str],
     decided: Decided,
-    standing: Standing,
+    replica_offsets: ReplicaOffsets,
     limiter: Limiter,
     deletable: DeletableSince | None,
     now_ms: int,
-) -> tuple[Standing, list[Limits | None]]:
-    """Work out `COLUMNS` for some logs, and what limits them: None of a log whose segments are not told yet.
+) -> tuple[ReplicaOffsets, list[Limits | None]]:
+    """Compute `COLUMNS` for some logs, and their limits: None for a log whose segments have not been published yet.
 
     Args:
         names: their topics.
         decided: what is decided of them.
-        standing: what `streaming.metrics.standing.stand` made of the same logs.
-        deletable: what was seen of them before, None for nothing that could have been.
+        replica_offsets: the result of `streaming.metrics.replica_offsets.replica_offsets_of` for the same logs.
+        deletable: what was seen of them on earlier pages, None if there is no earlier page.
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)
-    told = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
-    if not told:
+    listed = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
+    if not listed:
         return columns, limits
     oldest = logs["oldest_timestamp"].tolist()
-    checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, told, limiter), []
-    for item, segments, *offsets in zip(told, _grown(logs, carried, told), *_offsets(logs, standing, told), strict=True):
+    checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, listed, limiter), []
+    for item, segments, *offsets in zip(listed, _grown(logs, carried, listed), *_offsets(logs, replica_offsets, listed), strict=True):
         limits[item] = limit = each_limit[item]
         log_start, log_end, high_watermark, last_stable = offsets
         found.append(
@@ -101,15 +101,15 @@ def keep(
             )
         )
     together = Logs(found)
-    bound = None if deletable is None else deletable.bound(logs["slot"][told], now_ms)
+    bound = None if deletable is None else deletable.bound(logs["slot"][listed], now_ms)
     retention = RetentionRule(together).at(now_ms, bound)
     compaction = CompactionRule(together).at(now_ms)
     last = together.last
     values: dict[str, Longs] = {
         "segments": together.count,
         "active_segment_size_bytes": together.size[last],
-        "active_segment_first_timestamp_ms": logs["active_first_timestamp"][told],
-        "active_segment_created_ms": logs["active_created_ms"][told],
+        "active_segment_first_timestamp_ms": logs["active_first_timestamp"][listed],
+        "active_segment_created_ms": logs["active_created_ms"][listed],
         "segment_limit_ms": together.limit("roll_ms"),
         "segment_limit_bytes": together.limit("segment_bytes"),
         "oldest_record_ms": together.oldest_record,
@@ -127,33 +127,38 @@ def keep(
         "uncleanable_open_transaction": compaction.uncleanable[0],
         "uncleanable_compaction_lag": compaction.uncleanable[1],
         "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
-        "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][told], ABSENT),
+        "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][listed], ABSENT),
         "min_in_sync_replicas": np.where(
-            standing["replicas"][told] >= 0,  # of no use to anybody where nothing is known of replicas
+            replica_offsets["replicas"][listed] >= 0,  # useless if the replicas are not known
             effective_min_isr(
                 together.limit("min_insync_replicas"),
-                np.maximum(decided.all_replicas[told], 0),
-                decided.leader_metadata_version[told],
+                np.maximum(decided.all_replicas[listed], 0),
+                decided.leader_metadata_version[listed],
             ),
             ABSENT,
         ),
         "check_interval_ms": together.limit("check_interval_ms"),
     }
     for name, column in columns.items():
-        column[told] = values[name]
+        column[listed] = values[name]
     return columns, limits
 
 
-def _offsets(logs: Columns, standing: Standing, told: Sequence[int]) -> Iterator[list[int]]:
-    """Log start, log end, high watermark, last stable offset of the logs ``told``."""
-    for column in (logs["log_start_offset"], logs["log_end_offset"], standing["high_watermark"], standing["last_stable_offset"]):
-        yield column[told].tolist()
+def _offsets(logs: Columns, replica_offsets: ReplicaOffsets, listed: Sequence[int]) -> Iterator[list[int]]:
+    """Log start, log end, high watermark, last stable offset of the logs ``listed``."""
+    for column in (
+        logs["log_start_offset"],
+        logs["log_end_offset"],
+        replica_offsets["high_watermark"],
+        replica_offsets["last_stable_offset"],
+    ):
+        yield column[listed].tolist()
 
 
-def _grown(logs: Columns, carried: Sequence[Carried], told: Sequence[int]) -> Iterator[NDArray[np.void]]:
-    """The segments as they were listed, with what was read since: the last one grew, or there is one behind it."""
+def _grown(logs: Columns, carried: Sequence[Carried], listed: Sequence[int]) -> Iterator[NDArray[np.void]]:
+    """The segments as they were listed, with what was read since: the last one grew, or another one follows it."""
     names = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
-    for item, *newest in zip(told, *(logs[name][told].tolist() for name in names), strict=True):
+    for item, *newest in zip(listed, *(logs[name][listed].tolist() for name in names), strict=True):
         yield _with_active(carried[item], *newest)
 
 
@@ -179,10 +184,10 @@ def _millionths(ratio: NDArray[np.float64]) -> Longs:
     return millionths
 
 
-def _limits(logs: Columns, names: Sequence[str], decided: Decided, told: Sequence[int], limiter: Limiter) -> dict[int, Limits]:
-    """What limits the logs ``told``: worked out once for each topic of a broker, however many logs it has."""
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, listed: Sequence[int], limiter: Limiter) -> dict[int, Limits]:
+    """The limits of the logs ``listed``: computed once for each topic of a broker, however many logs it has."""
     limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), {}
-    for item, topic, configs in zip(told, logs["topic"][told].tolist(), decided.configs[told].tolist(), strict=True):
+    for item, topic, configs in zip(listed, logs["topic"][listed].tolist(), decided.configs[listed].tolist(), strict=True):
         limits = of_topic.get((topic, configs))
         if limits is None:
             limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))

@@ -1,6 +1,6 @@
-"""Which round of questions speaks for an agent: the last one whose journal's end has been reached.
+"""Which round of answers counts for an agent: the last one whose journal end has been reached.
 
-What an agent answers is of the time at which its journal ended somewhere; it is believed once all rows up to there have been taken in.
+An agent's answer belongs to the position at which its journal ended then. It counts once all rows up to that position are processed.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What an agent says is decided, and where its journal ended when it was asked; None where nothing has to be waited for."""
+    """What is decided by an agent's answer, and where its journal ended when it was asked; None if the answer counts at once."""
 
     decisions: Decisions
     end: End | None
@@ -26,9 +26,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Of one agent: the one that speaks, None before the first, and those behind it whose end has not been reached.
+    """The rounds of one agent: ``speaks`` is the one that counts, None before the first; the later ones wait for their end.
 
-    Of these the first one waits until it is reached, however many follow; of the others only the last one counts.
+    The first of the later rounds, ``waiting``, stays until its end is reached, however many follow. Of the others, only the last one is
+    kept, as ``latest``.
     """
 
     speaks: Decisions | None = None
@@ -36,14 +37,14 @@ class Rounds:
     latest: Round | None = None
     reached: End | None = None
 
-    def told(self, round_: Round) -> "Rounds":
-        """With another answer of the agent."""
+    def updated(self, round_: Round) -> "Rounds":
+        """The rounds after another answer of the agent."""
         if self.waiting is None or self._is_of_another_journal(self.waiting, round_):
             return replace(self, waiting=round_, latest=None)._moved()
         return replace(self, latest=round_)
 
     def arrived(self, end: End) -> "Rounds":
-        """All rows up to there have been taken in."""
+        """The rounds after all rows up to ``end`` have been processed."""
         before = self.reached
         if before is not None and before.journal == end.journal and before.seq >= end.seq:
             return self
@@ -51,13 +52,13 @@ class Rounds:
 
     @property
     def ahead(self) -> tuple[Decisions, ...]:
-        """What will speak when more rows have been taken in, and says something else than what speaks now."""
+        """The decisions that will count when more rows have been processed, and differ from those that count now."""
         waiting = [each.decisions for each in (self.waiting, self.latest) if each is not None]
         return tuple(each for each in waiting if self.speaks is None or not each.is_same(self.speaks))
 
     @staticmethod
     def _is_of_another_journal(waiting: Round, later: Round) -> bool:
-        """What waits for a journal that is no more waits for ever."""
+        """Whether ``waiting`` is for an earlier journal: it would wait for ever, because that journal is gone."""
         return waiting.end is not None and later.end is not None and waiting.end.journal != later.end.journal
 
     def _moved(self) -> "Rounds":

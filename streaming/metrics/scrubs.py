@@ -1,4 +1,4 @@
-"""What agents say of their scrubs, as metric families: nothing where the scrub is off, or the agent is down."""
+"""What agents report about their scrubs, as metric families: nothing if the scrub is off, or the agent is down."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
@@ -12,7 +12,7 @@ from streaming.metrics.table import Replica
 
 
 def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
-    """One family a metric.
+    """One family per metric.
 
     Args:
         scrubs: of the agents that are up.

@@ -1,4 +1,4 @@
-"""Which series a page has: those of the partitions, or their topics' sums where there would be too many."""
+"""Which series a page has: those of the partitions, or their topics' sums if there would be too many."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,12 +34,12 @@ _LED = {
     "appended_batches": "share_batch_bytes_buckets",
     "appended_records": "share_records",
 }
-"""What adds up to a column's `Total.LED`. Of the bytes, those of data batches: no share is kept of control batches."""
+"""The column that is summed for a column's `Total.LED`. For the bytes, these are bytes of data batches: control batches have no share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
-    """What a page shows, and how many series it leaves out for there would be too many; then the topic with most partitions."""
+    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions."""
 
     families: tuple[Family, ...]
     partition_series_dropped: int
@@ -51,10 +51,10 @@ PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
 
 _LAST = ("segtail_late_", "segtail_log_dir_", "segtail_partition_oldest_open_")
-"""What is left out last, and has no total to stand for it: what somebody looks for who was woken up."""
+"""Metrics that are left out last, and have no total to replace them: people who were woken up need them."""
 
 _NEVER = (HANGING, STUCK, STALLED)
-"""What wakes somebody up: their totals are there whatever is left out."""
+"""Metrics that wake people up: their totals are there whatever is left out."""
 
 
 def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
@@ -124,7 +124,7 @@ def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
 
 
 def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
-    """Leave out whole families, the one with the most series first (a histogram, so long as there is one): half a family misleads."""
+    """Leave out whole families, because half a family misleads: first the one with the most series (a histogram, if there is one)."""
     kept = list(families)
     while kept and _series(kept) > limit:
         kept.remove(max(kept, key=lambda family: family.series))
@@ -132,7 +132,7 @@ def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
 
 
 def _partition_family(metric: Metric, logs: Logs) -> Family:
-    """One series a log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
+    """One series for each log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
     values, present = logs[metric.column], _present_in(metric, logs)
     if present.all():
         return Family(metric=metric, labels=logs.labels, samples=(Samples(values=values),))
@@ -146,7 +146,7 @@ def _present_in(metric: Metric, logs: Logs) -> Flags:
 
 
 def _total_family(metric: Metric, shown: View) -> Family:
-    """The metric with a series a topic on a broker: its name stays, the label ``partition`` goes."""
+    """The metric with one series per topic on a broker: the same name, without the label ``partition``."""
     topics = shown.topics
     if metric.total == Total.LARGEST:
         largest = np.full(len(topics.labels), -1, np.int64)
@@ -192,9 +192,9 @@ def _histograms(topics: Topics) -> tuple[Family, ...]:
 
 
 def _histogram(buckets: Longs, bounds: tuple[float, ...], total: Longs, *, in_seconds: bool = False) -> tuple[Samples, ...]:
-    """The samples of a histogram from buckets, shape (bounds + 1, subjects), that are counted apart."""
+    """The samples of a histogram from buckets that are counted separately, shape (bounds + 1, subjects)."""
     upto = buckets.cumsum(axis=0)
-    # OpenMetrics wants bounds spelled as floats; so they are one and the same series in either format.
+    # OpenMetrics requires bounds written as floats. With floats, both formats have the same series.
     spelled = (*(str(float(bound)) for bound in bounds), "+Inf")
     samples = (Samples(suffix="_bucket", label=labels(le=bound), values=values) for bound, values in zip(spelled, upto, strict=True))
     total_of = Samples(suffix="_sum", values=total, thousandths=in_seconds)

@@ -26,15 +26,15 @@ _POLL_SECONDS = 0.1  # how long `close` may have to wait
 
 
 class Exporter:
-    """Listens as soon as it is made, answers from `start` to `close`.
+    """Listens as soon as it is created, answers from `start` to `close`.
 
     Args:
         host: name or address to listen on.
         port: 0 for any that is free.
-        clock: now in Unix seconds, for everything that depends on it.
-        healthy: has the query looked for work lately, and does it not fail each time instead?
-        scraped: called with who it is when somebody takes the metrics, before the page is made.
-        watched: called when somebody looks at the page for people.
+        clock: the present time in Unix seconds, for everything that depends on it.
+        healthy: returns whether the query has checked for work lately, and does not fail each time.
+        scraped: called with the scraper's identity when the metrics are requested, before the page is made.
+        watched: called when somebody requests the page for people.
         monotonic: seconds that only go forward, for connections that last too long.
         web_config: TLS and passwords, see `streaming.web.config`; None for neither.
 
@@ -81,7 +81,7 @@ class Exporter:
 
     @property
     def url(self) -> str:
-        """Where the metrics are."""
+        """The URL of the metrics."""
         host, port = self.address
         return f"{'https' if self._gate.encrypted else 'http'}://{Address(host, port)}/metrics"
 
@@ -91,7 +91,7 @@ class Exporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering and let the port go; connections still open are cut."""
+        """Stop answering and release the port; connections that are still open are cut."""
         if self._thread is not None:
             self._server.shutdown()  # waits for serve_forever, for ever if that never ran
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Work that several threads ask for at the same moment is done once."""
+"""Does work only once that several threads request at the same moment."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -10,14 +10,14 @@ V = TypeVar("V")
 
 
 class Shared(Generic[K, V]):
-    """Results by key, for as long as they are being worked out; none is kept."""
+    """Results by key, for as long as they are being computed; none is kept."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects what follows
         self._under_way: dict[K, Future[V]] = {}
 
     def get(self, key: K, work: Callable[[], V]) -> V:
-        """What ``work`` returns, or raises; where another thread is at it for the same key, what that gets."""
+        """What ``work`` returns or raises. If another thread is doing the work for the same key, its result or error."""
         with self._lock:
             theirs = self._under_way.get(key)
             if theirs is None:
@@ -36,6 +36,6 @@ class Shared(Generic[K, V]):
         try:
             return work()
         finally:
-            # Before anybody has the result: who asks after that must not get what was worked out before.
+            # Before any thread has the result: a thread that asks later must not get an older result.
             with self._lock:
                 del self._under_way[key]

@@ -1,6 +1,6 @@
-"""The table of absolute values: what the fold last said about every log, of every agent.
+"""The table of absolute values: what the fold last published about every log of every agent.
 
-Rows only ever set values, so a row may come again, and a micro-batch that is replayed changes nothing.
+Rows only ever set values. So a row may come again, and a micro-batch that is run again changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _FIRST_SLOTS = 1024
 
 
 class LogKey(NamedTuple):
-    """What tells a log from every other: a topic that was re-created has another topic id."""
+    """The identity of a log: a topic that was re-created has another topic id."""
 
     broker: int
     topic: str
@@ -39,7 +39,7 @@ class LogKey(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """A log by its directory: whichever topic id it has."""
+    """A log by its directory, whichever topic id it has."""
 
     broker: int
     topic: str
@@ -48,7 +48,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """A copy of the table that no later row touches."""
+    """A copy of the table that no later row changes."""
 
     columns: Columns
     carried: list[Carried]  # by the number in ``columns["slot"]``
@@ -57,26 +57,26 @@ class Snapshot:
     topic_names: list[str]  # by the number in ``columns["topic"]``
     topic_labels: list[str]  # by the number in ``columns["topic"]``
     topic_exported: Flags  # by the same
-    topic_counted: Flags  # by the same: its backlog was behind all its logs once, so its counters are told
+    topic_counted: Flags  # by the same: the backlog of all its logs was read once, so its counters are exported
     unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
-    scrubbed: Mapping[Replica, int]  # the damaged places that scrubs know in replicas that have any
+    scrubbed: Mapping[Replica, int]  # how many damaged places scrubs know, for replicas that have any
     silent: Flags  # by the number in ``columns["agent"]``
-    rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has told it
-    read_ms: Longs  # by the same: up to when all that was published has been taken in, by the clock of ``now_ms``; -1 not known
+    rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
+    read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
     all_replicas: bool
     judges: Judges
     now_ms: int
 
 
 class Table:
-    """What is known of every log, put in by the query and read by scrapes, each for a moment under one lock.
+    """What is known of every log. The query writes it and scrapes read it, each for a moment under one lock.
 
     Args:
         replicas: "leaders" exports one replica of a partition, "all" every one.
-        stale_after_s: after so many seconds of silence another agent's replica speaks for the partition.
+        stale_after_s: after so many seconds of silence, another agent's replica is exported for the partition.
         series_limit: at most so many series on a page.
-        judges: what works out the columns that depend on the clock.
+        judges: compute the columns that depend on the clock.
         export: what is on a page at all.
     """
 
@@ -104,19 +104,19 @@ class Table:
         self._unread_dirs: frozenset[tuple[int, str]] = frozenset()
         self._scrubbed: Mapping[Replica, int] = {}
         self._agents: dict[str, int] = {}
-        self._seen: list[float] = []  # by the number of the agent; NaN, which is never long ago, before the first answer
+        self._seen: list[float] = []  # by the number of the agent; NaN before the first answer, which never counts as silent
         self._read: dict[int, float] = {}  # by the same
         self._rounds: dict[int, Rounds] = {}  # by the same
         self._recalled: set[int] = set()  # shards
         self._recalls = 0
-        self._whole = False  # what was there when the run was new is in it
+        self._whole = False  # everything that was there when the run was new is in the table
         self._decided = False  # what is decided is known of each agent that takes part
         self._ready = False
 
     def apply(self, states: pa.Table) -> None:
-        """Set what rows of `streaming.rows.STATES` say of logs.
+        """Set the values of logs from rows of `streaming.rows.STATES`.
 
-        Their order counts only between rows of one log, where the last wins.
+        The order counts only between rows of one log: the last one wins.
 
         Raises:
             KeyError: a column is missing.
@@ -146,61 +146,63 @@ class Table:
             self._check_ready()
 
     def take_catalog(self, agent: str, catalog: Catalog, end: End | None = None) -> None:
-        """Say what an agent knows to be decided.
+        """Set what is decided, as far as an agent knows.
 
         Args:
-            end: where its journal ended then: it counts once all rows up to there have been taken in; None for at once.
+            end: where its journal ended then. The catalog counts once all rows up to there are processed; None for at once.
         """
-        told = Round(Decisions(catalog), None if self._judges.bench.once else end)  # a run that ends goes by what was told last
+        round_ = Round(Decisions(catalog), None if self._judges.transactions.once else end)  # a run that ends uses the last catalog
         with self._lock:
             number = self._agent(agent)
-            self._rounds[number] = self._rounds.get(number, Rounds()).told(told)
+            self._rounds[number] = self._rounds.get(number, Rounds()).updated(round_)
 
     def recalls(self, shards: int) -> None:
-        """Take the table for whole, and tell topics' counters, only when all ``shards`` have handed out what they have.
+        """Treat the table as whole, and export topics' counters, only when all ``shards`` have handed out what they have.
 
-        For a run that goes on with the state of an earlier one: that counts already, and what is appended to one of a topic's logs brings
-        that log's share alone. The sum of some of the shares would be a counter that falls.
+        This is for a run that continues with the state of an earlier run. The state is counted already, but an append to one log of a topic
+        brings only the share of that log. The sum of some of the shares would be a counter that falls.
         """
         with self._lock:
             self._recalls = shards
 
-    def told_whole(self) -> None:
-        """Say that all that was there when the run began has come: of a run that recalls nothing."""
+    def set_whole(self) -> None:
+        """Everything that was there when the run began has arrived; for a run that recalls nothing."""
         with self._lock:
             self._whole = True
             self._check_ready()
 
-    def told_agents(self, agents: Iterable[str]) -> None:
-        """Say which agents take part: it is ready once it knows what is decided of their logs."""
+    def set_agents(self, agents: Iterable[str]) -> None:
+        """Set which agents take part: the table is ready only when it knows what is decided of their logs."""
         with self._lock:
             rounds = (self._rounds.get(self._agents.get(agent, -1), Rounds()) for agent in agents)
             self._decided = all(each.speaks is not None for each in rounds)
             self._check_ready()
 
     def mark_agent(self, agent: str, seen: float) -> None:
-        """Say that an agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
+        """An agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
         with self._lock:
             self._seen[self._agent(agent)] = seen
 
-    def told_reading(self, agents: Mapping[str, float]) -> None:
-        """Say of all agents that are up and have caught up with their disks when they were asked last for how far they have come, of which
-        by now everything has been taken in: seconds, of the clock of `mark_agent`."""
+    def set_reading(self, agents: Mapping[str, float]) -> None:
+        """Set up to when each agent's events are processed, for all agents that are up and have caught up with their disks.
+
+        It is the time of an agent's last answer of which everything has been processed by now, in seconds of the clock of `mark_agent`.
+        """
         with self._lock:
             self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
 
-    def told_coordinators(self, partitions: int | None) -> None:
-        """Say how many partitions `__transaction_state` has, see `Judges`."""
+    def set_coordinators(self, partitions: int | None) -> None:
+        """Set how many partitions `__transaction_state` has, see `Judges`."""
         with self._lock:
             self._judges = replace(self._judges, coordinator_partitions=partitions)
 
-    def told_fenced(self, brokers: Iterable[int]) -> None:
-        """Say which brokers are fenced off, see `Judges`."""
+    def set_fenced(self, brokers: Iterable[int]) -> None:
+        """Set which brokers are fenced off, see `Judges`."""
         with self._lock:
             self._judges = replace(self._judges, fenced=frozenset(brokers))
 
-    def told_metadata(self, written_ms: int | None) -> None:
-        """Say when what is known of the cluster was written last, see `Judges`."""
+    def set_metadata_time(self, written_ms: int | None) -> None:
+        """Set when the metadata of the cluster was last written, see `Judges`."""
         with self._lock:
             self._judges = replace(self._judges, metadata_ms=written_ms)
 
@@ -208,37 +210,37 @@ class Table:
         """See `Limiter.min_isr`."""
         return self._judges.limiter.min_isr(broker)
 
-    def told_reassignments(self, reassignments: Iterable[Reassignment]) -> None:
-        """Say which partitions are reassigned, see `Judges`."""
+    def set_reassignments(self, reassignments: Iterable[Reassignment]) -> None:
+        """Set which partitions are reassigned, see `Judges`."""
         with self._lock:
             self._judges = replace(self._judges, reassignments=tuple(reassignments))
 
-    def told_unreadable(self, logs: Iterable[LogKey]) -> None:
-        """Say which logs cannot be read now: one whose backlog cannot be read hides nobody else's counters."""
+    def set_unreadable(self, logs: Iterable[LogKey]) -> None:
+        """Set which logs cannot be read now: a log with an unreadable backlog does not hide the counters of others."""
         found = frozenset(logs)
         with self._lock:
             if found != self._unreadable:
                 self._unreadable = found
                 self._count_topics()
 
-    def told_unread_dirs(self, log_dirs: Iterable[tuple[int, str]]) -> None:
-        """Say in which log dirs, by broker and path, nothing is read now: their logs may go on unseen."""
+    def set_unread_dirs(self, log_dirs: Iterable[tuple[int, str]]) -> None:
+        """Set in which log dirs, by broker and path, nothing is read now: their logs may go on unseen."""
         with self._lock:
             self._unread_dirs = frozenset(log_dirs)
 
-    def told_scrubbed(self, batches: Mapping[Replica, int]) -> None:
-        """Say how many damaged places scrubs know in which replicas."""
+    def set_scrubbed(self, batches: Mapping[Replica, int]) -> None:
+        """Set how many damaged places scrubs know in each replica."""
         with self._lock:
             self._scrubbed = batches
 
     @property
     def waiting(self) -> Waiting:
-        """Of which hanging transactions somebody wants to know the groups that wait for them."""
+        """The hanging transactions whose waiting groups are requested, and the groups that are known."""
         return self._judges.waiting
 
     @property
     def ready(self) -> bool:
-        """Was everything in it once that was there when the run began, and what is decided of that?"""
+        """Whether the table has held everything that was there when the run began, and what is decided of that."""
         with self._lock:
             return self._ready
 
@@ -252,7 +254,7 @@ class Table:
     def snapshot(self, now: float) -> Snapshot:
         """Copy the table as it is; ``now`` decides which agents are silent."""
         with self._lock:
-            if self._recalls:  # of which an earlier run has told; it may be down since
+            if self._recalls:  # an agent may be known only from an earlier run, and be down since
                 self._seen = [now if np.isnan(seen) else seen for seen in self._seen]
             return Snapshot(
                 columns=self._columns.upto(len(self._slots)),
@@ -290,10 +292,10 @@ class Table:
             values[name][:] = self._columns[name][slots]
         self._columns.matrix[:, slots] = values.matrix
 
-    def _carry(self, keys: list[LogKey], told: Iterable[tuple[bytes | None, ...]]) -> None:
-        for key, values in zip(keys, told, strict=True):
+    def _carry(self, keys: list[LogKey], blobs: Iterable[tuple[bytes | None, ...]]) -> None:
+        for key, values in zip(keys, blobs, strict=True):
             slot = self._slot(key)
-            self._carried[slot] = self._carried[slot].told(*values)
+            self._carried[slot] = self._carried[slot].updated(*values)
 
     def _slot(self, key: LogKey) -> int:
         slot = self._slots.find(key)
@@ -337,9 +339,9 @@ class Table:
         return number
 
     def _count_topics(self) -> None:
-        """Note the topics whose counters may be told: once all their logs' backlog is read, as far as it can be, while there is a log.
+        """Update the topics whose counters are exported: once the backlog of all their logs is read, as far as it can be.
 
-        Not before everything is recalled that an earlier run has counted.
+        A topic without a log is not among them. No topic is, until everything is recalled that an earlier run has counted.
         A log that appears later must not hide what its topic has counted for long: it joins the sum when it is settled.
         """
         columns, topics = self._columns, len(self._topics)
@@ -361,5 +363,5 @@ def _keys(rows: pa.Table) -> Iterable[LogKey]:
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:
-    """The partition that a log is a replica of: by topic id, by name where there is none."""
+    """The partition that a log is a replica of: by topic id, or by name if there is none."""
     return key.topic_id, "" if key.topic_id else key.topic, key.partition

@@ -1,14 +1,14 @@
-"""How far what an agent has published is ahead of the metrics, in bytes and in time."""
+"""How far the metrics are behind what an agent has published, in bytes and in time."""
 
 from collections import deque
 from typing import NamedTuple
 
 _POINTS = 1024
-"""Points in time kept for an agent, so that the time is exact for the first quarter of an hour and to 0.4 % of the lag after that."""
+"""How many points in time are kept for an agent: the time is exact for the first quarter of an hour, then to 0.4 % of the lag."""
 
 
 class _Point(NamedTuple):
-    """By ``at`` the first of the bytes up to ``total`` that the point before does not have were published."""
+    """By ``at``, the first of the bytes between the ``total`` of the point before and this ``total`` were published."""
 
     total: int
     at: float
@@ -17,20 +17,20 @@ class _Point(NamedTuple):
 class TailLag:
     """Follows one agent's published bytes, which only grow, and how many of them are in the metrics.
 
-    Both are totals since the beginning of a journal, by its id. What is said of a journal that was left is passed over.
+    Both are totals since the beginning of a journal, by its id. Reports about a journal that was replaced are ignored.
     """
 
     def __init__(self) -> None:
         self._journal = ""
         self._left: set[str] = set()
         self._published = 0
-        self._processed: int | None = None  # not told yet: after a restart that is everything but 0
+        self._processed: int | None = None  # None: not known yet, after a restart it can be anything but 0
         self._waiting: deque[_Point] = deque()  # oldest first, each with bytes that are not processed
         self._whole_at: float | None = None
-        self._apart = 0.0  # seconds: a point younger than this against the last one is joined to it
+        self._apart = 0.0  # seconds: a point that is less than this after the last one is joined to it
 
     def published(self, journal: str, total: int, at: float) -> None:
-        """Say that ``total`` bytes in all were published by ``at``. Fewer than before means a journal that was set back."""
+        """``total`` bytes in all were published by ``at``. Fewer than before means a journal that was set back."""
         if not self._speaks(journal):
             return
         if total < self._published:
@@ -49,12 +49,12 @@ class TailLag:
             self._join_if_many()
 
     def begins(self) -> None:
-        """Say that nothing of any journal is in the metrics, unless something else was told."""
+        """Nothing of any journal is in the metrics, unless something else was reported."""
         if self._processed is None:
             self._processed = 0
 
     def processed(self, journal: str, total: int) -> None:
-        """Say that ``total`` of the bytes published are in the metrics."""
+        """``total`` of the published bytes are in the metrics."""
         if not self._speaks(journal):
             return
         self._processed = total
@@ -64,7 +64,7 @@ class TailLag:
             self._apart = 0.0
 
     def _speaks(self, journal: str) -> bool:
-        """Whether a journal is the agent's; one that is new takes the place of the one before, and nothing of it is in the metrics."""
+        """Whether a journal is the agent's present one. A new one replaces the one before, and nothing of it is in the metrics."""
         if journal in self._left:
             return False
         if journal != self._journal:
@@ -78,27 +78,27 @@ class TailLag:
 
     @property
     def known(self) -> bool:
-        """Whether it was ever told what is processed: until then nobody knows how many bytes wait."""
+        """Whether it was ever reported what is processed: until then it is not known how many bytes wait."""
         return self._processed is not None
 
     @property
     def whole_at(self) -> float | None:
-        """When the agent was asked last of whose answer everything has been processed, None where that is not known."""
+        """The time of the agent's last answer of which everything has been processed, None if it is not known."""
         return self._whole_at if self.known else None
 
     @property
     def size(self) -> int:
-        """Bytes published and not processed; all of them while nothing is told of that, see `known`."""
+        """Bytes published and not processed; all published bytes as long as it is not known what is processed, see `known`."""
         return max(0, self._published - (self._processed or 0))
 
     def seconds(self, now: float) -> float:
-        """For how long the oldest of them have been waiting, 0 if there are none; while nothing is told, since the first was published."""
+        """How long the oldest of these bytes have been waiting, 0 if there are none; as long as `known` is False, since the first one."""
         return max(0.0, now - self._waiting[0].at) if self._waiting else 0.0
 
     def _join_if_many(self) -> None:
-        """Halve the points when there are too many, each two becoming one that is as old as the first."""
+        """Halve the points when there are too many: each two become one that is as old as the first."""
         if len(self._waiting) > _POINTS:
             points = list(self._waiting)
-            points.append(points[-1])  # an odd last one goes with itself
+            points.append(points[-1])  # if their number is odd, the last one is joined with itself
             self._waiting = deque(_Point(second.total, first.at) for first, second in zip(points[::2], points[1::2], strict=False))
             self._apart = 2 * (points[-1].at - points[0].at) / _POINTS

@@ -7,7 +7,7 @@ from streaming.errors import UsageError
 
 
 def write_textfile(path: Path, page: bytes) -> None:
-    """Put ``page`` (text format 0.0.4) at ``path``: whoever reads it finds the old page or the new one, whole.
+    """Write ``page`` (text format 0.0.4) to ``path``: every reader finds the old page or the new one, whole.
 
     Raises:
         UsageError: the file cannot be written there.
@@ -33,7 +33,7 @@ def _write_through(path: Path, page: bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the rename itself last through a loss of power."""
+    """Make the rename itself survive a loss of power."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -22,7 +22,7 @@ BYTES = ("hot_bytes",)
 
 
 def thresholds(settings: Settings) -> Iterator[Threshold]:
-    """Every option that a rule or a dashboard may ask for, in base units, by the option's own name."""
+    """Every option that a rule or a dashboard may need, in base units, by the option's own name."""
     for name in SECONDS:
         yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
     yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())

@@ -1,4 +1,4 @@
-"""What is open on the exported logs, since when, and what is to be thought of it, as columns and as a list of the late ones."""
+"""The open transactions of the exported logs: since when, and with which verdict, as columns and as a list of the late ones."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import pyarrow as pa
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.carried import Carried
 from streaming.metrics.columns import Columns, Longs
-from streaming.metrics.standing import ABSENT, Standing, of_all
+from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets, of_all
 from streaming.rows import NOT_UNDERSTOOD
 from streaming.rules.coordinator import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.leaders import Flags
@@ -24,26 +24,26 @@ COLUMNS = (
     "stuck_transactions",
     "stalled",
 )
-"""What `Bench.weigh` works out."""
+"""What `TransactionJudge.judge` computes."""
 
 LOOK_MS = 30_000
-"""What lay on a disk was published by its agent so much later at most, if that agent has caught up.
+"""An agent that has caught up publishes what is on a disk at most so much later.
 
-A log that is quiet is looked at in every fifth look, and a look takes seconds where much grows.
+It checks a quiet log in every fifth poll, and a poll takes seconds if much grows.
 """
 
 
 READ_WITHIN_MS = 60_000
-"""Micro-batches take seconds."""
+"""This is long enough for micro-batches: they take seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """One late transaction, times in Unix milliseconds; ``log`` is its item among the logs that were asked about. ``state`` is "" where no
-    coordinator knows it.
+    """One late transaction, times in Unix milliseconds.
 
-    ``stuck`` as `streaming.rules.verdicts` defines it. ``groups``: of one that hangs in `__consumer_offsets`, the consumer groups whose
-    offsets wait for it, as far as they are known.
+    ``log`` is the index of its log among the judged logs. ``state`` is "" if no coordinator knows it. ``stuck`` is defined in
+    `streaming.rules.verdicts`. ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as
+    they are known.
     """
 
     log: int
@@ -60,22 +60,22 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """What is to be said of transactions at a moment."""
+class JudgedTransactions:
+    """What is exported about transactions at one moment."""
 
-    columns: Standing
+    columns: ReplicaOffsets
     late: tuple[Late, ...]
     omitted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CoordinatorView:
-    """What the logs of `__transaction_state` say together.
+    """What the logs of `__transaction_state` contain together.
 
-    ``partitions``: how many there are by the metadata log, None where nobody knows; ``readable`` of them were read to their ends from a
-    current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, has been taken in;
-    -1 where not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator.STATES`;
-    ``overdue``: how many of those that are readable are Ongoing beyond their timeout.
+    ``partitions``: how many there are by the metadata log, None if not known. ``readable`` of them were read to their ends from a current
+    replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed; -1 if not all
+    are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator.STATES`. ``overdue``: by broker, how
+    many readable entries are Ongoing beyond their timeout.
     """
 
     coordinators: Coordinators
@@ -97,14 +97,14 @@ def coordinator_view(
     partitions: int | None,
     now_ms: int,
 ) -> CoordinatorView:
-    """Put together what the observed logs of `__transaction_state` say.
+    """Combine the observed logs of `__transaction_state`.
 
-    Where a partition has replicas that are readable, nothing counts that others hold: what a deposed leader wrote may never have been.
+    If a partition has readable replicas, only these count: what a deposed leader wrote may never have been valid.
 
     Args:
-        read_ms: up to when each log was taken in, by the job's clock, -1 where that is not known or it is no current replica.
+        read_ms: up to when each log was processed, by the job's clock; -1 if that is not known, or the log is no current replica.
         speaks: which logs are exported.
-        believed: which of them tell something also where they were not read to their ends from a current replica.
+        believed: which of them count even if they were not read to their ends from a current replica.
     """
     own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
     tables = {item: _table(carried[item]) for item in own}
@@ -114,9 +114,9 @@ def coordinator_view(
         replicas.setdefault(int(logs["partition"][item]), []).append(item)
     found, read = [], []
     for items in replicas.values():
-        # entries that have not been told since a start of the job are not none
-        told = [item for item in items if carried[item].coordinator is not None]
-        readable = [item for item in told if whole[item] and not _doubtful(tables[item])]
+        # if no entries were published since the job started, they are not known: this does not mean that there are none
+        with_entries = [item for item in items if carried[item].coordinator is not None]
+        readable = [item for item in with_entries if whole[item] and not _doubtful(tables[item])]
         chosen = readable or [item for item in items if speaks[item] and believed[item]]
         found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
         if readable:
@@ -140,19 +140,19 @@ def coordinator_view(
 
 
 def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
-    """Entries that their coordinator should have ended by now."""
+    """Which entries their coordinator should have ended by now."""
     timed = coordinators.current & (coordinators.state == ONGOING) & (coordinators.timeout_ms != NEVER_MS) & (coordinators.start_ms >= 0)
     late: Flags = timed & (now_ms > coordinators.start_ms + coordinators.timeout_ms + GRACE_MS)
     return late
 
 
 def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
-    """The broker that speaks for a partition: its coordinator, where the leader is observed."""
+    """The broker that is exported for a partition: its coordinator, if the leader is observed."""
     return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
 
 
 def _doubtful(table: pa.Table) -> bool:
-    """Whether an entry is not understood: it may be anybody's."""
+    """Whether some entry is not understood: it may belong to any transaction."""
     return NOT_UNDERSTOOD in table["state"].to_pylist()
 
 
@@ -165,22 +165,22 @@ def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, t
 
 
 def _table(carried: Carried) -> pa.Table:
-    """The entries of one log, of each transactional id the newest: the fold keeps no others."""
+    """The entries of one log, the newest of each transactional id: the fold keeps no others."""
     return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
 
 
-class Bench:
-    """Judges open transactions, and remembers since when nobody was known to end each of them.
+class TransactionJudge:
+    """Judges open transactions, and remembers since when no coordinator is known that will end each of them.
 
     Args:
-        hanging_after_ms: how long what nobody will end has to be silent until it counts as hanging, and any other has to be open until it
-            counts as stalling the last stable offset.
+        hanging_after_ms: a transaction that nobody will end counts as hanging after so long a silence. Any other one counts as stalling the
+            last stable offset after being open for so long.
         stuck_after_ms: how long a transaction has to be silent until it counts as stuck.
-        late_after_ms: what is open for longer is listed by itself; None for all that is open, however many these are.
-        late_limit: at most so many are.
-        read_within_ms: what an agent has published has to be taken in within so long, or a log may have gone on unseen.
-        once: judge by a single look, when all logs have been read to their ends: there is no earlier one to remember. What was silent for
-            long and is ended in the very moment between the reading of two logs may seem to hang.
+        late_after_ms: a transaction that is open for longer is listed by itself; None for all open ones, however many these are.
+        late_limit: at most so many are listed.
+        read_within_ms: what an agent has published has to be processed within so long, or a log may have gone on unseen.
+        once: judge only once, when all logs have been read to their ends: there is no earlier judgement to remember. If a transaction was
+            silent for long, and is ended exactly between the reads of two logs, it may seem to hang.
     """
 
     def __init__(
@@ -201,13 +201,13 @@ class Bench:
         self._late_limit = late_limit
         self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
 
-    def weigh(
+    def judge(
         self, carried: Sequence[Carried], places: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
-    ) -> Weighed:
+    ) -> JudgedTransactions:
         """Judge what is open on some logs; ``places`` are their names, "topic-partition".
 
         Args:
-            read_ms: up to when each log was taken in, as `coordinator_view`.
+            read_ms: up to when each log was processed, as in `coordinator_view`.
             lag: how many offsets of each log wait behind its last stable offset.
         """
         owners, found = of_all([each.transactions for each in carried])
@@ -252,12 +252,12 @@ class Bench:
         )
         columns = _columns(len(carried), owners, judged)
         waits = pending(judged, verdict, now_ms, self._hanging_after_ms)
-        columns["hanging_transactions"] = _told(len(carried), owners, verdict == Verdict.HANGING, waits | (verdict == Verdict.UNKNOWN))
-        columns["stuck_transactions"] = _told(len(carried), owners, stays, waits | (read_ms[owners] < 0))
+        columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == Verdict.HANGING, waits | (verdict == Verdict.UNKNOWN))
+        columns["stuck_transactions"] = _per_log(len(carried), owners, stays, waits | (read_ms[owners] < 0))
         since = columns["oldest_open_start_ms"]
         stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
         columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
-        return Weighed(columns=columns, late=listed, omitted=late.omitted)
+        return JudgedTransactions(columns=columns, late=listed, omitted=late.omitted)
 
     def _remember(self, transactions: OpenTransactions, judged: Judged, now_ms: int) -> Judged:
         if self.once:
@@ -271,13 +271,16 @@ class Bench:
         return replace(judged, uncovered_ms=since)
 
     def _certain(self, judged: Judged, read_ms: Longs) -> Judged:
-        """Known to be nobody's is what was seen open before looks at its own log and at those of all coordinators began, which found no
-        end of it: each had its marker, or its entry, by then."""
+        """Mark the transactions for which it is certain that nobody will end them.
+
+        Such a transaction was seen open before the reads of its own log and of all coordinators' logs began, and these found no end of it.
+        Otherwise its marker, or its entry, would have been there by then.
+        """
         looked = read_ms >= judged.last_ms if self.once else read_ms - LOOK_MS >= judged.uncovered_ms
         return replace(judged, certain=judged.certain & looked & (read_ms >= 0))
 
 
-def _columns(count: int, owners: Longs, judged: Judged) -> Standing:
+def _columns(count: int, owners: Longs, judged: Judged) -> ReplicaOffsets:
     columns = {name: np.full(count, ABSENT, np.int64) for name in COLUMNS}
     columns["open_transactions"] = np.bincount(owners, minlength=count)
     firsts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])  # in the order of their first offsets
@@ -286,15 +289,15 @@ def _columns(count: int, owners: Longs, judged: Judged) -> Standing:
     return columns
 
 
-def _told(count: int, owners: Longs, those: Flags, cannot_tell: Flags) -> Longs:
-    """How many transactions of each log are among those; `ABSENT` for a log with one of which it cannot be told."""
-    unclear = np.bincount(owners[cannot_tell], minlength=count) > 0
-    told: Longs = np.where(unclear, ABSENT, np.bincount(owners[those], minlength=count))
-    return told
+def _per_log(count: int, owners: Longs, those: Flags, unclear_items: Flags) -> Longs:
+    """How many transactions of each log are in ``those``; `ABSENT` for a log with a transaction for which this is unclear."""
+    unclear = np.bincount(owners[unclear_items], minlength=count) > 0
+    counts: Longs = np.where(unclear, ABSENT, np.bincount(owners[those], minlength=count))
+    return counts
 
 
 def states_of(counts: dict[int, tuple[int, ...]]) -> Iterable[tuple[int, str, int]]:
-    """(broker, state, entries) of every broker that speaks for coordinators."""
+    """(broker, state, entries) of every broker that is exported for coordinators."""
     for broker in sorted(counts):
         for state, entries in zip(STATES, counts[broker], strict=True):
             yield broker, state, entries

@@ -1,4 +1,4 @@
-"""What a snapshot of the table says: one log a partition, sums over the logs of a topic and of a broker."""
+"""What a snapshot of the table contains: one log per partition, sums over the logs of a topic and of a broker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ SHARES = (
     "share_transaction_ms",
     "transactional",
 )
-"""Columns summed over the logs that are there and those that have left: what was appended to the topic while they led."""
+"""Columns summed over the logs that are there and those that have departed: what was appended to the topic while they led."""
 
-BEFELL = ("corrupt_batches", "truncations", "truncated_bytes", "truncated_committed", "segments_rolled", "segments_deleted")
-"""Columns summed over the logs that are there, followers too: each log's own."""
+PER_LOG_COUNTERS = ("corrupt_batches", "truncations", "truncated_bytes", "truncated_committed", "segments_rolled", "segments_deleted")
+"""Columns summed over the logs that are there, followers too: each log has its own value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +34,7 @@ class Topics:
     """All topics of each broker, by their number in ``Logs.columns["topic"]``."""
 
     labels: pa.LargeStringArray
-    order: Longs  # of the page, without the topics that are not exported or whose counters are not told yet
+    order: Longs  # of the page, without topics that are not exported, or whose counters are not exported yet
     sums: dict[str, Longs]  # by column: shape (topics,), of a list column (numbers, topics)
 
 
@@ -55,7 +55,7 @@ class View:
 
 
 def view(snapshot: Snapshot) -> View:
-    """Work out what is exported of a snapshot."""
+    """Compute what is exported of a snapshot."""
     columns = snapshot.columns
     topic_labels = pa.array(snapshot.topic_labels, TEXT)
     rank = pc.rank(topic_labels, tiebreaker="first").to_numpy().astype(np.int64)
@@ -93,9 +93,9 @@ def _topics(columns: Columns, there: Columns, snapshot: Snapshot, topic_labels: 
     sharing = np.flatnonzero(((columns["kind"] == LOG) & (columns["settled"] == 1)) | (columns["kind"] == DEPARTED))
     group = columns["topic"][sharing]
     sums = {name: sum_by(group, columns[name][..., sharing], count) for name in SHARES}
-    sums |= {name: sum_by(settled["topic"], settled[name], count) for name in BEFELL}
-    told = np.flatnonzero(snapshot.topic_counted & snapshot.topic_exported)
-    return Topics(labels=topic_labels, order=told[np.argsort(rank[told])], sums=sums)
+    sums |= {name: sum_by(settled["topic"], settled[name], count) for name in PER_LOG_COUNTERS}
+    counted = np.flatnonzero(snapshot.topic_counted & snapshot.topic_exported)
+    return Topics(labels=topic_labels, order=counted[np.argsort(rank[counted])], sums=sums)
 
 
 def _skipped_bytes(columns: Columns) -> dict[int, list[int]]:

@@ -1,11 +1,11 @@
-"""Consumer groups that wait for hanging transactions in ``__consumer_offsets``: a page asks for them, agents answer the next poll."""
+"""Consumer groups that wait for hanging transactions in ``__consumer_offsets``: a page requests them, agents send them at the next poll."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
 MOST_ASKED = 20
-"""Of so many transactions the groups are asked for at once."""
+"""The groups of at most so many transactions are requested at once."""
 
 
 class Subject(NamedTuple):
@@ -20,7 +20,7 @@ class Subject(NamedTuple):
 
 
 class Waiting:
-    """What is asked and known. Safe from any thread; nothing is kept of a transaction that hangs no more."""
+    """The requested and the known groups. Safe from any thread. A transaction that hangs no more is forgotten."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects what follows
@@ -28,7 +28,7 @@ class Waiting:
         self._known: dict[Subject, tuple[str, ...]] = {}
 
     def of(self, subjects: Iterable[Subject]) -> Mapping[Subject, tuple[str, ...]]:
-        """The groups of those that hang now, as far as they are known; the others are asked for."""
+        """The groups of ``subjects``, which hang now, as far as they are known. The others are requested."""
         there = tuple(subjects)
         with self._lock:
             self._known = {subject: self._known[subject] for subject in there if subject in self._known}
@@ -37,12 +37,12 @@ class Waiting:
 
     @property
     def asked(self) -> tuple[Subject, ...]:
-        """Of which transactions the groups are wanted."""
+        """The transactions whose groups are requested."""
         with self._lock:
             return self._asked
 
-    def told(self, answers: Mapping[Subject, tuple[str, ...]]) -> None:
-        """Say what agents have found; an empty answer counts too."""
+    def update(self, answers: Mapping[Subject, tuple[str, ...]]) -> None:
+        """Store what agents have found; an empty answer counts too."""
         with self._lock:
             self._known |= answers
             self._asked = tuple(subject for subject in self._asked if subject not in self._known)

@@ -1,1 +1,1 @@
-"""A single look at log dirs, of one broker or several: the same events, rules, table and view as a job's, in one process without Spark."""
+"""Reads the log dirs of one or several brokers once, with the events, rules, table and view of a job, in one process without Spark."""

@@ -1,4 +1,4 @@
-"""What a look at log dirs comes to: its events folded by the rules into the table, and what the view makes of that."""
+"""Reads log dirs once: the rules fold the events into the table, and the view is made from the table."""
 
 import gc
 import time
@@ -18,7 +18,7 @@ from streaming.agent.pending import answer
 from streaming.catalog.tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
-from streaming.metrics.answers import tell, written_ms
+from streaming.metrics.answers import apply, written_ms
 from streaming.metrics.judging import judges_of
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
@@ -38,12 +38,12 @@ _NEVER_MS = 0
 
 
 class Look:
-    """Use as a context manager: leaving lets go of all files. For one thread.
+    """One reading of log dirs. Use it as a context manager: its exit closes all files. For one thread.
 
     Args:
-        scope: which logs are looked at, as metadata logs and limits tell of them.
+        scope: which logs are read, decided from the metadata logs and the limits.
         now_ms: the time at which everything is judged, Unix milliseconds.
-        clock: the time at which it is looked, Unix seconds.
+        clock: the time at which files are read, Unix seconds.
         sleep: as in `Onlooker`.
 
     Raises:
@@ -80,13 +80,13 @@ class Look:
         self.onlooker.close()
 
     def data_again(self, directories: Collection[Path]) -> None:
-        """Read on in logs of data, and leave those of coordinators as they were found.
+        """Read on in logs of data, and keep the coordinators' logs as they were read before.
 
-        A marker is written before its coordinator says that the transaction is complete. So what is still open in a log that is read after
-        the coordinators' was not closed by any marker that one of them has told of.
+        A marker is written before its coordinator stores the transaction as complete. The data is read after the coordinators' logs here.
+        So if a transaction is still open in the data, none of the markers that they report as written has ended it.
 
         Args:
-            directories: those of logs in which segments may be new.
+            directories: directories of logs that may have new segments.
         """
         rows = self.onlooker.again(directories)
         self._take(rows.filter(pc.not_equal(rows["topic"], TRANSACTION_TOPIC)))
@@ -98,29 +98,29 @@ class Look:
             folded = fold_shard(_SHARD, before, [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
             self._state = self._state if folded.value is None else folded.value
             self._lists = self._lists if folded.lists is None else folded.lists
-            if folded.told is not None:
-                self._table.apply(pa.Table.from_batches([unpack_rows(folded.told, STATES)], STATES))
+            if folded.changed_rows is not None:
+                self._table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
         status = self.onlooker.status()
         known = AgentStatus(
             name=NAME, up=True, broker_statuses=tuple(status.broker_statuses), unreadable_logs=tuple(status.unreadable_logs)
         )
-        tell(self._table, [known], [status])
-        if written_ms(status.broker_statuses) is None:  # nothing says that it is not old
-            self._table.told_metadata(_NEVER_MS)
+        apply(self._table, [known], [status])
+        if written_ms(status.broker_statuses) is None:  # it is not known when the metadata was written: it may be old
+            self._table.set_metadata_time(_NEVER_MS)
         decided = self.onlooker.watcher.decided(())
         if decided is not None:
             self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
         self._table.mark_agent(NAME, self._now_ms / 1000)
-        self._table.told_reading({NAME: self._clock()})
+        self._table.set_reading({NAME: self._clock()})
 
     def see(self) -> tuple[View, Snapshot]:
-        """What is exported, and of what; the groups that wait for hanging transactions are known."""
+        """The view, and the snapshot that it was made from. The consumer groups that wait for hanging transactions are filled in."""
         seen = view(snapshot := self._snapshot())
         waiting = self._table.waiting
         while asked := waiting.asked:
             requests = [PendingCommits(**each._asdict()) for each in asked]
             found = {_subject(each): (*each.groups, "...") if each.more else tuple(each.groups) for each in self._answers(requests)}
-            waiting.told(dict.fromkeys(asked, ()) | found)
+            waiting.update(dict.fromkeys(asked, ()) | found)
             seen = view(snapshot)
         return seen, snapshot
 
@@ -133,8 +133,10 @@ class Look:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile: nearly all that a look makes is needed to its end, and to go through it again and again is a third of
-    its cost."""
+    """Switch the garbage collector off meanwhile.
+
+    Nearly all objects are needed to the end. To check them again and again takes a third of the time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -144,5 +146,5 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _subject(told: PendingCommits) -> Subject:
-    return Subject(told.broker, told.topic, told.partition, told.topic_id, told.producer_id, told.first_offset)
+def _subject(pending: PendingCommits) -> Subject:
+    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)

@@ -1,6 +1,6 @@
-"""An agent without a process: it publishes what lies in log dirs into a journal in memory, and nobody but its caller reads that.
+"""An agent without a process of its own: it publishes the logs of log dirs into a journal in memory. Only its caller reads that journal.
 
-Reading begins with the active segments. What was open there stands in producer snapshots, so that no closed segment is walked.
+Reading begins at the active segments. Producer snapshots contain the transactions that are open there, so no closed segment is read.
 """
 
 import logging
@@ -11,23 +11,23 @@ import pyarrow as pa
 
 import streaming
 from streaming.agent.cluster import ClusterView
+from streaming.agent.host_status import HostStatus
 from streaming.agent.messages import Status, UnreadableLog
-from streaming.agent.overview import Overview
 from streaming.agent.tables import blocks_table
 from streaming.disk.availability import LogDirs
 from streaming.watcher.journal import Journal
 from streaming.watcher.scope import Scope
-from streaming.watcher.watcher import TURN_BYTES, Beginning, Watcher
+from streaming.watcher.watcher import POLL_BYTES, Beginning, Watcher
 
 log = logging.getLogger(__name__)
 
 NAME = "offline"
 
 _WAIT_SECONDS = 0.05
-"""How long between two looks at a log that has to be looked at again, as one with half a batch at its end."""
+"""The time between two polls while a log has to be polled again, for example because half a batch is at its end."""
 
 _PATIENCE_SECONDS = 15.0
-"""So long altogether. What a watcher waits for it gives up after seconds."""
+"""The limit of all these waits together. A watcher itself waits only seconds for anything."""
 
 _NO_PRODUCERS = 0
 
@@ -36,10 +36,10 @@ class Onlooker:
     """For one thread. Nothing is written to disk.
 
     Args:
-        scope: which logs it takes up, as metadata logs tell of them.
-        read_rate: most bytes that are read in a second.
+        scope: which logs are watched, decided from the metadata logs.
+        read_rate: the most bytes that are read in a second.
         clock: Unix seconds.
-        sleep: waits for so many seconds; called only while files are waited for, or reading is too fast.
+        sleep: waits for a number of seconds; called only to wait for files, or because reading is too fast.
     """
 
     def __init__(
@@ -67,31 +67,31 @@ class Onlooker:
             attached=False,
             scope=scope(self.cluster),
         )
-        self.overview = Overview(log_dirs, self.cluster, self.watcher.tails, clock_ms)
+        self.host_status = HostStatus(log_dirs, self.cluster, self.watcher.tails, clock_ms)
         self._read_rate = read_rate
         self._clock = clock
         self._sleep = sleep
-        self._taken = 0  # up to where the journal was read
+        self._taken = 0  # the seq up to which the journal was read
 
     def begin(self) -> pa.Table:
-        """Look at everything; returns rows of `streaming.rows.EVENTS`."""
+        """Read all logs; returns rows of `streaming.rows.EVENTS`."""
         self.watcher.begin(Beginning("active", resumed=False))
         return self._look(())
 
     def again(self, directories: Collection[Path]) -> pa.Table:
-        """Look at everything that was found once more; returns the rows that are new.
+        """Poll all logs that were found once more; returns the new rows.
 
         Args:
-            directories: those of logs in which segments may be new.
+            directories: directories of logs that may have new segments.
         """
-        self.watcher.greet()
+        self.watcher.note_consumer()
         return self._look(directories)
 
     def _look(self, directories: Collection[Path]) -> pa.Table:
         hints, waited = set(directories), 0.0
         while True:
             began = self._clock()
-            more = self.watcher.turn(hints, min(TURN_BYTES, self._read_rate))
+            more = self.watcher.poll(hints, min(POLL_BYTES, self._read_rate))
             if self.watcher.caught_up and not more:
                 break
             hints = set()
@@ -105,7 +105,7 @@ class Onlooker:
                 rest = max(rest, _WAIT_SECONDS)
             if rest > 0:
                 self._sleep(rest)
-        self.overview.refresh()
+        self.host_status.refresh()
         return self._published()
 
     def _published(self) -> pa.Table:
@@ -113,7 +113,7 @@ class Onlooker:
         return blocks_table(NAME, self._journal.id, self._journal.blocks(after, self._taken))
 
     def status(self) -> Status:
-        """What an agent would answer, of which the table wants to know something."""
+        """The status that an agent would send; the table needs parts of it."""
         dirs, end = self.watcher.log_dirs, self._journal.end()
         return Status(
             agent=NAME,
@@ -126,8 +126,8 @@ class Onlooker:
             caught_up=self.watcher.caught_up,
             seq=end.seq,
             total=end.total,
-            log_dirs=self.overview.log_dirs,
-            broker_statuses=self.overview.brokers,
+            log_dirs=self.host_status.log_dirs,
+            broker_statuses=self.host_status.brokers,
             unreadable_logs=[
                 UnreadableLog(each.log.broker, each.log.topic, each.log.partition, each.log.topic_id, each.path, each.error)
                 for each in self.watcher.unreadable()
@@ -135,6 +135,6 @@ class Onlooker:
         )
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         self.watcher.abandon()
         self._journal.close()

@@ -1,4 +1,4 @@
-"""What is open in some log dirs, since when and whose, as the view tells it, and what can be done about it."""
+"""The open transactions in log dirs, taken from the view: since when, of which producer, and how to end them."""
 
 import logging
 import re
@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 
 _ANY_SERVER = "HOST:PORT"
 _INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
-"""Names of listeners that are mostly not for clients; which one brokers use among themselves stands in no registration."""
+"""Names of listeners that are mostly not for clients. No registration contains which listener brokers use among themselves."""
 
 _UNENDED = (Verdict.HANGING.label, Verdict.UNCLAIMED.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """One open transaction; times in Unix milliseconds. ``behind`` is how many offsets lie between its first one and the high watermark.
+    """One open transaction; times in Unix milliseconds. ``behind``: the number of offsets from its first one to the high watermark.
 
-    ``transactional_id`` and ``coordinator_state`` are None where no coordinator knows its producer. ``verdict`` is a label of
-    `streaming.rules.verdicts.Verdict`, ``stuck`` as defined there; there is an ``abort_command`` for what is hanging, and for nothing else.
-    ``groups``: of one that hangs in `__consumer_offsets`, consumer groups whose offsets wait for it.
+    ``transactional_id`` and ``coordinator_state`` are None if no coordinator knows its producer. ``verdict`` is a label of
+    `streaming.rules.verdicts.Verdict`, ``stuck`` as defined there. Only a hanging transaction has an ``abort_command``. ``groups``: if it
+    hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it.
     """
 
     broker: int
@@ -57,15 +57,15 @@ class OpenTransaction:
 
     @property
     def hangs(self) -> bool:
-        """Whether nobody will ever end it."""
+        """Whether it is hanging: no coordinator will ever end it."""
         return self.verdict == Verdict.HANGING.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """All open transactions, the worst first, of so many partitions.
+    """All open transactions, the worst first, and the number of ``partitions`` that were read.
 
-    ``doubtful``: a log was not understood or not readable, or there is a transaction that may be hanging as far as can be known here.
+    ``doubtful``: a log was not understood or not readable, or a transaction may be hanging and this cannot be decided here.
     """
 
     transactions: tuple[OpenTransaction, ...]
@@ -74,15 +74,15 @@ class Answer:
 
     @property
     def hanging(self) -> tuple[OpenTransaction, ...]:
-        """Those that nobody will ever end."""
+        """The hanging transactions: no coordinator will ever end them."""
         return tuple(one for one in self.transactions if one.hangs)
 
 
 def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) -> Answer:
-    """Find what is open in all topics, or in one, as of ``now_ms``, Unix milliseconds; what cannot be read is told in the log.
+    """Find the open transactions of all topics, or of one, as of ``now_ms``, Unix milliseconds. Files that cannot be read are logged.
 
     Raises:
-        UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
     listed: set[Path] = set()
 
@@ -106,8 +106,10 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
 
 
 def _wants(cluster: ClusterView, topic: str | None, listed: set[Path]) -> Callable[[Partition], bool]:
-    """Logs of the topic and of the coordinators. One whose topic is deleted, or that has moved to another broker, is left alone: a broker
-    that starts there throws it away."""
+    """Selects the logs of the topic and of the coordinators.
+
+    A log is left out if its topic is deleted, or if it has moved to another broker: its broker deletes it at the next start.
+    """
 
     def wants(partition: Partition) -> bool:
         if partition.topic == METADATA_TOPIC or not (topic in (None, partition.topic) or partition.topic == TRANSACTION_TOPIC):
@@ -169,7 +171,7 @@ def _names(seen: View, snapshot: Snapshot) -> list[str]:
 
 def _speaking(look: Look, seen: View, snapshot: Snapshot) -> list[Tail | None]:
     """The tails of the logs that are exported, in their order."""
-    tails = {tail.place.log: tail for tail in look.onlooker.watcher.tails()}
+    tails = {tail.cursor.log: tail for tail in look.onlooker.watcher.tails()}
     columns = seen.logs.columns
     keys = zip(columns["broker"].tolist(), _names(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
     return [tails.get(LogId(*key)) for key in keys]
@@ -181,18 +183,18 @@ def _directories(look: Look, seen: View, snapshot: Snapshot, items: set[int]) ->
 
 
 def _is_doubtful(look: Look, seen: View, snapshot: Snapshot, topic: str | None, listed: set[Path]) -> bool:
-    """Whether something of the topic was not read to its end or not understood, so that more may be open."""
+    """Whether a part of the topic was not read to its end or not understood: then more transactions may be open."""
     onlooker = look.onlooker
     watcher = onlooker.watcher
     taken_up = {tail.partition.path for tail in watcher.tails()}
     left_out = [path for path in listed - taken_up if path.is_dir() and topic in (None, path.name.rpartition("-")[0])]
     for path in left_out:
-        log.warning("log cannot be looked at: no segment of it can be read", extra={"path": str(path)})
-    asked = [tail for tail in _speaking(look, seen, snapshot) if tail is not None and topic in (None, tail.place.log.topic)]
+        log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
+    asked = [tail for tail in _speaking(look, seen, snapshot) if tail is not None and topic in (None, tail.cursor.log.topic)]
     return (
         not onlooker.settled
-        or not all(each.up for each in onlooker.overview.log_dirs)
+        or not all(each.up for each in onlooker.host_status.log_dirs)
         or bool(left_out)
         or any(topic in (None, each.log.topic) for each in watcher.unreadable())
-        or any(tail.place.stopped or not tail.replayed_whole for tail in asked)
+        or any(tail.cursor.stopped or not tail.replayed_whole for tail in asked)
     )

@@ -1,4 +1,4 @@
-"""What retention comes to for every partition that lies in some log dirs, as the view tells it, by the names of the metrics."""
+"""The state of retention for every partition in log dirs, taken from the view, under the names of the metrics."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -65,9 +65,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class DirUse:
-    """What takes the space of a log dir that can be read: ``held`` are the bytes of all replicas in it.
+    """The use of space in a readable log dir. ``held``: the bytes of all replicas in it.
 
-    The metadata log is no replica: ``status`` has it.
+    The metadata log is no replica: ``status`` contains its size.
     """
 
     status: LogDirStatus
@@ -76,8 +76,10 @@ class DirUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """``rows`` of the replicas that speak for their partitions; ``unreadable``: logs, log dirs and metadata logs that could not be read,
-    each told in the log."""
+    """``rows``: one for each replica that is exported for its partition.
+
+    ``unreadable``: the number of logs, log dirs and metadata logs that could not be read; each of them was logged.
+    """
 
     rows: tuple[Row, ...]
     uses: tuple[DirUse, ...]
@@ -85,24 +87,24 @@ class Answer:
 
 
 def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) -> Answer:
-    """Look at all logs, or at those of one topic, and judge them as of ``now_ms``, Unix milliseconds.
+    """Read all logs, or those of one topic, and judge them as of ``now_ms``, Unix milliseconds.
 
     Raises:
-        UsageError: a ``server.properties`` cannot be read, or a configuration that is given is none.
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
 
     def wants(partition: Partition) -> bool:
         return topic in (None, partition.topic)
 
     def scope(cluster: ClusterView, limits_of: LimitsOf) -> Scope:
-        def compacts(log: LogId) -> bool:  # what is open holds back the cleaner, and no deletion
+        def compacts(log: LogId) -> bool:  # open transactions hold back the cleaner, but no deletion
             return limits_of(log.broker, log.topic, cluster.configs(log)).compacts
 
         return Scope(wants=wants, opens=compacts, once=True)
 
     with Look(log_dirs, settings, scope, now_ms) as look:
         seen, snapshot = look.see()
-        statuses = look.onlooker.overview
+        statuses = look.onlooker.host_status
         unreadable = [each for each in look.onlooker.watcher.unreadable() if topic in (None, each.log.topic)]
         missed = (
             len(unreadable)
@@ -118,11 +120,11 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) 
 def _uses(look: Look, seen: View) -> Iterator[DirUse]:
     observed = seen.observed
     held = dict.fromkeys(observed.log_dirs, 0)
-    sizes, log_dirs = observed.standing["size_bytes"].tolist(), observed.columns["log_dir"].tolist()
+    sizes, log_dirs = observed.replica_offsets["size_bytes"].tolist(), observed.columns["log_dir"].tolist()
     for name, log_dir, size in zip(observed.names, log_dirs, sizes, strict=True):
         if name != METADATA_TOPIC:
             held[observed.log_dirs[log_dir]] += max(0, size)
-    for status in look.onlooker.overview.log_dirs:
+    for status in look.onlooker.host_status.log_dirs:
         if status.up:
             yield DirUse(status, held.get((status.broker, status.log_dir), 0))
 
@@ -131,7 +133,7 @@ def _rows(seen: View, snapshot: Snapshot) -> Iterator[Row]:
     logs, observed = seen.logs, seen.observed
     for item, limits in enumerate(logs.limits):
         if limits is not None:
-            log = {name: int(logs[name][item]) for name in (*_TOLD, *logs.derived)}
+            log = {name: int(logs[name][item]) for name in (*_COPIED, *logs.derived)}
             yield _row(
                 log,
                 limits,
@@ -141,7 +143,7 @@ def _rows(seen: View, snapshot: Snapshot) -> Iterator[Row]:
             )
 
 
-_TOLD = ("broker", "topic", "partition", "log_dir", "leader", "leader_epoch", "log_start_offset", "log_end_offset")
+_COPIED = ("broker", "topic", "partition", "log_dir", "leader", "leader_epoch", "log_start_offset", "log_end_offset")
 
 
 def _row(log: Mapping[str, int], limits: Limits, *, topic: str, topic_id: str, log_dir: str) -> Row:

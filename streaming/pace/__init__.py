@@ -1,1 +1,1 @@
-"""When the query looks for work: shortly before somebody looks at what it found."""
+"""When the query checks for work: shortly before somebody reads the metrics."""

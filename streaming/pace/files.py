@@ -1,4 +1,4 @@
-"""Two small files on the driver's host: the schedule, which the driver leaves for the source, and the last look, which the source notes."""
+"""Two small files on the driver's host: the driver writes the schedule for the source, the source writes its last check for work."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from streaming.pace.schedule import Expected, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look for work.
+    """One check for work by the source.
 
-    ``at``: when it was over, by `time.monotonic`; ``number``: of the looks of this run of the query, from 1 on; ``idle``: it found nothing
-    new, so that everything before it is in the metrics; ``first``: when the first one was over of those that followed each other at once up
-    to it, because there was more than one micro-batch takes.
+    ``at``: when it ended, by `time.monotonic`. ``number``: counts the checks of this run of the query, from 1 on. ``idle``: it found
+    nothing new, so everything before it is in the metrics. ``first``: when the first check of its series ended. The checks of a series
+    follow each other at once, because there was more than one micro-batch takes.
     """
 
     at: float
@@ -25,7 +25,7 @@ class Look:
 
 
 def write_schedule(path: Path, schedule: Schedule) -> None:
-    """Leave it, so that nobody reads half of it.
+    """Write the schedule atomically: nobody reads half of it.
 
     Raises:
         OSError: it cannot be written.
@@ -36,7 +36,7 @@ def write_schedule(path: Path, schedule: Schedule) -> None:
 
 
 def read_schedule(path: Path, now: float) -> Schedule | None:
-    """The schedule; None where there is none that can be used, as of a time before the host was started."""
+    """The schedule; None if it is missing or cannot be used, for example because it was written before the host was started."""
     try:
         fields = json.loads(path.read_text())
         expected = tuple(Expected(**each) for each in fields.pop("expected"))
@@ -49,7 +49,7 @@ def read_schedule(path: Path, now: float) -> Schedule | None:
 
 
 def note_look(path: Path, look: Look) -> None:
-    """Note a look in place of the one before: on a full disk there is still room for that.
+    """Overwrite the previous check in the file: this needs no new space, so it works on a full disk too.
 
     Raises:
         OSError: it cannot be written.
@@ -62,9 +62,9 @@ def note_look(path: Path, look: Look) -> None:
 
 
 def last_look(path: Path) -> Look | None:
-    """The last look, None if there was none."""
+    """The last check, None if there was none."""
     try:
         at, number, idle, first = path.read_text().split()
         return Look(float(at), int(number), idle == "1", float(first))
-    except (FileNotFoundError, ValueError):  # the latter of an earlier version's
+    except (FileNotFoundError, ValueError):  # ValueError: an earlier version wrote the file
         return None

@@ -1,4 +1,4 @@
-"""How old the newest data in the metrics is: the time since the last look of which everything is there."""
+"""How old the newest data in the metrics is: the time since the last check for work whose data is completely there."""
 
 from pathlib import Path
 
@@ -6,19 +6,19 @@ from streaming.pace.files import Look, last_look
 
 
 class Freshness:
-    """Of one query, over its runs. Spark's thread calls `arrived`, scrapes ask for the `age`."""
+    """The freshness of one query, over all its runs. Spark's thread calls `arrived`, scrapes call `age`."""
 
     def __init__(self, looks: Path) -> None:
         self._looks = looks
         self._look: Look | None = None
 
     def arrived(self) -> Look | None:
-        """A micro-batch is in the metrics. Returns the look that planned it, since which there was none; None where it is not known."""
+        """A micro-batch is in the metrics. Returns the check that planned it, which is the last check; None if it is not known."""
         self._look = last_look(self._looks)
         return self._look
 
     def age(self, now: float) -> float | None:
-        """In seconds, at a time of `time.monotonic`; None as long as nothing is known."""
+        """The age in seconds at ``now``, a time of `time.monotonic`; None as long as nothing is known."""
         last = last_look(self._looks)
         known = last if last is not None and last.idle else self._look
         return None if known is None else max(0.0, now - known.at)

@@ -1,4 +1,4 @@
-"""The exporter's side of the pace: told who takes pages and who looks, it keeps the schedule that the source goes by."""
+"""The exporter's side of the pace: it records who requests pages, and writes the schedule that the source follows."""
 
 import logging
 from collections import deque
@@ -14,13 +14,13 @@ from streaming.pace.scrapers import Scrapers
 log = logging.getLogger(__name__)
 
 YOUNG_SECONDS = 60.0
-"""For so long a JVM is young: it makes up its mind by micro-batches, and the sooner they come the cheaper they get."""
+"""A JVM is young for so long. It optimizes its code while micro-batches run: the sooner they come, the cheaper they become."""
 
 LIVE_SECONDS = 60.0
-"""Somebody who has fetched a page for people may fetch it again for so long."""
+"""A person who has fetched the page for people may fetch it again within this time."""
 
 _MARGIN_SECONDS = 0.5
-_UNKNOWN_SECONDS = 1.0  # what a micro-batch takes as long as none has been through
+_UNKNOWN_SECONDS = 1.0  # what a micro-batch is assumed to take until one has ended
 _BATCHES = 8
 _HELD_UP = 3
 
@@ -37,26 +37,26 @@ class Pacer:
         self._lock = Lock()  # protects everything below
         self._path: Path | None = None
         self._scrapers = Scrapers()
-        self._took: deque[float] = deque(maxlen=_BATCHES)  # of micro-batches that did not follow each other at once
+        self._took: deque[float] = deque(maxlen=_BATCHES)  # one item for each series of micro-batches that follow each other at once
         self._first = -1.0
         self._young_until = self._live_until = 0.0
         self._schedule = self._made()
 
     def begins(self, path: Path) -> None:
-        """The query is started, and finds the schedule there."""
+        """The query is started, and reads the schedule at ``path``."""
         with self._lock:
             self._path = path
             self._young_until = self._clock() + YOUNG_SECONDS
             self._write()
 
     def scraped(self, who: str) -> None:
-        """Somebody takes a page, as a machine does."""
+        """A scraper requests a page."""
         with self._lock:
             self._scrapers.came(who, self._clock())
             self._write()
 
     def watched(self) -> None:
-        """A person looks at a page."""
+        """A person opens a page."""
         with self._lock:
             now = self._clock()
             if self._live_until - now < LIVE_SECONDS / 2:
@@ -64,9 +64,9 @@ class Pacer:
                 self._write()
 
     def took(self, first: float, seconds: float) -> None:
-        """A micro-batch is in the metrics, so many seconds after the ``first`` look of those that followed each other at once up to it.
+        """A micro-batch is in the metrics, ``seconds`` after the ``first`` check for work of its series (see `Look`).
 
-        What a scrape sees is complete only after the last of them.
+        The last micro-batch of a series counts: only after it a scrape sees complete data.
         """
         with self._lock:
             if first == self._first:
@@ -76,7 +76,7 @@ class Pacer:
 
     @property
     def pace(self) -> Pace:
-        """The pace of the moment."""
+        """The present pace."""
         with self._lock:
             return self._schedule.pace(self._clock())
 
@@ -93,7 +93,7 @@ class Pacer:
 
     @property
     def _lead(self) -> float:
-        """The longest that it took of late, unless it was held up by far: one that comes too late costs a whole pause."""
+        """The longest recent duration, at most `_HELD_UP` medians. The longest, because a micro-batch that is late costs a whole pause."""
         return min(max(self._took), _HELD_UP * median(self._took)) if self._took else _UNKNOWN_SECONDS
 
     def _write(self) -> None:
@@ -101,5 +101,5 @@ class Pacer:
         if self._path is not None:
             try:
                 write_schedule(self._path, self._schedule)
-            except OSError as error:  # the source goes by the last one, and soon by none: a scrape does not fail for that
+            except OSError as error:  # the source uses the last one, and soon none: a scrape must not fail because of this
                 log.error("the schedule of scrapes cannot be written", extra={"path": str(self._path), "error": str(error)})

@@ -1,6 +1,6 @@
-"""The schedule: what the exporter knows of those who take its pages, and when by that the source looks for work next.
+"""The schedule: which scrapes the exporter expects, and when the source therefore checks for work next.
 
-All times are seconds of `time.monotonic`, the one clock that all processes of a host share and that nobody sets.
+All times are seconds of `time.monotonic`: all processes of a host share this clock, and nobody sets it.
 """
 
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from enum import StrEnum
 from math import ceil
 
 QUICK_SECONDS = 1.0
-"""The pace while a person looks, and the shortest of all."""
+"""The pace while a person watches; also the shortest pace of all."""
 
 FALLBACK_SECONDS = 10.0
-"""The longest pause where it is not known of everybody when they come."""
+"""The longest pause if some scraper's times are not known."""
 
 LONGEST_SECONDS = 30.0
 """The longest pause of all: Spark ends a Python worker that was idle for a minute, and a new one costs a second of CPU."""
 
 LATE_SECONDS = 2.0
-"""A scrape may come so much later than expected, and scrapes that are due within so long share a micro-batch."""
+"""A scrape may come so much later than expected. Scrapes that are due within so long share a micro-batch."""
 
 
 class Reason(StrEnum):
@@ -33,7 +33,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The longest pause between two looks for work, in seconds, and why it is that."""
+    """The longest pause between two checks for work, in seconds, and the reason for it."""
 
     seconds: float
     reason: Reason
@@ -47,16 +47,16 @@ class Expected:
     period: float
 
     def after(self, time: float) -> float:
-        """The first of them behind a time."""
+        """The first of these scrapes after ``time``."""
         return self.at if self.at > time else self.at + (int((time - self.at) / self.period) + 1) * self.period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """What is expected, as of the moment when it was ``written``.
+    """The expected scrapes, as known when the schedule was ``written``.
 
-    ``lead``: so long before a scrape the look has to begin; ``young_until``: the JVM is young and every micro-batch dear; ``live_until``: a
-    person looks; ``restless_until``: somebody scrapes of whom is not known when.
+    ``lead``: the check for work has to begin so long before a scrape. ``young_until``: until then the JVM is young and every micro-batch
+    expensive. ``live_until``: until then a person watches. ``restless_until``: until then a scraper may come whose times are not known.
     """
 
     written: float
@@ -67,7 +67,7 @@ class Schedule:
     expected: tuple[Expected, ...] = ()
 
     def pace(self, now: float) -> Pace:
-        """The pace of the moment."""
+        """The pace at ``now``."""
         if now < self.young_until:
             return Pace(QUICK_SECONDS, Reason.FIRST_MINUTE)
         if now < self.live_until:
@@ -77,9 +77,9 @@ class Schedule:
         return Pace(FALLBACK_SECONDS, Reason.FALLBACK)
 
     def due(self, since: float, now: float) -> float:
-        """When the next look is due after the one at ``since``; never more than `LONGEST_SECONDS` behind that.
+        """When the next check for work is due after the one at ``since``; never more than `LONGEST_SECONDS` later.
 
-        A pause that would be longer is parted evenly, so that the last look of several is the one right before the scrape.
+        A pause that would be longer is divided into equal parts, so that the last check is the one right before the scrape.
         """
         if now < max(self.young_until, self.live_until):
             return since + QUICK_SECONDS
@@ -88,21 +88,21 @@ class Schedule:
         return since + max(QUICK_SECONDS, _part(pause, longest))
 
     def _is_sure(self, now: float) -> bool:
-        """Whether it is known of everybody when they come, and they do."""
+        """Whether the times of all scrapers are known, and none of them is late."""
         return bool(self.expected) and now >= self.restless_until and all(now <= each.at + LATE_SECONDS for each in self.expected)
 
     def _looks(self, since: float, now: float) -> Iterator[float]:
-        """For each scrape that is expected the time of the look that it needs. The one at ``since`` serves what is due soon behind it."""
+        """For each expected scrape, when the check that it needs is due. The check at ``since`` also serves scrapes soon after it."""
         for each in self.expected:
             if now <= each.at + LATE_SECONDS:
                 yield each.after(since + self.lead + min(LATE_SECONDS, each.period / 2)) - self.lead
 
 
 def due_without(since: float) -> float:
-    """When the next look is due where there is no schedule."""
+    """When the next check is due if there is no schedule."""
     return since + FALLBACK_SECONDS
 
 
 def _part(pause: float, longest: float) -> float:
-    """A pause, or an even part of it that is no longer than ``longest``."""
+    """``pause``, or an equal part of it that is no longer than ``longest``."""
     return pause / max(1, ceil(pause / longest))

@@ -1,6 +1,6 @@
-"""Who takes the pages, and when they will come again: learned from when they came.
+"""Who scrapes the pages, and when they will come again: learned from the times of earlier scrapes.
 
-Scrapers that cannot be told apart (a pair behind one proxy) are one that comes several times in a period.
+Scrapers that cannot be distinguished (a pair behind one proxy) count as one scraper that comes several times in a period.
 """
 
 from collections import deque
@@ -9,40 +9,40 @@ from math import inf
 from streaming.pace.schedule import LATE_SECONDS, QUICK_SECONDS, Expected
 
 AS_LEARNED = 3
-"""So many scrapes in a row have to come as the ones before did until they are relied on."""
+"""So many scrapes in a row have to come at the same pauses as before. Then the pauses are relied on."""
 
 MOST_A_PERIOD = 4
-"""Scrapers that cannot be told apart are learned up to so many of them."""
+"""Up to so many scrapers that cannot be distinguished are learned."""
 
 RESTLESS_SECONDS = 60.0
-"""For so long after a scrape of somebody whose period is not known another one is waited for."""
+"""After a scrape by somebody whose period is not known, another scrape is awaited for so long."""
 
 _MOST_SCRAPERS = 64
 _FORGOTTEN_SECONDS = 1800.0
 _MISSED = 3
-"""One that has missed so many of its scrapes is expected no more."""
+"""A scraper that has missed so many of its scrapes is no longer expected."""
 
 
 class Scraper:
-    """One of them."""
+    """One scraper."""
 
     def __init__(self) -> None:
-        # a change of its period, or a scrape left out, must show among the pauses that are compared: twice as many as make a period
+        # the compared pauses must show a change of the period or a missing scrape: twice as many pauses as one period has are compared
         self._came: deque[float] = deque(maxlen=3 * MOST_A_PERIOD)
 
     def came(self, now: float) -> None:
-        """It scrapes."""
+        """It scrapes at ``now``."""
         self._came.append(now)
 
     @property
     def last(self) -> float:
-        """When it scraped last."""
+        """The time of its last scrape."""
         return self._came[-1]
 
     def expected(self) -> tuple[Expected, ...]:
-        """When it comes again: one entry for each scrape of a period, none as long as that is not known.
+        """When it comes again: one entry for each scrape of a period, none as long as the period is not known.
 
-        The shortest period seen of late counts: a look that is early costs less than one that is late.
+        The shortest recent period counts: a check for work that is too early costs less than one that is too late.
         """
         best = inf
         found: tuple[Expected, ...] = ()
@@ -61,13 +61,13 @@ class Scraper:
 
 
 class Scrapers:
-    """All of them, by who they are."""
+    """All scrapers, by their identity."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Scraper] = {}  # who came last is last
+        self._known: dict[str, Scraper] = {}  # in the order of their last scrapes
 
     def came(self, who: str, now: float) -> None:
-        """One of them scrapes."""
+        """The scraper ``who`` scrapes at ``now``."""
         scraper = self._known.pop(who, None) or Scraper()
         scraper.came(now)
         self._known = {name: each for name, each in self._known.items() if now - each.last < _FORGOTTEN_SECONDS}
@@ -76,7 +76,7 @@ class Scrapers:
         self._known[who] = scraper
 
     def expected(self, now: float) -> tuple[Expected, ...]:
-        """When those come again of whom that is known."""
+        """The expected scrapes of all scrapers whose times are known."""
         return tuple(
             each
             for scraper in self._known.values()
@@ -86,5 +86,5 @@ class Scrapers:
 
     @property
     def restless_until(self) -> float:
-        """Until when somebody may come of whom it is not known when."""
+        """Until when a scraper may come whose times are not known."""
         return max((each.last + RESTLESS_SECONDS for each in self._known.values() if not each.expected()), default=0.0)

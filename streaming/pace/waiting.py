@@ -1,4 +1,4 @@
-"""The source's side of the pace: it waits until the next look is due, unless there is a reason to hurry."""
+"""The source's side of the pace: it waits until the next check for work is due, unless there is a reason to hurry."""
 
 import os
 import time
@@ -10,25 +10,25 @@ from streaming.pace.files import Look, read_schedule
 from streaming.pace.schedule import QUICK_SECONDS, due_without
 
 _TICK_SECONDS = 0.5
-"""How often the schedule is read again: a person who looks is not kept waiting."""
+"""How often the schedule is read again, so that a person who opens a page does not wait long."""
 
 
 class Hurry(Enum):
-    """What the last look asks of the next one."""
+    """How soon the next check has to follow the last one."""
 
     NOT = auto()
-    SOON = auto()  # something was not there yet that is to come: it is asked for again, without spinning
+    SOON = auto()  # something was not there yet but will come: it is requested again, without a busy loop
     NOW = auto()  # there is more than one micro-batch takes
 
 
 class Turns:
-    """The looks of one run of a query. For one thread.
+    """The checks for work of one run of a query. For one thread.
 
     Args:
-        schedule: the file that the exporter leaves, None for no pace at all.
+        schedule: the file that the exporter writes, None for no pace at all.
         clock: seconds of `time.monotonic`.
-        sleep: lets so many seconds pass.
-        parent: the process that this one works for.
+        sleep: waits so many seconds.
+        parent: returns the id of the process that this one works for.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Turns:
         self._number = 0
 
     def __reduce__(self) -> tuple[type["Turns"], tuple[Path | None]]:
-        """In another process they begin anew."""
+        """In another process the checks begin anew."""
         return Turns, (self._schedule,)
 
     def wait(self) -> bool:
-        """Wait until the next look is due. False if nobody wants it any more: Spark, which would notice, is gone."""
+        """Wait until the next check is due. False if nobody needs it any more: Spark, which would notice this, is gone."""
         parent = self._parent()
         while (left := self._due() - self._clock()) > 0:
             self._sleep(min(left, _TICK_SECONDS))
@@ -61,7 +61,7 @@ class Turns:
         return True
 
     def looked(self, hurry: Hurry, *, idle: bool) -> Look:
-        """A look is over."""
+        """A check has ended. Returns it, for the file."""
         now = self._clock()
         if self._since is None or self._hurry is not Hurry.NOW:
             self._first = now

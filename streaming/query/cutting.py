@@ -1,4 +1,4 @@
-"""What only the single batches of a range that is published again can tell: where to cut it, and where it parts from what was counted."""
+"""Where to cut a range that is published again, and where it differs from what was counted: only its single batches show this."""
 
 import logging
 from dataclasses import fields, replace
@@ -26,7 +26,7 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
     except FormatError as error:
         _not_understood(row, error)
         return None
-    # a gap may have been counted with the first part: rather one too few
+    # the first part may have counted the gap already: rather count one too few
     row = replace(row, sequence_gaps=0)
     if sums is not None:
         return replace(
@@ -45,7 +45,7 @@ def _steps_from(row: EventRow, offset: int, cut_bytes: int) -> bytes | None:
 
 
 def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:
-    """The first offset of an append that was written in a later epoch than ``leader_epoch``; None if the row does not tell."""
+    """The first offset of an append in a later epoch than ``leader_epoch``; None if there is none, or if the batches are not known."""
     if row.detail is None:
         return None
     try:

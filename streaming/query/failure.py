@@ -1,4 +1,4 @@
-"""What a failure of the query says, in one line of the hundreds that Spark makes of it."""
+"""Why the query failed, in one line out of the hundreds that Spark reports."""
 
 import re
 
@@ -10,9 +10,10 @@ _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\]")
 
 
 def reason(text: str) -> str:
-    """The line that tells: of what was raised in a Python process that is its last one, else Spark's own condition, the first.
+    """The line with the reason.
 
-    Where the first line tells no more than that a call into the JVM failed, it is the last condition of Spark's with the innermost cause.
+    If an exception was raised in a Python process, that is its last line. Else it is the first line, Spark's own condition. If the first
+    line only reports that a call into the JVM failed, it is Spark's last condition together with the innermost cause.
     """
     lines = [line.strip() for line in text.splitlines()]
     raised = [line for line in lines if _RAISED.match(line)]

@@ -1,4 +1,4 @@
-"""The stateful processor: one shard a key, two values a shard. Everything that counts happens in `streaming.rules`."""
+"""The stateful processor: one shard per key, two values per shard. The rules themselves are in `streaming.rules`."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -37,11 +37,11 @@ class ShardProcessor(StatefulProcessor):
             self._state.update((folded.value,))
         if folded.lists is not None:
             self._lists.update((folded.lists,))
-        if folded.told is not None:
-            yield pd.DataFrame({SHARD: [shard], ROWS: [folded.told]})
+        if folded.changed_rows is not None:
+            yield pd.DataFrame({SHARD: [shard], ROWS: [folded.changed_rows]})
 
     def close(self) -> None:
-        """Nothing is held any more, and everything is imported."""
+        """The task is over: it holds no data any more, and everything is imported."""
         freeze_imports()
 
 

@@ -1,4 +1,4 @@
-"""The one streaming query: events in, folded by shard, changed rows out to a sink in the driver."""
+"""The one streaming query: it folds events by shard, and hands the changed rows to a sink in the driver."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ class FoldError(SegtailError):
 def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> DataStreamWriter:
     """The query over a stream of `streaming.rows.PACKED` events; ``sink`` gets the changed rows and the number of each micro-batch.
 
-    Without timers: what depends on the clock is worked out where the metrics are rendered.
+    It has no timers: values that depend on the clock are computed when the metrics are rendered.
     """
     states = events.groupBy(SHARD).transformWithStateInPandas(
         ShardProcessor(), outputStructType=from_arrow_schema(PACKED), outputMode="Update", timeMode="None"
@@ -34,7 +34,7 @@ def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> Dat
         try:
             shards = batch.collect()  # a few packed rows: Arrow would cost the driver a thread and a stream to serve them
         except (PySparkException, Py4JError) as error:
-            # not with its whole text: Spark takes that apart with regular expressions, on which its thread runs out of stack
+            # without the whole text: Spark parses it with regular expressions, and its thread runs out of stack
             raise FoldError(reason(str(error))) from None
         changed = [unpack_rows(bytes(shard[ROWS]), STATES) for shard in shards]
         sink(pa.Table.from_batches(changed, STATES), batch_id)

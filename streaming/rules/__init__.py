@@ -1,1 +1,1 @@
-"""What the numbers mean. Rows in, rows out: no Spark, no files, no clock."""
+"""The rules that give the numbers their meaning. Rows in, rows out: no Spark, no files, no clock."""

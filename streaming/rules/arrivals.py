@@ -1,6 +1,6 @@
-"""The rows of a micro-batch, as columns: put in the order in which they are folded, each of them once, and none that was folded before.
+"""Puts the rows of a micro-batch in order, as columns: each row once, and only rows that were not folded before.
 
-They come in any order, and some again: `streaming.rules.fold.Mark` says why.
+Rows arrive in any order, and some arrive again; `streaming.rules.fold.Mark` describes why.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,19 +18,19 @@ from streaming.rules.fold import Mark
 KINDS = tuple(Kind)
 _NAMES = pa.array([str(kind) for kind in KINDS])
 UNKNOWN = -1
-"""In the place of a kind: one of a later version."""
+"""Used instead of an index in `KINDS` for a kind of a later version."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """What is to be folded.
+    """The rows to fold.
 
     Args:
         rows: of `EVENTS`, sorted by agent, journal, seq and part.
-        kinds: of each row, its place in `KINDS`.
-        arrived: the rows that only say so, in that order too.
-        recalled: whether all that the shard has is to be handed out.
-        marks: how far all agents' rows will have been folded.
+        kinds: for each row, the index of its kind in `KINDS`.
+        arrived: the rows of kind ``ARRIVED``, in the same order.
+        recalled: whether the shard has to hand out all its logs.
+        marks: how far the rows of all agents are folded after this micro-batch.
     """
 
     rows: pa.RecordBatch
@@ -40,15 +40,15 @@ class Arrivals:
     marks: dict[str, Mark]
 
     def of_kind(self, *wanted: Kind) -> NDArray[np.bool_]:
-        """Which rows are of one of these kinds."""
+        """Select the rows of these kinds."""
         return np.isin(self.kinds, [KINDS.index(kind) for kind in wanted])
 
 
 def arrivals(batches: Iterable[pa.RecordBatch], marks: Mapping[str, Mark]) -> Arrivals:
-    """What is to be folded of some rows of `EVENTS`.
+    """Find the rows to fold among some rows of `EVENTS`.
 
     Args:
-        marks: how far the rows of each agent had been folded before.
+        marks: how far the rows of each agent were folded before.
     """
     rows = _together([batch for batch in batches if len(batch)])
     kinds: NDArray[np.int64] = pc.fill_null(pc.index_in(rows["kind"], value_set=_NAMES), UNKNOWN).to_numpy(zero_copy_only=False).astype(int)
@@ -56,15 +56,15 @@ def arrivals(batches: Iterable[pa.RecordBatch], marks: Mapping[str, Mark]) -> Ar
     journals, journal_names = _ranked(rows["journal"])
     place = np.stack([agents, journals, ints(rows["seq"]), ints(rows["part"])])
     order = np.lexsort(place[::-1])
-    only_said = kinds == KINDS.index(Kind.ARRIVED)
+    only_marks = kinds == KINDS.index(Kind.ARRIVED)
     recalls = kinds == KINDS.index(Kind.RECALL)
-    fresh = ~only_said & ~recalls & ~_covered(place, agent_names, journal_names, marks)
-    folded = order[fresh[order]]
+    unseen = ~only_marks & ~recalls & ~_covered(place, agent_names, journal_names, marks)
+    folded = order[unseen[order]]
     if len(folded):
         folded = folded[np.append(True, (place[:, folded[1:]] != place[:, folded[:-1]]).any(axis=0))]
     ends = folded[np.append(np.diff(place[0, folded]) != 0, True)] if len(folded) else folded
     reached = {agent_names[agents[end]]: Mark(journal_names[journals[end]], int(place[2, end])) for end in ends.tolist()}
-    arrived = taken(rows, order[only_said[order]])
+    arrived = taken(rows, order[only_marks[order]])
     return Arrivals(taken(rows, folded), kinds[folded], arrived, bool(recalls.any()), {**marks, **reached})
 
 
@@ -75,7 +75,7 @@ def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _ranked(column: pa.Array) -> tuple[NDArray[np.int64], list[str]]:
-    """A number for each text that is sorted as the texts are, and the texts by their numbers."""
+    """Return a number for each text, which sorts as the texts do, and the texts by these numbers."""
     encoded = column.dictionary_encode()
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -93,14 +93,14 @@ def _covered(place: NDArray[np.int64], agents: list[str], journals: list[str], m
 
 
 def taken(rows: pa.RecordBatch, items: NDArray[np.intp]) -> pa.RecordBatch:
-    """Some of the rows, in the order of ``items``."""
+    """Take some of the rows, in the order of ``items``."""
     if len(items) == len(rows) and (items == np.arange(len(rows))).all():
         return rows
     return rows.take(pa.array(items))
 
 
 def ints(column: Any) -> NDArray[Any]:
-    """The numbers of a column, or its flags."""
+    """Return the numbers or the flags of a column."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)

@@ -1,6 +1,7 @@
-"""The fold of ordinary rows (`streaming.rules.ordinary`): columns in, columns out, without a Python object for a row or a log.
+"""Folds ordinary rows (`streaming.rules.ordinary`): columns in, columns out, without a Python object for each row or log.
 
-It comes to what `streaming.rules.throughput` comes to, row by row: counters are sums, times are maxima, all else is what the last row says.
+The result is the same as that of `streaming.rules.throughput` for each row: counters are sums, times are maxima, everything else comes from
+the last row.
 """
 
 from typing import Any
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from streaming.rows import STATES, Change, Kind
 from streaming.rules.arrivals import KINDS, ints, taken
-from streaming.rules.shard_state import SCHEMA, Fresh, ShardState
-from streaming.rules.throughput import TOLD
+from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
+from streaming.rules.throughput import FOUND_COLUMNS
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -32,7 +33,7 @@ _LEAST = np.iinfo(np.int64).min
 
 
 class _Rows:
-    """The rows of some logs, sorted by log, and what the rows of each log come to together: an item a log."""
+    """The rows of some logs, sorted by log. The methods combine the rows of each log and return one item for each log."""
 
     def __init__(self, rows: pa.RecordBatch, kinds: Ints, places: Ints) -> None:
         order = np.argsort(places, kind="stable")
@@ -57,44 +58,44 @@ class _Rows:
         return values if self._single else np.maximum.reduceat(values, self.starts)
 
     def first(self, wanted: Flags) -> Ints:
-        """The first row of each log that is wanted, `_NONE` where none is."""
+        """The first row of each log among the wanted ones, `_NONE` if there is none."""
         from_behind = self.most(np.arange(len(wanted), 0, -1), wanted)
         return np.where(from_behind > 0, len(wanted) - from_behind, _NONE)
 
     def last(self, wanted: Flags) -> Ints:
-        """The last one."""
+        """The last row of each log among the wanted ones, `_NONE` if there is none."""
         return self.most(np.arange(len(wanted)), wanted).clip(_NONE)
 
 
-def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Ints) -> tuple[Fresh, pa.RecordBatch]:
-    """Fold rows that are ordinary.
+def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Ints) -> tuple[ReplacedLogs, pa.RecordBatch]:
+    """Fold ordinary rows.
 
     Args:
         table: the shard's logs, of `SCHEMA`.
         rows: of `EVENTS`, at least one, in the order in which they are folded.
-        kinds: of each row, its place in `KINDS`.
-        places: of each row, where its log stands in the table.
+        kinds: for each row, the index of its kind in `KINDS`.
+        places: for each row, the index of its log in the table.
 
     Returns:
-        The logs that were touched, and what is told of them, of `STATES`.
+        The logs that were changed, and their rows of `STATES`.
     """
     of = _Rows(rows, kinds, places)
     known = table.take(pa.array(of.places))
-    changed = {**_ends(known, of), **_told(known, of), **_counters(known, of), **_shares(known, of)}
-    fresh = pa.Table.from_arrays([_array(changed.get(each.name, known[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
-    return Fresh(fresh, of.places), _shown(fresh)
+    changed = {**_ends(known, of), **_found(known, of), **_counters(known, of), **_shares(known, of)}
+    replaced = pa.Table.from_arrays([_array(changed.get(each.name, known[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
+    return ReplacedLogs(replaced, of.places), _shown(replaced)
 
 
 def everything(state: ShardState) -> pa.RecordBatch:
-    """All that a shard has, as `STATES` tells it: what is large too, however it was told before."""
+    """Return all logs of a shard as rows of `STATES`, with the large columns, even if they have not changed."""
     table, lists = state.table, state.lists.open()
     known = {"segments": pa.array([lists.get(key) for key, _ in state.known()], pa.binary())}
     logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
     change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
     known["change"] = change
     columns = [known[each.name] if each.name in known else table[each.name] for each in STATES]
-    told = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
-    return told[0] if told else pa.RecordBatch.from_pylist([], STATES)
+    found = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
+    return found[0] if found else pa.RecordBatch.from_pylist([], STATES)
 
 
 def _array(values: Any, kind: pa.DataType) -> Any:
@@ -102,12 +103,12 @@ def _array(values: Any, kind: pa.DataType) -> Any:
 
 
 def _chosen(of: _Rows, name: str, items: Ints, known: pa.Table, kept: str) -> NDArray[Any]:
-    """What those rows say, and where there is none what is known."""
+    """Take a column from these rows, and the known value where there is no row."""
     return np.where(items != _NONE, of[name][items], ints(known[kept]))
 
 
 def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    """Where the logs end."""
+    """The values that the last append of each log decides, such as its end."""
     last = of.last(of.appended)
     there, newest = last != _NONE, of.most(of["max_timestamp"], of.appended)
     segment, end_segment = of["segment"], _chosen(of, "segment", last, known, "active_segment")
@@ -126,17 +127,17 @@ def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
     }
 
 
-def _told(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    """What is known of the logs by what was told last: by a list of segments, or by an append too."""
-    told, every = ~of.appended, np.ones(len(of.appended), np.bool_)
-    last = of.last(told)
-    before = np.maximum.accumulate(np.where(of.appended, np.arange(len(told)), _NONE))[last]
+def _found(known: pa.Table, of: _Rows) -> dict[str, Any]:
+    """The values that the last row decides: the last list of segments, for some of them also the last append."""
+    found, every = ~of.appended, np.ones(len(of.appended), np.bool_)
+    last = of.last(found)
+    before = np.maximum.accumulate(np.where(of.appended, np.arange(len(found)), _NONE))[last]
     end_then = np.where(before >= of.starts, of["next_offset"][before], ints(known["log_end_offset"]))
     log_start = np.where(last != _NONE, np.minimum(of["log_start_offset"][last], end_then), ints(known["log_start_offset"]))
     return {
         "log_start_offset": log_start,
-        **{name: _chosen(of, name, last, known, name) for name in TOLD},
-        "high_watermark": _chosen(of, "high_watermark", of.last(told | (of["high_watermark"] != _NONE)), known, "high_watermark"),
+        **{name: _chosen(of, name, last, known, name) for name in FOUND_COLUMNS},
+        "high_watermark": _chosen(of, "high_watermark", of.last(found | (of["high_watermark"] != _NONE)), known, "high_watermark"),
         "active_producers": of["active_producers"][of.last(every)],
         "settled": ints(known["settled"]) | of.any(of["settled"]),
     }
@@ -147,7 +148,7 @@ def _counters(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    """What counts for the topic too, because the replica led."""
+    """The counters that count for the topic too, because the replica led."""
     led = of.appended & (of["leads"] != 0)
     shares: dict[str, Any] = {"share_records": ints(known["share_records"]) + of.sum(of["records"] * led)}
     for name in _SHARES:
@@ -161,7 +162,7 @@ def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _matrix(column: Any, rows: int) -> Ints:
-    """Lists of one length: a row each."""
+    """Convert lists of equal length to a matrix with one row for each list."""
     flat: Ints = ints(column.flatten())
     return flat.reshape(rows, -1)
 
@@ -171,15 +172,15 @@ def _lists(values: Ints) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
 
 
-def _shown(fresh: pa.Table) -> pa.RecordBatch:
-    """The rows that are told: without what is large and stands as it was told last."""
+def _shown(replaced: pa.Table) -> pa.RecordBatch:
+    """The rows to hand out, without the large columns, which have not changed."""
     columns = []
     for each in STATES:
         if each.name == "change":
-            columns.append(pa.array([str(Change.LOG)] * len(fresh), each.type))
+            columns.append(pa.array([str(Change.LOG)] * len(replaced), each.type))
         elif each.name in _LARGE:
-            columns.append(pa.nulls(len(fresh), each.type))
+            columns.append(pa.nulls(len(replaced), each.type))
         else:
-            columns.append(fresh[each.name])
+            columns.append(replaced[each.name])
     (batch,) = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
     return batch

@@ -1,4 +1,4 @@
-"""What the cleaner of compacted topics has before it, and what it may not touch yet: `LogCleanerManager.cleanableOffsets`, `LogToClean`."""
+"""Computes how much the log cleaner has to clean, and what it may not clean yet: `LogCleanerManager.cleanableOffsets`, `LogToClean`."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,18 @@ from streaming.catalog.tables import UNREADABLE
 from streaming.rules.segments import ABSENT, Flags, Logs, Longs
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")
-"""Why closed segments cannot be cleaned yet; a segment counts for one of them, the transaction first."""
+"""The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the transaction first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compaction:
-    """What compaction comes to at a moment, one item a log; `ABSENT` (for all fields) of a log that is not compacted, or where the time of
-    a segment counts and is not known yet, or its high watermark or the cleaner's checkpoint is not known.
+    """The state of compaction at a point in time, one item for each log.
 
-    ``dirty_ratio`` is `ABSENT` too where no segment is closed. ``dirty_limit`` is the ratio above which the cleaner sets to work: the
-    topic's own, 0 once what is dirty has waited for longer than ``max.compaction.lag.ms``. ``uncleanable`` has a row for each of
-    `UNCLEANABLE`.
+    All fields are `ABSENT` if a log is not compacted, or if the time of a segment is needed and not known yet. The same holds if its high
+    watermark or the cleaner's checkpoint is not known.
+
+    ``dirty_ratio`` is `ABSENT` also if no segment is closed. ``dirty_limit`` is the ratio above which the cleaner starts: the topic's own,
+    or 0 once the dirty part has waited for longer than ``max.compaction.lag.ms``. ``uncleanable`` has one row for each of `UNCLEANABLE`.
     """
 
     dirty_bytes: Longs
@@ -29,7 +30,7 @@ class Compaction:
 
 
 class CompactionRule:
-    """The rule for some logs; what does not depend on the clock is worked out once."""
+    """The rule for some logs. Everything that does not depend on the clock is computed once."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
@@ -41,13 +42,13 @@ class CompactionRule:
         valid = (checkpoint >= logs.log_start) & (checkpoint <= logs.log_end)
         self._dirty_from: Longs = np.where(valid, checkpoint, logs.log_start)
         self._active_base: Longs = logs.base[logs.last]
-        # An LSO at the high watermark is held back by replication at most, and that is over in a moment.
+        # If the LSO is at the high watermark, only replication holds it back, and that ends in a moment.
         undecided = logs.last_stable < logs.high_watermark
         self._transaction = np.where(undecided, np.minimum(logs.holding(logs.last_stable), logs.last), logs.last)
         self._clean = logs.bytes_between(logs.first, logs.below(self._dirty_from))
 
     def at(self, now_ms: int) -> Compaction:
-        """What it comes to at a moment."""
+        """Compute the state of compaction at a point in time."""
         logs = self._logs
         young = self._first_young(now_ms)
         bound = np.minimum(
@@ -75,14 +76,15 @@ class CompactionRule:
     def _waited_longest(self, now_ms: int, begin: Longs, dirty: Longs) -> Flags:
         """Whether the first dirty segment has waited for longer than ``max.compaction.lag.ms``.
 
-        Kafka goes by the first batch of it (`LogCleanerManager.maxCompactionDelay`), this by its last one: later, and never too early.
+        Kafka uses the first batch of the segment (`LogCleanerManager.maxCompactionDelay`). This rule uses its last one, so the result is
+        later, but never too early.
         """
         logs = self._logs
         waited: Flags = (dirty > 0) & ~logs.unknown[begin] & (now_ms - logs.largest[begin] > self._longest)
         return waited
 
     def _first_young(self, now_ms: int) -> Longs:
-        """The first closed dirty segment that is younger than ``min.compaction.lag.ms``; the active one where none is."""
+        """The first closed dirty segment that is younger than ``min.compaction.lag.ms``; the active segment if there is none."""
         logs = self._logs
         lag = self._lag[logs.owner]
         old = (lag <= 0) | (now_ms - lag >= logs.largest)

@@ -1,4 +1,4 @@
-"""What all transaction coordinators hold together: the newest entry of every transactional id, found by producer id."""
+"""The entries of all transaction coordinators: the newest one of every transactional id, found by producer id."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
-"""The states that a coordinator writes down, as `segtail_coordinator_transactions` spells them (`TransactionState`)."""
+"""The states in a coordinator's entries, spelled as in `segtail_coordinator_transactions` (`TransactionState`)."""
 
 ONGOING, PREPARE_COMMIT, PREPARE_ABORT = (STATES.index(name) for name in ("Ongoing", "PrepareCommit", "PrepareAbort"))
 NO_STATE = -1
 
 NOT_KNOWN = -1
-"""Stands for a time that nobody knows."""
+"""Stands for a time that is not known."""
 
 
 def newest(tables: Iterable[pa.Table]) -> pa.Table:
-    """The newest entry of every transactional id, without those that have expired, as one table of `streaming.rows.COORDINATOR`.
+    """Return the newest entry of every transactional id as one table of `streaming.rows.COORDINATOR`, without expired ones.
 
-    A transactional id has one partition, so offsets tell which of its entries is newer.
+    All entries of a transactional id are in one partition, so the entry with the higher offset is newer.
     """
     table = pa.concat_tables([COORDINATOR.empty_table(), *tables])
     if not len(table):
@@ -45,22 +45,22 @@ def count_states(table: pa.Table) -> tuple[int, ...]:
 
 
 def all_read(partitions: int | None, read: int, unreadable: int) -> bool:
-    """Whether what is not found in any coordinator's log is in none.
+    """Whether all coordinators' logs were read, so that an entry that was not found does not exist.
 
     Args:
-        partitions: how many `__transaction_state` has; 0 where readable metadata has no such topic, None where no metadata is readable.
+        partitions: how many `__transaction_state` has; 0 if readable metadata has no such topic, None if no metadata is readable.
         read: how many of them were read from a current replica.
-        unreadable: records in them that nobody could read.
+        unreadable: records in them that could not be read.
     """
     return partitions is not None and read >= partitions and not unreadable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinators:
-    """The newest entries by producer id: columns of one length, one item a producer, sorted by it.
+    """The newest entries by producer id: columns of equal length, one item for each producer, sorted by producer id.
 
-    ``state`` is an index into `STATES`; ``item`` is where the entry stands in the table it came from. ``current`` says that it comes from a
-    log that was read to its end. ``complete``: there are no others.
+    ``state`` is an index into `STATES`; ``item`` is the index of the entry in its table. ``current``: the entry comes from a log that was
+    read to its end. ``complete``: there are no other entries.
     """
 
     table: pa.Table
@@ -75,12 +75,14 @@ class Coordinators:
 
     @classmethod
     def of(cls, table: pa.Table, *, complete: bool, current: Flags | None = None) -> "Coordinators":
-        """Index what `newest` gave. An entry that is not understood may be any producer's: then nothing is complete.
+        """Index the table that `newest` returned.
 
-        Of two ids that name the same producer, which a coordinator never gives twice, the one that was updated last counts.
+        An entry that is not understood may be any producer's. So ``complete`` is False if there is one.
+
+        A coordinator never gives a producer id to two transactional ids. If two have the same one, the entry that was updated last counts.
 
         Args:
-            current: which entries come from a log that was read to its end; all of them where it is not given.
+            current: which entries come from a log that was read to its end; None for all of them.
         """
         codes = _codes(table)
         ids, updated = table["producer_id"].to_numpy(), table["last_update_ms"].to_numpy()
@@ -101,11 +103,11 @@ class Coordinators:
 
     @property
     def not_understood(self) -> int:
-        """Entries that are not understood."""
+        """The number of entries that are not understood."""
         return int(np.count_nonzero(np.asarray(self.table["state"]) == NOT_UNDERSTOOD))
 
     def find(self, producer_ids: Longs) -> Longs:
-        """The item of each producer in these columns, -1 where no coordinator knows it."""
+        """The item of each producer in these columns, -1 if no coordinator has it."""
         if not len(self.producer_id):
             return np.full(len(producer_ids), -1, np.int64)
         places = np.minimum(np.searchsorted(self.producer_id, producer_ids), len(self.producer_id) - 1)
@@ -120,7 +122,7 @@ class Coordinators:
         return found
 
     def names(self, items: Longs, producer_ids: Longs) -> list[str]:
-        """Transactional ids; for item -1 the one that used up the epochs of that producer id, "" where there is none."""
+        """The transactional ids. For item -1 it is the id that has used up the epochs of that producer id, "" if there is none."""
         known = items >= 0
         ids = iter(self.table["transactional_id"].take(self.item[items[known]]).to_pylist())
         named = [next(ids) if one else "" for one in known.tolist()]
@@ -131,7 +133,7 @@ class Coordinators:
         return [name or before.get(producer, "") for name, producer in zip(named, producer_ids.tolist(), strict=True)]
 
     def takes_part(self, items: Longs, partitions: list[str]) -> Flags:
-        """Whether the entry of each item lists the partition beside it ("topic-partition"); False for item -1."""
+        """Whether the entry of each item lists the partition with the same index ("topic-partition"); False for item -1."""
         asked = np.flatnonzero(items >= 0)
         wanted = np.unique(items[asked])
         if not len(wanted):
@@ -147,7 +149,7 @@ class Coordinators:
 
 
 def _codes(table: pa.Table) -> Longs:
-    """Index into `STATES` for each entry, `NO_STATE` where it is none of them."""
+    """The index into `STATES` for each entry, `NO_STATE` if its state is none of them."""
     places = {name: code for code, name in enumerate(STATES)}
     encoded = table["state"].combine_chunks().dictionary_encode()
     codes = np.array([places.get(name, NO_STATE) for name in encoded.dictionary.to_pylist()], np.int64)

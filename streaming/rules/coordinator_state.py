@@ -1,9 +1,9 @@
-"""What the fold keeps of a log of `__transaction_state`: the newest entry of each transactional id, and up to where that is all of them.
+"""The state of a log of `__transaction_state`: the newest entry of each transactional id, and the offset up to which this is complete.
 
-The log is compacted, so its present content is its state. ``coordinator_upto`` is the offset up to which every entry from the first byte on
-has been taken in. It goes on as long as each row begins where the one before it ended, whether or not the row's bytes have been counted
-before; it is not known (-1) from the first gap, cut or flaw on. Then the agent reads the log again from its first byte, and what it finds
-replaces what was kept: an id that has expired meanwhile may have left no tombstone.
+The log is compacted, so its present content is its state. ``coordinator_upto`` is the offset up to which every entry since the first byte
+has been folded. It advances as long as each row begins where the one before it ended, whether or not the row's bytes have been counted
+before. After the first gap, truncation or flaw it is not known (-1). Then the agent reads the log again from its first byte, and the
+entries that it finds replace the kept ones. They have to be replaced, because an id that has expired meanwhile may have left no tombstone.
 """
 
 import logging
@@ -19,17 +19,17 @@ from streaming.rules.log_state import LogState
 log = logging.getLogger(__name__)
 
 _MERGED = "journal_trimmed"
-"""The reason of a loss that tells all the same what coordinators wrote in it."""
+"""The reason of a loss whose row still contains the coordinators' entries."""
 
 _LOST = -1
 
 
 def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
-    """With what a row says of entries.
+    """The log with a row's entries added.
 
     Args:
         before: the log before the row, None where it was not known.
-        after: the same with everything else that the row says.
+        after: the log with all other changes of the row.
     """
     if row.kind == Kind.APPEARED:
         return _appeared(before, after, row)
@@ -43,12 +43,12 @@ def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
 
 
 def cut(state: LogState, offset: int) -> LogState:
-    """With what was cut off at ``offset`` taken back: which entries stood there before is not kept."""
+    """The log after a truncation at ``offset``: entries that were overwritten there are not kept, so completeness is lost."""
     return replace(state, coordinator_upto=_LOST) if state.coordinator_upto > offset else state
 
 
 def missed(state: LogState) -> LogState:
-    """Something of the log never reached this fold."""
+    """The log after a part of it never reached this fold."""
     return replace(state, coordinator_upto=_LOST) if state.coordinator_upto >= 0 else state
 
 
@@ -56,14 +56,14 @@ def _appeared(before: LogState | None, after: LogState, row: EventRow) -> LogSta
     if row.coordinator is not None:
         whole = before is not None and 0 <= before.log_end_offset <= before.coordinator_upto
         if whole and before is not None and before.journal == row.journal and row.next_offset <= before.coordinator_upto:
-            return after  # it is told for somebody else
+            return after  # it is sent for another consumer
         return _kept(after, [row.coordinator], row, row.next_offset)
     goes_on = row.next_offset <= after.coordinator_upto or 0 <= row.follows <= after.coordinator_upto
     return after if goes_on else missed(after)
 
 
 def _learnt(state: LogState, row: EventRow) -> LogState:
-    """With the entries of a range; of one that was told before, those that are new."""
+    """The log with the entries of a range. If the range was sent before, only its new entries are added."""
     upto = state.coordinator_upto
     if row.next_offset <= upto:
         return state
@@ -74,9 +74,9 @@ def _learnt(state: LogState, row: EventRow) -> LogState:
 
 
 def _kept(state: LogState, packed: list[bytes | None], row: EventRow, upto: int) -> LogState:
-    """With the newest of some entries; those of the last that lie before what is known count for nothing."""
+    """The log with the newest of some entries. Of the last pack, entries before ``coordinator_upto`` are ignored."""
     try:
-        told = [pa.Table.from_batches([unpack_entries(each)], COORDINATOR) for each in packed if each is not None]
+        tables = [pa.Table.from_batches([unpack_entries(each)], COORDINATOR) for each in packed if each is not None]
     except (pa.ArrowInvalid, OSError) as error:
         log.error(
             "coordinators' entries are not understood: is the agent of another version?",
@@ -84,7 +84,7 @@ def _kept(state: LogState, packed: list[bytes | None], row: EventRow, upto: int)
         )
         return replace(state, coordinator_upto=_LOST)
     if len(packed) > 1 and state.coordinator_upto >= 0:
-        told[-1] = told[-1].filter(pc.greater_equal(told[-1]["offset"], state.coordinator_upto))
-    together = newest(told)
+        tables[-1] = tables[-1].filter(pc.greater_equal(tables[-1]["offset"], state.coordinator_upto))
+    together = newest(tables)
     (batch,) = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], COORDINATOR)]
     return replace(state, coordinator=pack_rows(batch), coordinator_upto=upto)

@@ -1,4 +1,7 @@
-"""How much a replica has to copy still: what the leader's log holds from the replica's end on, and how long that takes at the pace seen."""
+"""Computes how much a replica still has to copy, and how long that takes.
+
+The rest to copy is the leader's log from the replica's end on. The time follows from the speed observed so far.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 PACE_MS = 300_000
-"""The pace is that of so long a time at most."""
+"""The speed is measured over at most this time."""
 
 LEAST_MS = 10_000
-"""The pace of less than this says nothing."""
+"""A speed that is measured over less time than this is not used."""
 
 
 def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset: int) -> int:
-    """Bytes of a log from ``offset`` on; inside a segment by the mean size of an offset there.
+    """The bytes of a log from ``offset`` on. Inside a segment they are estimated by the mean size of an offset there.
 
     Args:
         segments: of the log (`streaming.rows.SEGMENTS`).
-        size: bytes of all of them together, with what the last one has grown since.
-        end_offset: of the log.
+        size: the bytes of all segments together, including what the last one has grown since.
+        end_offset: the end of the log.
     """
     if offset >= end_offset:
         return 0
@@ -37,22 +40,22 @@ def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset:
 
 
 class Pace:
-    """How fast what remains becomes less: bytes a second over the last minutes."""
+    """The speed at which the rest shrinks: bytes per second over the last minutes."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[int, int]] = deque()  # Unix milliseconds, bytes that remained
 
     def saw(self, now_ms: int, remaining: int) -> None:
-        """So much remained at a time."""
+        """Note how much remained at a point in time."""
         if self._seen and now_ms <= self._seen[-1][0]:
-            return  # several read the page at the same moment
+            return  # the page was read several times at the same moment
         self._seen.append((now_ms, remaining))
         while now_ms - self._seen[0][0] > PACE_MS:
             self._seen.popleft()
 
     @property
     def milliseconds_left(self) -> int:
-        """How long the rest takes, -1 where that is not known: nothing became less, or it has not been seen for long enough."""
+        """The time that the rest takes, -1 if it is not known: the rest did not shrink, or was not observed for long enough."""
         if not self._seen:
             return -1
         (began, first), (now, remaining) = self._seen[0], self._seen[-1]
@@ -64,16 +67,16 @@ class Pace:
 
 
 class Paces:
-    """Of many replicas, each by its topic, partition and broker; remembered from page to page. One page is made at a time."""
+    """The speeds of many replicas, each by its topic, partition and broker, kept from page to page. One page is made at a time."""
 
     def __init__(self) -> None:
         self._paces: dict[tuple[str, int, int], Pace] = {}
 
     def keep(self, replicas: Iterable[tuple[str, int, int]]) -> None:
-        """Forget all others."""
+        """Forget all other replicas."""
         wanted = set(replicas)
         self._paces = {replica: pace for replica, pace in self._paces.items() if replica in wanted}
 
     def of(self, replica: tuple[str, int, int]) -> Pace:
-        """That of one."""
+        """The speed of one replica."""
         return self._paces.setdefault(replica, Pace())

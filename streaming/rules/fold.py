@@ -1,4 +1,4 @@
-"""The fold of one shard: rows in, the states they lead to and what changed out."""
+"""The fold of one shard: takes rows, and returns the resulting states and the changes."""
 
 import logging
 from collections import defaultdict
@@ -31,17 +31,17 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far an agent's rows have been folded in a shard: up to and with ``seq`` of ``journal``.
+    """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
 
-    An agent delivers its journal in order and without holes, though some of it more than once. So one mark tells every row that comes
-    again, also those of logs that are gone by now.
+    An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
+    again, also those of logs that no longer exist.
     """
 
     journal: str
     seq: int
 
     def covers(self, row: EventRow) -> bool:
-        """Whether this very row has been folded before."""
+        """Whether this row has been folded before."""
         return row.journal == self.journal and row.seq <= self.seq
 
 
@@ -50,12 +50,12 @@ class ShardFold:
 
     Args:
         shard: the shard's number.
-        marks: how far the rows of each agent had been folded before.
-        find: the state of a log as the last micro-batch left it, or None.
-        known: the keys of all logs in the shard with their agents, asked for only where replicas or a census have to be compared.
-        lacking: those of them that a census may lack, where others have been looked at already; None for all.
-        cut: the part of an append from an offset on; None if the row does not tell its batches one by one.
-        overwritten_from: the first offset of an append that was written in a later leader epoch than the one given; None as above.
+        marks: how far the rows of each agent were folded before.
+        find: returns the state of a log after the last micro-batch, or None.
+        known: returns the keys of all logs in the shard with their agents. It is called only to compare replicas or a census.
+        lacking: the logs that a census may lack, if all others were checked already; None for all.
+        cut: returns the part of an append from an offset on; None if the row does not list its batches.
+        overwritten_from: returns the first offset of an append that was written in a later leader epoch than the given one; None likewise.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class ShardFold:
         self._replicas: defaultdict[tuple[str, int, str], dict[LogKey, None]] | None = None
 
     def fold(self, rows: Iterable[EventRow]) -> None:
-        """Take in all rows of a micro-batch, which come in any order: neither a shuffle nor pandas keeps one."""
+        """Fold all rows of a micro-batch. They come in any order, because neither a shuffle nor pandas keeps one."""
         for row in sorted(rows, key=_place):
-            if row.kind == Kind.ARRIVED:  # whether or not its point was reached before: somebody may have to be told again
+            if row.kind == Kind.ARRIVED:  # even if its point was reached before: the receiver may need it again
                 self._arrived.append(Changed(Change.ARRIVED, _point(row)))
                 continue
-            if row.kind == Kind.RECALL:  # of no journal: no mark covers it
+            if row.kind == Kind.RECALL:  # it has no journal, so no mark covers it
                 self._recalled = True
                 continue
             before = self._before.get(row.agent)
@@ -104,7 +104,7 @@ class ShardFold:
                 self._gone(row)
             elif row.topic:
                 self._step(row)
-            elif row.kind == Kind.SKIPPED:  # a loss that no log can be named for any more
+            elif row.kind == Kind.SKIPPED:  # a loss that belongs to no known log any more
                 self._skip_in_residue(row.agent, row.broker, row.reason, row.bytes)
             else:
                 _not_known(row)
@@ -130,7 +130,7 @@ class ShardFold:
             if state is not None:
                 self._set(unclean.elected(state, row, self._others(key)))
         elif row.kind in _STEPS:
-            # where a log was cut off is all that its row tells
+            # the row of a truncation contains only where the log was cut off
             begins = row.next_offset if row.kind == Kind.TRUNCATED else row.base_offset
             if state is None:
                 state = new_log(row, begins)
@@ -143,7 +143,7 @@ class ShardFold:
             _not_known(row)
 
     def _learn(self, state: LogState) -> None:
-        """What an unclean election lost may be known only now."""
+        """Add to an unclean election what is known only now about its losses."""
         if unclean.is_late(state):
             self._set(unclean.learnt(state, self._others(state.key)))
 
@@ -154,7 +154,7 @@ class ShardFold:
         if throughput.overwrites(state, row):
             offset = self._overwritten_from(row, state.log_epoch)
             if offset is None and (row.settled or not throughput.straddles(state, row)):
-                offset = row.base_offset  # seen as it was appended: the log did end where the row begins
+                offset = row.base_offset  # seen when it was appended: the log did end where the row begins
             if offset is not None and offset < state.log_end_offset:
                 state = throughput.overwritten(state, row, offset)
         share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
@@ -165,7 +165,7 @@ class ShardFold:
 
     def _others(self, key: LogKey) -> Iterator[LogState]:
         """The other replicas of a log's partition."""
-        if self._replicas is None:  # worked out where it is needed: mostly an agent knows whether its replica led
+        if self._replicas is None:  # computed only when needed: usually the agent knows whether its replica led
             self._replicas = defaultdict(dict)
             for known in chain((known for known, _ in self._known()), self.touched):
                 self._replicas[_partition(known)][known] = None
@@ -178,7 +178,7 @@ class ShardFold:
 
     def _gone(self, row: EventRow) -> None:
         state = self._get(LogKey(row.broker, row.topic, row.partition, row.topic_id))
-        if state is not None and state.agent == row.agent:  # else another agent has taken it over meanwhile
+        if state is not None and state.agent == row.agent:  # otherwise another agent has taken over the log meanwhile
             self._leave(state, deleted=row.reason == "deleted")
 
     def _leave(self, state: LogState, *, deleted: bool) -> None:
@@ -194,9 +194,9 @@ class ShardFold:
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
 
     def _end_census(self, row: EventRow) -> None:
-        """What the census of an agent lacks is gone: its own event was lost with a journal, or before this consumer had it.
+        """Mark the logs as gone that an agent's census lacks: their own event was lost with a journal, or came before this consumer began.
 
-        Not so in the log dirs that the row names: nobody could look into them.
+        Logs in the log dirs that the row names are kept, because these could not be read.
         """
         unseen = frozenset(row.reason.split("\n") if row.reason else ())
         everything = dict(self._known() if self._may_lack is None else self._may_lack)
@@ -209,8 +209,11 @@ class ShardFold:
         self._in_census.clear()
 
     def changes(self) -> Iterator[Changed]:
-        """What the rows changed, or touched, and all there is where they recall it: absolute values, so saying them again is harmless."""
-        for key, state in self._told():
+        """Return the logs that the rows changed or touched, and all logs if the rows contain a recall.
+
+        The values are absolute, so sending them again is harmless.
+        """
+        for key, state in self._changed():
             if state is None:
                 removed = LogState(agent="", broker=key.broker, topic=key.topic, partition=key.partition, topic_id=key.topic_id)
                 yield Changed(Change.REMOVED, removed)
@@ -222,13 +225,13 @@ class ShardFold:
         if self._recalled:
             yield recalled(self._shard)
 
-    def _told(self) -> Iterator[tuple[LogKey, LogState | None]]:
+    def _changed(self) -> Iterator[tuple[LogKey, LogState | None]]:
         yield from self.touched.items()
         if self._recalled:
             yield from ((key, self._find(key)) for key, _ in list(self._known()) if key not in self.touched)
 
     def _without_known(self, key: LogKey, state: LogState) -> LogState:
-        """Without what is large and stands as it was told last, but where it is recalled: nobody may have it since a restart."""
+        """The state without large values that have not changed, except after a recall: then a restart may have lost them."""
         known = self._find(key)
         if known is None or self._recalled:
             return state
@@ -240,7 +243,7 @@ class ShardFold:
 
 
 def recalled(shard: int) -> Changed:
-    """What closes all that a shard hands out when it is recalled."""
+    """The row that closes everything a shard hands out after a recall."""
     return Changed(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))
 
 

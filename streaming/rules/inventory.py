@@ -1,4 +1,4 @@
-"""What two inventories of a log, one after the other, tell: which segments were rolled since, and which were deleted."""
+"""Compares two successive inventories of a log: which segments were rolled since, and which were deleted."""
 
 import logging
 from dataclasses import replace
@@ -12,11 +12,13 @@ log = logging.getLogger(__name__)
 
 
 def listed(state: LogState, segments: bytes | None) -> LogState:
-    """With another list of `SEGMENTS`. They are counted by their base offsets, so that the same inventory, or an older one, may come again.
+    """The log with another list of `SEGMENTS`.
 
-    Rolls count from the segment on in which reading began, as bytes do.
+    Segments are counted by their base offsets, so the same inventory, or an older one, may come again.
 
-    Only a prefix of a log is ever deleted by retention: what vanishes from its middle was compacted.
+    Rolls are counted from the segment on in which reading began, as bytes are.
+
+    Retention only deletes the first segments of a log. Segments that vanish from its middle were compacted.
     """
     if segments is None or segments == state.segments:
         return state

@@ -1,6 +1,6 @@
-"""Which replica speaks for its partition: exactly one of those that are observed, the leader where it is known.
+"""Chooses the replica whose values count for its partition: exactly one of the observed ones, the leader if it is known.
 
-Worked on columns, one element a replica, because a scrape asks for all partitions at once.
+It works on columns with one element for each replica, because a scrape needs all partitions at once.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ _LOWEST = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replicas:
-    """Observed replicas, all columns of one length.
+    """Observed replicas, all columns of equal length.
 
-    ``partition`` numbers the partitions 0, 1, ... in any order. ``leader`` and ``leader_epoch`` are what the replica's own broker has
-    read in the metadata log (``LEADER_UNKNOWN``, epoch -1 where it could not). ``log_epoch`` is the leader epoch of the last batch, -1
-    unknown. ``silent`` says that the replica's agent has not answered for ``stale_after``.
+    ``partition`` numbers the partitions 0, 1, ... in any order. ``leader`` and ``leader_epoch`` come from the metadata log as the replica's
+    own broker has read it (``LEADER_UNKNOWN``, epoch -1 if it could not). ``log_epoch`` is the leader epoch of the last batch, -1 unknown.
+    ``silent``: the replica's agent has not answered for ``stale_after``.
     """
 
     partition: Longs
@@ -37,10 +37,10 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Roles:
-    """What each replica is, in the order of the replicas asked about.
+    """The role of each replica, in the order of the given replicas.
 
-    ``leader`` and ``leader_epoch`` are those of the partition by the newest metadata: `NO_LEADER` where nobody leads, `LEADER_UNKNOWN` and
-    -1 where nobody knows.
+    ``leader`` and ``leader_epoch`` belong to the partition, by the newest metadata: `NO_LEADER` if it has no leader, `LEADER_UNKNOWN` and
+    -1 if that is not known.
     """
 
     speaks: Flags
@@ -50,12 +50,12 @@ class Roles:
 
 
 def assign_roles(replicas: Replicas) -> Roles:
-    """Choose the replica that speaks for each partition.
+    """Choose one replica for each partition.
 
-    The newest metadata among all agents names the leader: a higher leader epoch is later, whoever has read it (the controller counts
-    it up at every change of leader, `PartitionChangeBuilder`). Where the leader is unknown, none or not observed, the log that would
-    win an election speaks: highest (last leader epoch, end offset), then the lowest broker id. A silent replica speaks only where all
-    of its partition are.
+    The newest metadata among all agents names the leader. A higher leader epoch is later, whichever broker has read it: the controller
+    increments it at every change of leader (`PartitionChangeBuilder`). If the leader is unknown, absent or not observed, the log that would
+    win an election is chosen: highest (last leader epoch, end offset), then the lowest broker id. A silent replica is chosen only if all
+    replicas of its partition are silent.
     """
     count = int(replicas.partition.max()) + 1 if len(replicas.partition) else 0
     leader, leader_epoch = _newest_metadata(replicas, count)
@@ -69,15 +69,15 @@ def assign_roles(replicas: Replicas) -> Roles:
             replicas.log_epoch,
             replicas.end_offset,
             -replicas.broker,
-            -np.arange(len(leads)),  # one broker twice, as a copy of its disk beside it: still exactly one
+            -np.arange(len(leads)),  # one broker twice, as with a copy of its disk: still exactly one
         ),
     )
     return Roles(speaks=speaks, leads=leads, leader=leader[replicas.partition], leader_epoch=leader_epoch[replicas.partition])
 
 
 def _newest_metadata(replicas: Replicas, count: int) -> tuple[Longs, Longs]:
-    """Leader and leader epoch of every partition, from the replica whose broker knows the highest epoch."""
-    # One number that sorts as (epoch, leader): both are 32 bits wide and start at -1, and the lower half must not be negative.
+    """The leader and leader epoch of every partition, from the replica whose broker knows the highest epoch."""
+    # One number that sorts as (epoch, leader). Both are 32 bits wide and start at -1, and the lower half must not be negative.
     known = (replicas.leader_epoch << 32) | (replicas.leader + 1)
     newest = np.full(count, _LOWEST, np.int64)
     np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, known))
@@ -87,7 +87,7 @@ def _newest_metadata(replicas: Replicas, count: int) -> tuple[Longs, Longs]:
 
 
 def _best_of_each(group: Longs, count: int, keys: tuple[Longs | Flags, ...]) -> Flags:
-    """Mark the element of each group whose keys are the largest, compared one key after the other."""
+    """Mark the element of each group with the largest keys, compared one key after the other."""
     left = np.arange(len(group))
     for key in keys:
         values = key[left].astype(np.int64)

@@ -1,9 +1,9 @@
-"""What limits a topic's logs: its effective configuration, as Kafka puts it together (`KafkaConfigSchema`, `DynamicBrokerConfig`).
+"""The limits of a topic's logs: its effective configuration, combined as in Kafka (`KafkaConfigSchema`, `DynamicBrokerConfig`).
 
 The strongest level that sets a configuration wins: the topic, the broker dynamically, all brokers dynamically, the broker's
-``server.properties``, Kafka's default. Inside a level of a broker its names for it are tried one after the other (``log.retention.ms``
-before ``log.retention.minutes``), so a dynamic ``log.retention.minutes`` does beat a static ``log.retention.ms``. A value that cannot be
-read counts as not set, and is named.
+``server.properties``, Kafka's default. On a broker's level, its names for the configuration are tried one after the other
+(``log.retention.ms`` before ``log.retention.minutes``). So a dynamic ``log.retention.minutes`` beats a static ``log.retention.ms``. A value
+that cannot be read counts as not set, and is reported.
 """
 
 import json
@@ -19,7 +19,7 @@ UNLIMITED = -1
 _WHOLE = -2
 
 Pairs = Iterable[tuple[str, str]]
-"""Configurations as they are written: names and values."""
+"""Configurations as they are stored: names and values."""
 
 _MAX_INT, _MAX_LONG = 2**31 - 1, 2**63 - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -27,7 +27,8 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.A
 _POLICIES = ("compact", "delete")
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 
-# Their logs follow neither policy nor tiering by configuration (`UnifiedLog.isRemoteLogEnabled`, `KafkaRaftLog.createLog`).
+# For these topics, configurations decide neither tiered storage nor, for the metadata log, the policy (`UnifiedLog.isRemoteLogEnabled`,
+# `KafkaRaftLog.createLog`).
 _METADATA_TOPIC = "__cluster_metadata"
 _NEVER_REMOTE = frozenset(
     {_METADATA_TOPIC, "__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"},
@@ -35,12 +36,12 @@ _NEVER_REMOTE = frozenset(
 
 
 class Source(StrEnum):
-    """Which level a value comes from, the strongest first."""
+    """The level that a value comes from, the strongest first."""
 
     TOPIC = "topic"
     DYNAMIC = "dynamic"
     STATIC = "static"
-    ASSUMED = "assumed"  # a level is not known that could set it: a weaker one, or Kafka's default, stands in
+    ASSUMED = "assumed"  # a level that could set it is not known: a weaker one, or Kafka's default, is used
 
 
 _STRENGTH = {source: place for place, source in enumerate(Source)}
@@ -48,7 +49,7 @@ _STRENGTH = {source: place for place, source in enumerate(Source)}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The value that counts for a configuration, by its topic's name, in the unit of that name."""
+    """The effective value of a configuration, by its name for topics, in the unit of that name."""
 
     name: str
     value: str
@@ -57,7 +58,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A value that cannot be read, under the name that it was set by."""
+    """A value that cannot be read, and the name under which it was set."""
 
     name: str
     value: str
@@ -66,10 +67,10 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """What is set at some levels for one topic, or for all of a broker's; at most one value for a configuration.
+    """The settings of some levels for one topic, or for all topics of a broker; at most one value for each configuration.
 
-    ``static_known``: ``server.properties`` is among the levels, so what is not set here is Kafka's default indeed. ``topic_known``: the
-    topic's own level is, so what is not set there is what its broker says.
+    ``static_known``: ``server.properties`` is among the levels, so a configuration that is not set here really has Kafka's default.
+    ``topic_known``: the topic's own level is among them, so for a configuration that it does not set, the broker's value counts.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -78,7 +79,7 @@ class Configs:
     rejected: tuple[Rejected, ...] = ()
 
     def over(self, weaker: "Configs") -> "Configs":
-        """These levels above weaker ones."""
+        """Combine these levels with weaker ones."""
         own = {setting.name for setting in self.settings}
         rest = tuple(setting for setting in weaker.settings if setting.name not in own)
         return Configs(
@@ -89,7 +90,7 @@ class Configs:
         )
 
     def text(self) -> str:
-        """The JSON in which an agent hands them over: for each level that is known an object of names and values, in a fixed order."""
+        """The JSON that an agent sends: for each known level an object of names and values, in a fixed order."""
         known = {Source.STATIC: self.static_known, Source.TOPIC: self.topic_known}
         levels: dict[str, dict[str, str]] = {source: {} for source, there in known.items() if there}
         for setting in sorted(self.settings, key=lambda setting: setting.name):
@@ -99,15 +100,19 @@ class Configs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What limits a topic's logs on one broker; times in milliseconds, sizes in bytes.
+    """The limits of a topic's logs on one broker; times in milliseconds, sizes in bytes.
 
-    ``retention_ms`` and ``retention_bytes`` are what deletes from the broker's disk, `UNLIMITED` where nothing does: the ``local.`` ones
-    where segments are copied to remote storage (``remote_copy``). ``source`` is where the retention limit comes from: of a time and a size
-    that both limit, the stronger level; where neither does, the one that lifts the limit in time; `Source.ASSUMED` where that in time is
-    assumed; of a topic that does not delete, where its policy comes from.
-    ``check_interval_ms`` is how often the broker looks for what it may delete. ``min_insync_known``: no default stands in for
-    ``min_insync_replicas`` because nobody knows it. ``cleanup_policy`` is as Kafka writes it, empty where the logs are neither compacted
-    nor deleted; a broker without a cleaner does not delete what should be compacted too (`LogManager.cleanupLogs`).
+    ``retention_ms`` and ``retention_bytes`` are the limits that delete from the broker's disk, `UNLIMITED` for none. If segments are copied
+    to remote storage (``remote_copy``), they are the ``local.`` ones.
+
+    ``source`` is the level of the retention limit. If a time and a size both limit, it is the stronger level. If neither does, it is the
+    level that removes the limit in time. If the limit in time is assumed, it is `Source.ASSUMED`. If the topic does not delete, it is the
+    level of its policy.
+
+    ``check_interval_ms`` is how often the broker checks what it may delete. ``min_insync_known``: ``min_insync_replicas`` is no default
+    that
+    is used only because the value is not known. ``cleanup_policy`` is as Kafka writes it, empty if the logs are neither compacted nor
+    deleted. A broker without a cleaner does not delete from topics that should also be compacted (`LogManager.cleanupLogs`).
     """
 
     cleanup_policy: str
@@ -135,24 +140,24 @@ class Limits:
 
     @property
     def roll_ms(self) -> int:
-        """After how much time of its records a segment is rolled at the latest (`LogConfig.maxSegmentMs`)."""
+        """The maximum time, by its records, after which a segment is rolled (`LogConfig.maxSegmentMs`)."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """Configurations that people give for the topics whose whole name matches ``pattern``, where no metadata log tells them."""
+    """Configurations from the options for topics with a name that fully matches ``pattern``, used where no metadata log is readable."""
 
     pattern: re.Pattern[str]
     configs: Configs
 
 
 def pattern_configs(topic: str, patterns: Iterable[TopicPattern]) -> Configs:
-    """What the first pattern that matches sets for a topic; nothing where none does."""
+    """The settings of the first matching pattern for a topic; none if none matches."""
     return next((pattern.configs for pattern in patterns if pattern.pattern.fullmatch(topic)), Configs())
 
 
-# --- the configurations, by the names of a topic
+# --- the configurations, by their names for topics
 
 
 def _whole(lowest: int, largest: int = _MAX_LONG) -> Callable[[str], str]:
@@ -191,7 +196,7 @@ def _policy(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Synonym:
-    """A broker's name for a configuration; ``scale``: how many of the topic's unit one of it is."""
+    """A broker's name for a configuration; ``scale``: how many units of the topic's name are one unit of it."""
 
     name: str
     scale: int = 1
@@ -199,13 +204,13 @@ class _Synonym:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """One configuration: how its value is read, Kafka's default, and its names, the first that is set counts."""
+    """One configuration: how its value is parsed, Kafka's default, and its names. The first name that is set counts."""
 
     name: str
     parse: Callable[[str], str]
     default: str
     of_broker: tuple[_Synonym, ...]
-    of_topic: tuple[str, ...] = ()  # where there are others than its own
+    of_topic: tuple[str, ...] = ()  # only if they differ from its own name
 
     def by_topic(self, values: dict[str, str]) -> tuple[Setting | None, list[Rejected]]:
         return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, Source.TOPIC)
@@ -255,7 +260,7 @@ _ALL = (
         _whole(1, _MAX_INT),
         str(1 << 30),
         (_Synonym("log.segment.bytes"),),
-        ("internal.segment.bytes", "segment.bytes"),  # the first is Kafka's own, for tests: it goes below the least size
+        ("internal.segment.bytes", "segment.bytes"),  # the first one is Kafka's own, for tests: it allows less than the minimum size
     ),
     _Known("segment.jitter.ms", _whole(0), "0", (_Synonym("log.roll.jitter.ms"), _Synonym("log.roll.jitter.hours", _HOURS))),
     _Known("min.compaction.lag.ms", _whole(0), "0", (_Synonym("log.cleaner.min.compaction.lag.ms"),)),
@@ -265,7 +270,7 @@ _ALL = (
     _Known("min.insync.replicas", _whole(1, _MAX_INT), "1", (_Synonym("min.insync.replicas"),)),
     _Known("file.delete.delay.ms", _whole(0), "60000", (_Synonym("log.segment.delete.delay.ms"),)),
     _Known("message.timestamp.type", _timestamp_type, "CreateTime", (_Synonym("log.message.timestamp.type"),)),
-    # a broker's alone: they have no name as a topic's, and stand among them because they are looked up in the same way
+    # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.
     _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
     _of_broker("log.cleaner.enable", _flag, "true"),
     _of_broker("metadata.log.segment.bytes", _whole(1, _MAX_INT), str(1 << 30)),
@@ -276,20 +281,20 @@ _ALL = (
 _BY_NAME = {known.name: known for known in _ALL}
 
 NAMES = frozenset(name for known in _ALL for name in (known.name, *known.of_topic, *(synonym.name for synonym in known.of_broker)))
-"""Every name, a topic's or a broker's, whose value says something here."""
+"""Every name of a configuration that is used here, for topics and for brokers."""
 
 
-# --- from what is written to limits
+# --- from stored values to limits
 
 
 def topic_configs(pairs: Pairs) -> Configs:
-    """What a topic sets for itself; names that say nothing here are passed over."""
+    """The settings of a topic's own level. Names that are not used here are ignored."""
     values = dict(pairs)
     return _collected((known.by_topic(values) for known in _ALL), topic_known=True)
 
 
 def broker_configs(pairs: Pairs, source: Source) -> Configs:
-    """What is set for a broker, dynamically for it or for all, or by its ``server.properties``, under a broker's names."""
+    """The settings of a broker, under a broker's names: dynamic for it, dynamic for all brokers, or in its ``server.properties``."""
     values = dict(pairs)
     return _collected((known.by_broker(values, source) for known in _ALL), static_known=source is Source.STATIC)
 
@@ -305,9 +310,9 @@ def _collected(found: Iterable[tuple[Setting | None, list[Rejected]]], *, static
 
 
 def read_configs(text: str) -> Configs:
-    """The configurations in what `Configs.text` wrote, maybe in another version: names and levels not known here are passed over.
+    """Read the text of `Configs.text`, maybe of another version. Names and levels that are not known here are ignored.
 
-    The empty text is that of a broker whose metadata log could not be read: nothing is known.
+    The empty text means that the broker's metadata log could not be read, so nothing is known.
 
     Raises:
         FormatError: it is no such text.
@@ -326,7 +331,7 @@ def read_configs(text: str) -> Configs:
 
 
 class _Values:
-    """The value and source of every configuration, Kafka's defaults among them."""
+    """The value and source of every configuration, including Kafka's defaults."""
 
     def __init__(self, configs: Configs) -> None:
         self._set = {setting.name: setting for setting in configs.settings}
@@ -362,14 +367,16 @@ _BUILT_IN = {
     "__share_group_state": _assumed(cleanup_policy="delete", retention_ms="-1", segment_bytes=str(100 << 20)),
     "__remote_log_metadata": _assumed(cleanup_policy="delete", retention_ms="-1"),
 }
-"""What brokers set for their own topics when they make them, where nobody can tell what was set since (`transactionTopicConfigs`,
-`groupMetadataTopicConfigs`, `shareGroupStateTopicConfigs`, `createRemoteLogMetadataTopicRequest`)."""
+"""The settings with which brokers create their own topics, used if later changes are not known.
+
+From `transactionTopicConfigs`, `groupMetadataTopicConfigs`, `shareGroupStateTopicConfigs`, `createRemoteLogMetadataTopicRequest`.
+"""
 
 
 def effective_limits(topic: str, configs: Configs) -> Limits:
-    """What the configurations come to for a topic, Kafka's defaults where nothing is set."""
+    """The limits of a topic that result from its configurations, with Kafka's defaults for what is not set."""
     values = _Values(configs if configs.topic_known else _BUILT_IN.get(topic, Configs()).over(configs))
-    metadata = topic == _METADATA_TOPIC  # pruned by its snapshots alone, whatever is configured
+    metadata = topic == _METADATA_TOPIC  # pruned by its snapshots only, whatever is configured
     compacts, deletes = "compact" in values.policy and not metadata, "delete" in values.policy and not metadata
     remote = values.text("remote.storage.enable") == "true" and not compacts and topic not in _NEVER_REMOTE
     copies = remote and values.text("remote.log.copy.disable") == "false"
@@ -379,7 +386,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         compacts=compacts,
         retention_ms=_retention(values, "retention.ms", copies),
         retention_bytes=_retention(values, "retention.bytes", copies),
-        # the metadata log knows none of the options that other logs have (`KafkaMetadataLog.apply`)
+        # The metadata log has none of the options that other logs have (`KafkaMetadataLog.apply`).
         segment_ms=values.number("metadata.log.segment.ms" if metadata else "segment.ms"),
         segment_bytes=values.number("metadata.log.segment.bytes" if metadata else "segment.bytes"),
         segment_jitter_ms=0 if metadata else values.number("segment.jitter.ms"),
@@ -401,7 +408,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
 
 
 def _retention(values: _Values, name: str, local: bool) -> int:
-    """`_WHOLE` of a local limit stands for the whole one (`LogConfig.localRetentionMs`)."""
+    """Return a retention limit. The value `_WHOLE` of a local limit means the whole one (`LogConfig.localRetentionMs`)."""
     own = values.number(f"local.{name}") if local else _WHOLE
     return values.limit(name) if own == _WHOLE else own
 
@@ -410,7 +417,7 @@ def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
     if not deletes:
         return values.source("cleanup.policy")
     timed = _source(values, "retention.ms", local)
-    if timed is Source.ASSUMED:  # a size that nobody sets deletes nothing, a time does
+    if timed is Source.ASSUMED:  # by default a size deletes nothing, but a time does
         return timed
     limiting = [
         _source(values, name, local) for name in ("retention.ms", "retention.bytes") if _retention(values, name, local) != UNLIMITED
@@ -419,15 +426,15 @@ def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
 
 
 def _source(values: _Values, name: str, local: bool) -> Source:
-    """Where a limit as `_retention` has it comes from."""
+    """The level that a limit of `_retention` comes from."""
     whole = values.source(name)
     if not local:
         return whole
-    own = values.source(f"local.{name}")  # assumed: a level that nobody knows may set one
+    own = values.source(f"local.{name}")  # assumed: a level that is not known may set one
     return whole if values.number(f"local.{name}") == _WHOLE and own is not Source.ASSUMED else own
 
 
 @lru_cache(maxsize=1 << 16)
 def limits_of(topic: str, text: str) -> Limits:
-    """What limits a topic, by the text that an agent handed over. Raises FormatError as `read_configs`."""
+    """The limits of a topic, from the text that an agent sent. Raises FormatError as `read_configs` does."""
     return effective_limits(topic, read_configs(text))

@@ -1,4 +1,4 @@
-"""What the fold keeps of one log: absolute values, and how far its rows have been folded."""
+"""The state of one log in the fold: absolute values, and how far its rows have been folded."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -13,7 +13,7 @@ _NO_TRANSACTIONS = (0,) * (len(TRANSACTION_SECONDS_BOUNDS) + 1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogKey:
-    """A replica of a partition for as long as its topic lives. The key of what removed logs leave behind has an empty topic."""
+    """A replica of a partition, during the life of its topic. The key of the residue of removed logs has an empty topic."""
 
     broker: int
     topic: str
@@ -25,18 +25,19 @@ class LogKey:
 class LogState:
     """One log. Columns and units as in `streaming.rows.STATES`; besides:
 
-    ``log_end_offset`` is the next offset to fold: what lies before it has been counted. ``journal`` is the one whose ranges it was counted
-    from. ``departed`` says that the log has left its broker and only its share of the topic's counters counts. ``stopped_at`` is the
-    offset of the last flaw behind which the log was not read on, -1 none; what lies behind it is counted as skipped up to position
-    ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was counted, at first that of the segment in which reading
-    began; ``deleted_below`` is the one below which deleted segments were; -1 before the first inventory. Offsets below ``shared_upto`` of
-    leader epochs up to ``shared_epoch`` have been counted before the log left its broker, if it is back.
+    ``log_end_offset`` is the next offset to fold: everything before it has been counted. ``journal`` is the journal of the counted ranges.
+    ``departed``: the log has left its broker, and only its share of the topic's counters counts. ``stopped_at`` is the offset of the last
+    flaw after which the log was not read further, -1 none; the bytes after it are counted as skipped up to position ``stopped_end``.
+    ``newest_segment`` is the highest base offset whose roll was counted; at first it is the segment in which reading began. Segments below
+    the base offset ``deleted_below`` were deleted; -1 before the first inventory. If the log has come back to its broker, offsets below
+    ``shared_upto`` of leader epochs up to ``shared_epoch`` were counted before it left.
 
-    Of the unclean elections by which this log's broker came to lead, the last one: ``unclean_epoch`` is its leader epoch, which begins
-    at ``unclean_start``, ``unclean_last_upper`` and ``unclean_last_acknowledged`` are the offsets that it lost, -1 not known. Of a replica
-    that was in sync before such an election of another broker, ``superseded_epoch`` is the epoch of that one. ``cut_end`` is where the log
-    ended before it was cut off last, ``cut_epoch`` and ``cut_high_watermark`` what they were then, ``cut_next_epoch`` the leader epoch of
-    what was appended first in its place; -1 none yet.
+    The next fields describe the last unclean election by which this log's broker became leader. ``unclean_epoch`` is its leader epoch,
+    which begins at ``unclean_start``. ``unclean_last_upper`` and ``unclean_last_acknowledged`` are the numbers of offsets that it lost, -1
+    not known. If this replica was in sync before such an election of another broker, ``superseded_epoch`` is the epoch of that election.
+
+    The last fields describe the last truncation. ``cut_end`` is the end of the log before it, ``cut_epoch`` and ``cut_high_watermark`` are
+    the values then. ``cut_next_epoch`` is the leader epoch of the first append after it; -1 none yet.
     """
 
     agent: str
@@ -114,16 +115,16 @@ class LogState:
 
     @property
     def key(self) -> LogKey:
-        """Which log it is."""
+        """The key of the log."""
         return LogKey(self.broker, self.topic, self.partition, self.topic_id)
 
     def skipped(self, reason: str, size: int) -> "LogState":
-        """With ``size`` more bytes that never reached the counters. A reason of a later version counts as the last one that is known."""
+        """The state with ``size`` more bytes that never reached the counters. A reason of a later version counts as the last known one."""
         at = SKIP_REASONS.index(reason) if reason in SKIP_REASONS else len(SKIP_REASONS) - 1
         return replace(self, skipped_bytes=(*self.skipped_bytes[:at], self.skipped_bytes[at] + size, *self.skipped_bytes[at + 1 :]))
 
     def left(self) -> "LogState":
-        """What stays of it when it has left its broker while its topic lives on."""
+        """The part of the state that remains when the log has left its broker while its topic still exists."""
         kept = {name: getattr(self, name) for name in _STAYS}
         shared = {"shared_upto": max(self.shared_upto, self.log_end_offset), "shared_epoch": max(self.shared_epoch, self.log_epoch)}
         return LogState(departed=True, settled=True, **{**kept, **shared})
@@ -137,7 +138,7 @@ _STAYS = (
 
 
 def new_log(row: EventRow, next_offset: int) -> LogState:
-    """A log at its first sight: nothing before ``next_offset`` is asked for."""
+    """The state of a log that is seen for the first time. Nothing before ``next_offset`` is requested."""
     return LogState(
         agent=row.agent,
         broker=row.broker,
@@ -152,5 +153,5 @@ def new_log(row: EventRow, next_offset: int) -> LogState:
 
 
 def residue(agent: str, broker: int, shard: int) -> LogState:
-    """What removed logs of a broker leave behind in a shard: the bytes of them that were skipped."""
+    """The residue of a broker's removed logs in a shard: their skipped bytes."""
     return LogState(agent=agent, broker=broker, topic="", partition=shard, topic_id="")

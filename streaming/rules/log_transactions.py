@@ -1,4 +1,4 @@
-"""What one row does to the transactions of one log: `streaming.rules.transactions` applied to what the fold keeps."""
+"""Applies one row to the transactions of one log: `streaming.rules.transactions` on the state of the fold."""
 
 import logging
 from dataclasses import replace
@@ -15,11 +15,11 @@ log = logging.getLogger(__name__)
 
 
 def counted(state: LogState, row: EventRow, appended_before: int, *, share: bool) -> LogState:
-    """With what a range says that was just counted.
+    """The state with the transactions of a range that was just counted.
 
     Args:
-        appended_before: bytes that had been counted before it.
-        share: it counts for the topic too.
+        appended_before: bytes that were counted before the range.
+        share: whether it counts for the topic too.
     """
     if not row.transactions and state.transactions is None:
         return state
@@ -29,9 +29,11 @@ def counted(state: LogState, row: EventRow, appended_before: int, *, share: bool
 
 
 def found(state: LogState, row: EventRow) -> LogState:
-    """With what is open at the row's ``next_offset``, as the log's files tell, or with what a reader lost on the way there.
+    """The state with the transactions that are open at the row's ``next_offset``.
 
-    A row without steps says nothing of it; one with none of them says that nothing is open.
+    They come from the log's files, or from the steps of a range that a reader lost on the way there.
+
+    If ``transactions`` is None, the row contains nothing about them. If it is empty, no transaction is open.
     """
     if row.transactions is None:
         return state
@@ -42,14 +44,14 @@ def found(state: LogState, row: EventRow) -> LogState:
 
 
 def truncated(state: LogState, offset: int, cut_bytes: int) -> LogState:
-    """With what was cut off at ``offset`` taken back."""
+    """The state after a truncation at ``offset``."""
     if state.transactions is None:
         return state
     return _with(state, rule.truncated(_kept(state), offset, cut_bytes))
 
 
 def settled(state: LogState) -> LogState:
-    """Without what the high watermark or the log start has passed."""
+    """The state without closed transactions that the high watermark or the log start has passed."""
     if state.transactions is None:
         return state
     passed = max(state.log_start_offset, state.high_watermark)
@@ -68,7 +70,7 @@ def _open(state: LogState, transactions: Transactions, *, transactional: bool) -
 
 
 def _ended(state: LogState, outcome: Outcome, *, share: bool) -> dict[str, Any]:
-    """What changes of the counters: values to put into one copy of the state, for each copy costs as much as the rule itself."""
+    """The changed counters, as values for a single copy of the state, because each copy costs as much as the rule itself."""
     if outcome is rule.NOTHING_ENDED:
         return {}
     after: dict[str, Any] = {

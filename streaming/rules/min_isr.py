@@ -1,8 +1,8 @@
-"""How many replicas have to be in sync, and what a leader does while fewer are (`Partition.effectiveMinIsr`, `Partition.isUnderMinIsr`).
+"""How many replicas have to be in sync, and how a leader behaves while fewer are (`Partition.effectiveMinIsr`, `Partition.isUnderMinIsr`).
 
-Since Kafka 3.7 a partition with fewer replicas than ``min.insync.replicas`` takes their number for it, and a leader moves its high
-watermark on only while enough are in sync, whatever producers ask for. Before that neither was so. Which release a leader runs is told by
-the highest metadata.version that its registration supports: the level that counts for the cluster lags behind the binaries.
+Since Kafka 3.7, a partition with fewer replicas than ``min.insync.replicas`` uses their number instead. Also, a leader advances its high
+watermark only while enough replicas are in sync, whatever producers request. Before 3.7, neither was the case. A leader's release is known
+by the highest metadata.version that its registration supports, because the finalized level of the cluster lags behind the binaries.
 """
 
 import numpy as np
@@ -20,18 +20,18 @@ def effective_min_isr(min_insync_replicas: Longs, replicas: Longs, metadata_vers
     """How many replicas of each partition have to be in sync before a producer with acks=all may write.
 
     Args:
-        min_insync_replicas: as it is configured.
-        replicas: how many there are, those that are being added too.
-        metadata_version: the highest that the leader supports, -1 where it names none or that is not known.
+        min_insync_replicas: the configured value.
+        replicas: how many there are, including those that are being added.
+        metadata_version: the highest that the leader supports, -1 if it names none or that is not known.
     """
     effective: Longs = np.where(metadata_version < KAFKA_3_7, min_insync_replicas, np.minimum(min_insync_replicas, replicas))
     return effective
 
 
 def may_stand(limits: Limits, isr: int, replicas: int, metadata_version: int) -> bool:
-    """Whether the leader may not move its high watermark on, although all that are in sync hold more.
+    """Whether the leader may be unable to advance its high watermark, although all in-sync replicas hold more.
 
-    True also where the release of the leader, or ``min.insync.replicas``, is not known: a high watermark is never told later than it is.
+    True also if the leader's release or ``min.insync.replicas`` is not known, so that a high watermark is never reported higher than it is.
     """
     if isr >= replicas or 0 <= metadata_version < KAFKA_3_7:
         return False

@@ -1,8 +1,8 @@
-"""High watermark, last stable offset and what lies between them, for all replicas at once: a scrape asks for every one of them.
+"""Computes the high watermark, the last stable offset and the lag between them, for all replicas at once, because a scrape needs all.
 
-No file tells a high watermark that is up to date: a leader writes it down every five seconds, and a new partition has no entry at all.
-The logs of the in-sync replicas say more where all of them are observed: what all hold is replicated (`Partition.maybeIncrementLeaderHW`),
-unless too few are in sync for the leader to move on at all.
+No file contains an up-to-date high watermark: a leader writes it every five seconds, and a new partition has no entry at all. If all
+in-sync replicas are observed, their logs give a newer value: offsets that all of them hold are replicated
+(`Partition.maybeIncrementLeaderHW`). This does not hold while too few replicas are in sync for the leader to advance at all.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _NOT_OBSERVED = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Copies:
-    """Observed replicas, all columns of one length.
+    """Observed replicas, all columns of equal length.
 
     ``partition`` numbers the partitions 0, 1, ... in any order. ``log_start`` and ``end_offset`` are as far as the log was read;
-    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none, `UNREADABLE` where that file cannot be read. ``leads`` and
-    ``in_sync`` follow the newest metadata of its partition, in which ``isr`` is how many replicas are in sync, -1 where no metadata is
-    readable. ``stands``: too few of them are for the leader to move its high watermark on, or may be (`streaming.rules.min_isr`).
-    ``fenced``: the controller has fenced the replica's broker, so that it cannot come into sync. ``silent`` says that the replica's agent
-    has not answered for ``stale_after``.
+    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none, `UNREADABLE` if that file cannot be read. ``leads`` and
+    ``in_sync`` follow the newest metadata of its partition; ``isr`` is the number of in-sync replicas there, -1 if no metadata is readable.
+    ``stands``: too few are in sync for the leader to advance its high watermark, or this is possible (`streaming.rules.min_isr`).
+    ``fenced``: the controller has fenced the replica's broker, so it cannot come into sync. ``silent``: the replica's agent has not
+    answered for ``stale_after``.
     """
 
     partition: Longs
@@ -47,9 +47,9 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Undecided:
-    """The transactions of all replicas (`streaming.rows.TRANSACTIONS`), all columns of one length, in any order.
+    """The transactions of all replicas (`streaming.rows.TRANSACTIONS`), all columns of equal length, in any order.
 
-    ``replica`` is the item in the columns of `Copies`; ``marker_offset`` is -1 while it is open, ``bytes_at`` -1 where it is not known.
+    ``replica`` is the index in the columns of `Copies`; ``marker_offset`` is -1 while it is open, ``bytes_at`` -1 if it is not known.
     """
 
     replica: Longs
@@ -60,7 +60,7 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sizes:
-    """Bytes of each replica's log: ``appended`` as counted up to its end, and ``log`` as it lies on disk, -1 where that is not known."""
+    """The bytes of each replica's log: ``appended`` as counted up to its end, and ``log`` on disk, -1 if that is not known."""
 
     appended: Longs
     log: Longs
@@ -68,11 +68,11 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stable:
-    """Where readers of committed data stand.
+    """The offsets up to which readers of committed data can read.
 
-    ``lag`` counts offsets between the last stable offset and the high watermark, ``lag_bytes`` their bytes. Those are exact where the first
-    undecided batch was seen when it came and everything up to the end is replicated; else an estimate by the mean size of an offset, and -1
-    where nothing is there to estimate by.
+    ``lag`` is the number of offsets between the last stable offset and the high watermark, ``lag_bytes`` their bytes. The bytes are exact
+    if the first undecided batch was seen when it was appended and everything up to the end is replicated. Otherwise they are estimated by
+    the mean size of an offset, and -1 if there is nothing to estimate by.
     """
 
     high_watermark: Longs
@@ -84,9 +84,9 @@ class Stable:
 def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs:
     """The high watermark of each replica's partition, as far as that replica's log was read; -1 where it is not known.
 
-    With metadata: where all in-sync replicas are observed, the larger of the leader's checkpoint and their smallest end offset (a leader
-    alone in sync: its end); else, and where the leader stands, the leader's checkpoint. Where the leader itself is not observed, the
-    replica's own checkpoint stands for it. No entry: the log start. Without metadata: the replica's own checkpoint, or with
+    With metadata, if all in-sync replicas are observed: the larger of the leader's checkpoint and their smallest end offset (the leader's
+    end if it is alone in sync). If they are not, or if ``stands`` is set: the leader's checkpoint. If the leader itself is not observed,
+    the replica's own checkpoint is used for it. Without an entry: the log start. Without metadata: the replica's own checkpoint, or with
     ``assume_replicated`` its end.
     """
     count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
@@ -104,10 +104,10 @@ def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs
 
 
 def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:
-    """The smallest end offset of each partition's in-sync replicas, -1 where not all of them are observed.
+    """The smallest end offset of each partition's in-sync replicas, -1 if not all of them are observed.
 
-    A replica that has caught up and is not in sync yet holds the leader back as well (`shouldWaitForReplicaToJoinIsr`). The disk does not
-    tell which have; those that have come as far as the leader's checkpoint may have, unless they are fenced (`isReplicaIsrEligible`).
+    A replica that has caught up but is not in sync yet also holds the leader back (`shouldWaitForReplicaToJoinIsr`). The files do not show
+    which replicas have caught up. Those at or after the leader's checkpoint may have, unless they are fenced (`isReplicaIsrEligible`).
     """
     heard = ~copies.silent
     seen = np.flatnonzero(copies.in_sync & heard)
@@ -119,7 +119,7 @@ def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:
         np.minimum.at(smallest, copies.partition[some], copies.end_offset[some])
     expected = np.full(count, _NOT_KNOWN, np.int64)
     expected[copies.partition] = copies.isr
-    # one broker twice, as a copy of its disk beside it, is one replica
+    # one broker twice, as with a copy of its disk, counts as one replica
     observed = np.bincount(np.unique(partition << 32 | copies.broker[seen]) >> 32, minlength=count)
     held: Longs = np.where((expected > 0) & (observed >= expected), smallest, _NOT_KNOWN)
     return held
@@ -128,8 +128,8 @@ def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:
 def stable_offsets(copies: Copies, high_watermark: Longs, undecided: Undecided, sizes: Sizes) -> Stable:
     """The last stable offset of each replica (`UnifiedLog.fetchLastStableOffset`).
 
-    It is the first offset of the oldest transaction that is open, or closed by a marker that is not below the high watermark; not below the
-    log start, and the high watermark itself where there is none. Where that is not known (-1), nothing else is.
+    It is the first offset of the oldest transaction that is open, or closed by a marker at or above the high watermark. It is never below
+    the log start. Without such a transaction, it is the high watermark itself. If the high watermark is not known (-1), all results are -1.
     """
     first, bytes_at = _first_undecided(len(high_watermark), high_watermark, undecided)
     held = first < high_watermark
@@ -146,7 +146,7 @@ def stable_offsets(copies: Copies, high_watermark: Longs, undecided: Undecided, 
 
 
 def _first_undecided(count: int, high_watermark: Longs, undecided: Undecided) -> tuple[Longs, Longs]:
-    """The smallest first offset that holds each replica back, and what was appended before it, -1 where that is not known."""
+    """The smallest first offset that holds each replica back, and the bytes appended before it, -1 if they are not known."""
     marker = undecided.marker_offset
     holds = np.flatnonzero((marker < 0) | (marker >= high_watermark[undecided.replica]))
     first, bytes_at = np.full(count, _NEVER, np.int64), np.full(count, _NOT_KNOWN, np.int64)
@@ -166,6 +166,6 @@ def _lag_bytes(copies: Copies, lso: Longs, lag: Longs, bytes_at: Longs, sizes: S
 
 
 def _part(size: Longs, offsets: Longs, of: Longs) -> Longs:
-    """So many of the bytes as belong to some of the offsets; exact where those are all."""
+    """The share of the bytes that belongs to some of the offsets; exact if these are all offsets."""
     part: Longs = np.where(offsets == of, size, (size * (offsets / np.maximum(of, 1))).astype(np.int64))
     return part

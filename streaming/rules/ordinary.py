@@ -1,9 +1,10 @@
-"""Which rows of a micro-batch are ordinary: those that `streaming.rules.columns` can fold. The logs of all others are folded row by row.
+"""Finds the ordinary rows of a micro-batch, which `streaming.rules.columns` can fold. The logs of all others are folded row by row.
 
-A log is ordinary as long as all of its rows are: it is known and there, and its own agent tells of appends that begin where it ends, or
-a list of segments that is known. Nothing of it concerns transactions, coordinators or unclean elections. Logs do not concern
-each other but in three cases, which are rare too: replicas of a partition in which it is not known who led, those of an unclean election,
-and logs that a census lacks. That it names a log means nothing else.
+A log is ordinary if all of its rows are. The log is known and has not departed. Its own agent publishes appends that begin where the log
+ends, or a list of segments that is already known. None of its rows concerns transactions, coordinators or unclean elections.
+
+Logs depend on each other in three cases only, which are rare as well: replicas of a partition if it is not known which one led, replicas
+after an unclean election, and logs that a census lacks. A census row has no other effect than to name its log.
 """
 
 from typing import Any
@@ -30,13 +31,15 @@ _NEEDED = (
 
 
 def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> Flags:
-    """Which logs of the state's table have to be folded row by row; one item more, the last, stands for logs that are not known.
+    """Find the logs of the state's table that have to be folded row by row.
+
+    The result has one item more than the table: the last one stands for logs that are not known.
 
     Args:
-        places: of the rows' logs in the table, -1 for one that is not known.
+        places: the indexes of the rows' logs in the table, -1 for a log that is not known.
     """
     unusual = np.zeros(len(state.table) + 1, np.bool_)
-    unusual[-1] = True  # what is not known; -1 is its place
+    unusual[-1] = True  # logs that are not known, with index -1
     _mark_what_a_census_lacks(unusual, state, found, places)
     _mark_what_is_no_sum(unusual, state, found, places)
     _mark_what_breaks(unusual, state, found, places)
@@ -45,7 +48,7 @@ def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) 
 
 
 def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """Logs of which a row is not ordinary by itself."""
+    """Mark the logs with a row that is not ordinary by itself."""
     known = np.flatnonzero(places >= 0)
     if len(known):
         quiet = _brings_nothing(state, found, known, places)
@@ -54,28 +57,28 @@ def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, pla
 
 
 def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp], places: NDArray[np.int64]) -> Flags:
-    """Which rows of known logs list no other segments than those that are known."""
-    told = found.rows["segments"].take(pa.array(items))
-    quiet = _is_null(told)
+    """Find the rows of known logs whose list of segments is absent or already known."""
+    listed = found.rows["segments"].take(pa.array(items))
+    quiet = _is_null(listed)
     some = np.flatnonzero(~quiet)
     if len(some):
         lists, logs = state.lists.open(), state.logs(places[items[some]])
-        quiet[some] = [lists.get(key) == segments for (key, _), segments in zip(logs, told.take(pa.array(some)).to_pylist(), strict=True)]
+        quiet[some] = [lists.get(key) == segments for (key, _), segments in zip(logs, listed.take(pa.array(some)).to_pylist(), strict=True)]
     return quiet
 
 
 def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table, quiet: Flags) -> Flags:
-    """Of rows of known logs: whether each is ordinary by itself; ``quiet``: those that list no other segments."""
+    """Find the rows of known logs that are ordinary by themselves; ``quiet``: the result of `_brings_nothing`."""
     rows = taken(found.rows, items)
-    told, named = found.of_kind(Kind.FOUND)[items], found.of_kind(Kind.CENSUS)[items]
+    listed, named = found.of_kind(Kind.FOUND)[items], found.of_kind(Kind.CENSUS)[items]
     appended = found.of_kind(Kind.APPENDED)[items]
     there = ~ints(known["departed"]) & _is_null(known["transactions"])
     there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
-    return named | (there & ((told & quiet) | (appended & _counts(rows, known))))
+    return named | (there & ((listed & quiet) | (appended & _counts(rows, known))))
 
 
 def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
-    """Whether all that an append brings is numbers to add up."""
+    """Whether an append contains only numbers to add up."""
     base = ints(rows["base_offset"])
     counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(known["shared_upto"]) <= base)
     counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(known["coordinator_upto"]) < 0)
@@ -86,7 +89,7 @@ def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
 
 
 def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """Logs of which an append does not begin where the one before it ends, or lies in an earlier segment."""
+    """Mark the logs with an append that does not begin where the one before it ends, or that is in an earlier segment."""
     items = np.flatnonzero(found.of_kind(Kind.APPENDED) & ~unusual[places])
     if not len(items):
         return
@@ -100,7 +103,7 @@ def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places
 
 
 def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """Logs that leave because a census ends without them."""
+    """Mark the logs that leave because a census ends without them."""
     ends = np.flatnonzero(found.of_kind(Kind.CENSUS_END))
     if not len(ends):
         return
@@ -115,7 +118,7 @@ def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals
 
 
 def _mark_replicas(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """All replicas of partitions of which one looks at the others."""
+    """Mark all replicas of partitions where one replica depends on the others."""
     looks = found.of_kind(Kind.UNCLEAN) | (found.of_kind(Kind.APPENDED) & (ints(found.rows["leads"]) < 0))
     superseded = np.append(ints(state.table["superseded_epoch"]) >= 0, False)
     looks |= superseded[places]

@@ -1,4 +1,4 @@
-"""What a broker's release decides of its limits; releases are told apart by the highest metadata.version that its registration supports."""
+"""The limits that depend on a broker's release, which is known by the highest metadata.version that its registration supports."""
 
 from streaming.rules.limits import Limits
 
@@ -7,7 +7,7 @@ KAFKA_3_4 = 8
 
 
 def producer_expiration(limits: Limits, metadata_version: int) -> int:
-    """After how many milliseconds of silence a broker lets go of a producer: up to Kafka 3.3 as of a transactional id (KIP-854).
+    """After how many milliseconds of silence a broker forgets a producer. Up to Kafka 3.3 it is the time for a transactional id (KIP-854).
 
     A release that is not known counts as a later one.
     """

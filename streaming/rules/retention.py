@@ -1,9 +1,9 @@
-"""What Kafka is about to delete, what stays although its time has come, and why: the rule of `UnifiedLog.deleteOldSegments`.
+"""Computes what Kafka is about to delete, what stays although its time has come, and why: the rule of `UnifiedLog.deleteOldSegments`.
 
-Three walks, each over what the one before has left: segments wholly below the log start, those without which the log still holds
-``retention.bytes``, those whose largest timestamp is more than ``retention.ms`` ago. A walk goes from the first segment to the first that
-may not go: only a prefix is ever deleted, nothing that reaches beyond the high watermark, and the active segment like any other unless it
-is empty.
+There are three passes, each over what the one before has left: segments wholly below the log start, segments that ``retention.bytes`` does
+not need, and segments with a largest timestamp more than ``retention.ms`` ago. A pass goes from the first segment to the first that may not
+be deleted. So only the first segments of a log are ever deleted, and nothing that reaches beyond the high watermark. The active segment is
+treated like any other, unless it is empty.
 """
 
 from collections.abc import Callable
@@ -16,22 +16,26 @@ from streaming.rules.limits import UNLIMITED
 from streaming.rules.segments import ABSENT, Flags, Logs, Longs
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
-"""Why data past its limit stays, in the order in which they are tried."""
+"""The reasons why data past its limit stays, in the order in which they are checked."""
 
 Bound = Callable[[Flags, Flags, Longs, Longs], Longs]
-"""Of each log: whether it is known if its first segment can be deleted, whether it can, for how long by its times (the result is no longer
-than that), and the check interval."""
+"""A limit for how long the first segment of each log has been deletable.
 
-_FAR = 1 << 61  # beyond any clock: times and limits above are cut to it, so that sums of two fit into 64 bits
+The arguments have one item for each log: whether it is known if its first segment can be deleted, whether it can, for how long by its
+times, and the check interval. The result is at most the time in the arguments.
+"""
+
+_FAR = 1 << 61  # beyond any clock: times and limits above it are cut to it, so that a sum of two fits into 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Retention:
-    """What retention comes to at a moment, one item a log; `ABSENT` where there is no value, or it depends on the time of a segment that is
-    not known yet. Times in milliseconds, sizes in bytes.
+    """The state of retention at a point in time, one item for each log; times in milliseconds, sizes in bytes.
 
-    ``deletable`` is the number of segments that a check made now would delete. ``blocked`` is a place in `BLOCKED`. Names and meaning of
-    the others are those of the metrics.
+    A field is `ABSENT` if it has no value, or if it depends on the time of a segment that is not known yet.
+
+    ``deletable`` is the number of segments that a check would delete now. ``blocked`` is an index in `BLOCKED`. The other fields have the
+    names and meaning of the metrics.
     """
 
     deletable: Longs
@@ -44,7 +48,7 @@ class Retention:
 
 
 class RetentionRule:
-    """The rule for some logs; what does not depend on the clock is worked out once."""
+    """The rule for some logs. Everything that does not depend on the clock is computed once."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
@@ -78,9 +82,9 @@ class RetentionRule:
         self._first_surplus = self._surplus_since()
 
     def _surplus_since(self) -> Longs:
-        """Since when, at the latest, ``retention.bytes`` do not need the first segment any more; `_FAR` where they do.
+        """Since when ``retention.bytes`` has not needed the first segment, at the latest; `_FAR` if it is needed.
 
-        It is when the segment was last written in which the bytes came that made it so.
+        It is the last write to the segment whose bytes made the first segment unnecessary.
         """
         logs = self._logs
         surplus = logs.total - self._bytes_limit - logs.size[logs.first]
@@ -89,10 +93,10 @@ class RetentionRule:
         return np.where((self._bytes_limit >= 0) & (surplus >= 0), since, _FAR)
 
     def at(self, now_ms: int, bound: Bound | None = None) -> Retention:
-        """What it comes to at a moment.
+        """Compute the state of retention at a point in time.
 
         Args:
-            bound: what is known besides of how long the first segments have been deletable at most.
+            bound: an additional limit for how long the first segments have been deletable.
         """
         logs, first = self._logs, self._logs.first
         old = now_ms - self._largest > self._limit[logs.owner]
@@ -100,7 +104,7 @@ class RetentionRule:
         gone = logs.run(self._sized, self._may_go & expired)
         deletable = gone > first
         stop = np.minimum(gone, logs.last)
-        open_end = ~self._replication_known | ((gone <= logs.last) & (self._unknown & self._may_go)[stop])  # what else goes is not known
+        open_end = ~self._replication_known | ((gone <= logs.last) & (self._unknown & self._may_go)[stop])  # the rest is not known
         first_known = ~self._unknown[first] & self._replication_known
 
         aged = self._timed & (logs.oldest_record >= 0)
@@ -124,8 +128,11 @@ class RetentionRule:
         )
 
     def _blocked(self, now_ms: int, expired: Flags, deletable: Flags, lags: Flags, overdue: Longs) -> NDArray[np.int8]:
-        """The first reason that holds. A segment that the next check deletes is held by nothing, unless it should long be gone: then its
-        copy in remote storage is missing, which cannot be seen on this disk."""
+        """The first reason that holds, or none for a segment that the next check deletes.
+
+        If that segment should have been deleted long ago, the reason is its missing copy in remote storage, which cannot be seen on this
+        disk.
+        """
         logs, first = self._logs, self._logs.first
         expired_first = expired[first]
         behind_first = ~logs.active.copy()

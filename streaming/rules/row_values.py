@@ -1,4 +1,4 @@
-"""Columns as values and back: what the row fold takes and what it leads to."""
+"""Converts between columns and values, for the fold by rows."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -14,7 +14,7 @@ _LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 
 
 def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
-    """Rows of `EVENTS`, each as a value."""
+    """Return each row of `EVENTS` as a value."""
     columns = []
     for name in EVENTS.names:
         values = rows[name].to_pylist()
@@ -23,7 +23,7 @@ def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
 
 
 def state_rows(changes: Sequence[Changed]) -> pa.RecordBatch:
-    """Rows of `STATES`, at least one."""
+    """Return changes as rows of `STATES`, at least one."""
     columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
     values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {"change": [str(changed.change) for changed in changes]}
     return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)

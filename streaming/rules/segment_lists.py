@@ -1,6 +1,6 @@
-"""The lists of segments of a shard's logs, as a value of the state beside the other one: it is read and written only where a list changes.
+"""The lists of segments of a shard's logs. They are a separate value of the state, read and written only when a list changes.
 
-Layout: a byte with the version, then an Arrow IPC stream with a row for every log of which segments are known.
+Layout: a byte with the version, then an Arrow IPC stream with a row for every log whose segments are known.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,32 +17,32 @@ _SCHEMA = pa.schema(
 
 
 class SegmentLists:
-    """What is known of each log by its key: packed `streaming.rows.SEGMENTS`.
+    """The known segments of each log by its key: packed `streaming.rows.SEGMENTS`.
 
     Args:
-        value: gives what `value` made, None where there is none yet. It is asked at most once, and only if a list is looked at.
+        value: returns an earlier result of `value`, None if there is none yet. It is called at most once, and only if a list is needed.
     """
 
     def __init__(self, value: Callable[[], bytes | None]) -> None:
         self._value = value
         self._lists: dict[LogKey, bytes] | None = None
         self.changed = False
-        """Whether another value is to be kept."""
+        """Whether the value has changed and has to be stored."""
 
     @classmethod
     def of(cls, lists: Iterable[tuple[LogKey, bytes | None]]) -> "SegmentLists":
-        """Those that were kept in another way until now."""
+        """Take over lists that an earlier version stored in another way."""
         made = cls(lambda: None)
         made._lists, made.changed = {key: segments for key, segments in lists if segments is not None}, True
         return made
 
     @property
     def is_open(self) -> bool:
-        """Whether they were read; until then no log's list is known, and none can change."""
+        """Whether the lists were read. Until then no log's list is known, and none can change."""
         return self._lists is not None
 
     def open(self) -> dict[LogKey, bytes]:
-        """Read them, if that was not done yet.
+        """Read the lists, unless that was done already.
 
         Raises:
             CheckpointError: they were written by a later version.
@@ -52,7 +52,7 @@ class SegmentLists:
         return self._lists
 
     def put(self, key: LogKey, segments: bytes | None) -> None:
-        """From now on this is the list of a log; None: there is none."""
+        """Replace the list of a log; None: it has none."""
         lists = self.open()
         if lists.get(key) == segments:
             return
@@ -63,7 +63,7 @@ class SegmentLists:
             lists[key] = segments
 
     def value(self) -> bytes:
-        """What is to be kept of them."""
+        """The value to store."""
         rows = [(key.broker, key.topic, key.partition, key.topic_id, segments) for key, segments in self.open().items()]
         columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]

@@ -1,4 +1,4 @@
-"""The segments of many logs as columns, so that a rule is worked for all of them at once."""
+"""The segments of many logs as columns, so that a rule is computed for all of them at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 ABSENT = -1
-"""Stands where a number has no value; no number that has one is negative."""
+"""Stands for a number that has no value. No real value is negative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogFacts:
-    """One log, as far as retention and compaction go by it; offsets -1 where they are not known, times in Unix milliseconds.
+    """The facts about one log that retention and compaction need; offsets are -1 if they are not known, times are Unix milliseconds.
 
-    ``segments`` is an array of `SEGMENTS` with at least one item. Without a high watermark nothing can be deleted, without an LSO the high
-    watermark stands for it; without a cleaner checkpoint everything is dirty. ``oldest_record_ms`` is -1 where there is none.
+    ``segments`` is an array of `SEGMENTS` with at least one item. Without a high watermark nothing can be deleted. Without an LSO, the high
+    watermark is used. Without a cleaner checkpoint, everything is dirty. ``oldest_record_ms`` is -1 if there is no record.
     """
 
     segments: NDArray[np.void]
@@ -36,23 +36,23 @@ class LogFacts:
 
 
 class Logs:
-    """Several logs one behind the other. Arrays of one item a segment, or one item a log, in the order of the logs that were given."""
+    """Several logs, one after the other. Arrays have one item for each segment, or one for each log, in the order of the given logs."""
 
     def __init__(self, logs: Sequence[LogFacts]) -> None:
-        # Not `np.concatenate`, which works out the common type of every two structured arrays: a second for 100,000 logs.
+        # Not `np.concatenate`: it computes the common type of every two structured arrays, which takes a second for 100,000 logs.
         segments = np.frombuffer(b"".join(log.segments.tobytes() for log in logs), SEGMENTS)
         self.count = np.fromiter((len(log.segments) for log in logs), np.int64, len(logs))  # segments of each log
-        self.first: Longs = np.cumsum(self.count) - self.count  # where its segments begin
+        self.first: Longs = np.cumsum(self.count) - self.count  # the index of its first segment
         self.last: Longs = self.first + self.count - 1  # its active segment
         self.owner: Longs = np.repeat(np.arange(len(logs)), self.count)
         self.base: Longs = segments["base_offset"].astype(np.int64)
         self.size: Longs = segments["size"].astype(np.int64)
         self.recorded: Longs = segments["largest_timestamp"].astype(np.int64)
         self.modified: Longs = segments["modified_ms"].astype(np.int64)
-        self.unknown: Flags = self.recorded == TIME_UNKNOWN  # its time: no rule that goes by time can say anything of it
-        # `LogSegment.largestTimestamp`: where no record has a time, that of the file stands in
+        self.unknown: Flags = self.recorded == TIME_UNKNOWN  # its time is not known: no rule that needs it has a result
+        # `LogSegment.largestTimestamp`: if no record has a time, the time of the file is used
         self.largest: Longs = np.where(self.recorded >= 0, self.recorded, self.modified)
-        self.before: Longs = np.concatenate([[0], np.cumsum(self.size)])  # bytes before a segment, of all logs before it too
+        self.before: Longs = np.concatenate([[0], np.cumsum(self.size)])  # bytes before a segment, including all logs before it
 
         def column(name: str) -> Longs:
             return np.fromiter((getattr(log, name) for log in logs), np.int64, len(logs))
@@ -68,7 +68,7 @@ class Logs:
         self._limits_of = np.fromiter((places[id(log.limits)] for log in logs), np.int64, len(logs))
 
     def ratio_limit(self, name: str) -> NDArray[np.float64]:
-        """A limit that is a ratio, as `limit`."""
+        """A limit that is a ratio; otherwise like `limit`."""
         found: NDArray[np.float64] = np.array([getattr(limits, name) for limits in self._limits], np.float64)[self._limits_of]
         return found
 
@@ -92,26 +92,26 @@ class Logs:
 
     @cached_property
     def following(self) -> Longs:
-        """The base offset behind each segment: of the next one, or the end of the log."""
+        """The base offset after each segment: of the next segment, or the end of the log."""
         following = np.empty_like(self.base)
         following[:-1] = self.base[1:]
         following[self.last] = self.log_end
         return following
 
     def bytes_between(self, start: Longs, end: Longs) -> Longs:
-        """Bytes of the segments of each log from one to before another."""
+        """The bytes of each log from one segment up to, but not including, another."""
         between: Longs = np.maximum(self.before[end] - self.before[start], 0)
         return between
 
     def run(self, start: Longs, flags: Flags, end: Longs | None = None) -> Longs:
-        """The first segment of each log from ``start`` on whose flag is not set; ``end`` (behind the last one) where all are."""
+        """The first segment of each log from ``start`` on without the flag; ``end`` (default: after the last one) if all have it."""
         stop = self.last + 1 if end is None else end
         unset = np.append(np.flatnonzero(~flags), len(flags))
         found: Longs = np.clip(unset[np.searchsorted(unset, start)], np.minimum(start, stop), stop)
         return found
 
     def holding(self, offset: Longs) -> Longs:
-        """The segment of each log that holds an offset: the last one that does not begin behind it, or else the first."""
+        """The segment of each log that holds an offset: the last one that does not begin after it, or else the first."""
         begun = self.base <= offset[self.owner]
         found: Longs = np.maximum(self.first + self._counted(begun) - 1, self.first)
         return found

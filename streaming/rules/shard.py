@@ -1,4 +1,4 @@
-"""One micro-batch of one shard: ordinary logs are folded by columns, all others row by row. What it leads to is the same either way."""
+"""Folds one micro-batch of one shard: ordinary logs by columns, all others row by row. The result is the same either way."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,28 +27,28 @@ From = Callable[[EventRow, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a micro-batch leads to.
+    """The result of a micro-batch.
 
     Args:
-        value: of the state, None where it stays as it was.
-        lists: of its lists of segments, None where they stay as they were.
-        told: packed rows of `STATES`, None for none.
+        value: the new state, None if it has not changed.
+        lists: the new lists of segments, None if they have not changed.
+        changed_rows: packed rows of `STATES`, None for none.
     """
 
     value: bytes | None
     lists: bytes | None
-    told: bytes | None
+    changed_rows: bytes | None
 
 
 def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> Folded:
-    """Fold packed rows of `EVENTS`; arguments as those of `ShardFold`."""
+    """Fold packed rows of `EVENTS`. For the arguments see `ShardFold`."""
     batches = [unpack_rows(packed, EVENTS) for packed in packs]
     fold = fold_by_rows if sum(map(len, batches)) < FEW and not any(map(_recalls, batches)) else fold_by_columns
     return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
 
 
 def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
-    """Every row as a value, and every log that is touched."""
+    """Fold with a value for every row and for every log that is touched."""
     _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
     before.load(map(_key, rows))
@@ -61,32 +61,32 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
 
 
 def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
-    """Only the rows of unusual logs as values, and those logs."""
+    """Fold with values only for the rows of unusual logs, and for those logs."""
     _open_lists(before, batches)
     found = arrivals(batches, before.marks)
     places = before.places(found.rows)
     unusual = unusual_logs(before, found, places)
     ordinary = ~unusual[places] & ~found.of_kind(Kind.CENSUS)
-    told, fresh = [], None
+    batches, replaced = [], None
     if ordinary.any():
         items = np.flatnonzero(ordinary)
-        fresh, rows = fold_columns(before.table, taken(found.rows, items), found.kinds[items], places[items])
-        told.append(rows)
+        replaced, rows = fold_columns(before.table, taken(found.rows, items), found.kinds[items], places[items])
+        batches.append(rows)
     rest = (taken(found.rows, np.flatnonzero(unusual[places])), found.arrived)
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
-    lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any of the others
+    lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any other log
     before.load([*(key for key, _ in lacking), *map(_key, others)])
     fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
-    stays = fresh is None and not fold.touched and found.marks == before.marks
-    value = None if stays else before.updated(fold.touched, found.marks, fresh)
+    stays = replaced is None and not fold.touched and found.marks == before.marks
+    value = None if stays else before.updated(fold.touched, found.marks, replaced)
     if found.recalled:
         changes = [*(each for each in changes if each.change not in _IN_THE_STATE), recalled(shard)]
-        told = [everything(before if value is None else before.after(value))]
+        batches = [everything(before if value is None else before.after(value))]
     if changes:
-        told.append(state_rows(changes))
-    return Folded(value, _lists(before, value), _packed(told))
+        batches.append(state_rows(changes))
+    return Folded(value, _lists(before, value), _packed(batches))
 
 
 def _lists(state: ShardState, value: bytes | None) -> bytes | None:
@@ -94,13 +94,13 @@ def _lists(state: ShardState, value: bytes | None) -> bytes | None:
 
 
 def _open_lists(state: ShardState, batches: Iterable[pa.RecordBatch]) -> None:
-    """Before any log is loaded: what is loaded then is without its list."""
+    """Open the lists if needed. This has to be done before any log is loaded, because loaded logs do not get their list later."""
     if any(map(_concerns_lists, batches)):
         state.lists.open()
 
 
 def _concerns_lists(rows: pa.RecordBatch) -> bool:
-    """Whether a row may change lists of segments, or wants them."""
+    """Whether a row may change lists of segments, or needs them."""
     return bool(rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py())
 
 
@@ -112,8 +112,8 @@ def _key(row: EventRow) -> LogKey:
     return LogKey(row.broker, row.topic, row.partition, row.topic_id)
 
 
-def _packed(told: Sequence[pa.RecordBatch]) -> bytes | None:
-    if not told:
+def _packed(batches: Sequence[pa.RecordBatch]) -> bytes | None:
+    if not batches:
         return None
-    (batch,) = pa.Table.from_batches(told).combine_chunks().to_batches()
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return pack_rows(batch)

@@ -1,8 +1,8 @@
-"""The state of one shard: one versioned Arrow value, a table of logs of which only the rows that are asked for become Python objects.
+"""The state of one shard: one versioned Arrow value with a table of logs. Only rows that are needed become Python objects.
 
-Layout: a byte with the version, then an Arrow IPC stream with a row for every log, sorted by nothing. Its schema's metadata holds under
-``marks`` JSON: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (more columns: what
-transactions, producers and inventories lead to), 3 (lists of segments in a value of their own, and nothing more of what is decided).
+Layout: a byte with the version, then an Arrow IPC stream with a row for every log, in no order. Its schema's metadata contains JSON under
+``marks``: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (additional columns for
+transactions, producers and inventories), 3 (lists of segments in a value of their own, and no decided values any more).
 """
 
 import json
@@ -44,7 +44,7 @@ NOT_SHOWN = (
     "cut_high_watermark",
     "cut_next_epoch",
 )
-"""What the fold keeps of a log and does not hand out."""
+"""The columns that the fold keeps for a log but does not hand out."""
 
 _VERSION = 3
 _FACTS = "facts"
@@ -56,7 +56,7 @@ _TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {
     "leader_epoch": pa.int32(),
 }
 SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
-"""The columns of the table: those of a `LogState` but its list of segments."""
+"""The columns of the table: all of a `LogState` except its list of segments."""
 
 _MARKS = b"marks"
 _KEY = ("broker", "topic", "partition", "topic_id")
@@ -66,12 +66,12 @@ _VALUES = attrgetter(*_NAMES)  # a plain tuple: dataclasses.asdict copies deeply
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fresh:
-    """Logs of a state as a micro-batch leaves them.
+class ReplacedLogs:
+    """The new values of some logs after a micro-batch.
 
     Args:
         logs: rows of `SCHEMA`.
-        places: where they stand in the state's table.
+        places: their indexes in the state's table.
     """
 
     logs: pa.Table
@@ -79,13 +79,13 @@ class Fresh:
 
 
 class ShardState:
-    """The logs of one shard, as the last micro-batch left them. ``marks``: how far each agent's rows have been folded."""
+    """The logs of one shard after the last micro-batch. ``marks``: how far each agent's rows have been folded."""
 
     def __init__(self, value: bytes | None, lists: Callable[[], bytes | None] = lambda: None) -> None:
-        """Open what `updated` made, None for a shard without logs.
+        """Open a value of `updated`, None for a shard without logs.
 
         Args:
-            lists: gives what the value of `SegmentLists` was.
+            lists: returns the value of `SegmentLists`.
 
         Raises:
             CheckpointError: it was written by a later version.
@@ -99,28 +99,28 @@ class ShardState:
         self._every: dict[LogKey, int] | None = None
 
     def after(self, value: bytes) -> "ShardState":
-        """The state by what `updated` made of this one, with the same lists of segments."""
+        """The state for a value that `updated` made from this one, with the same lists of segments."""
         made = ShardState(value)
         made.lists = self.lists
         return made
 
     def places(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64]:
-        """Where in the table the logs of some rows stand, -1 for one that is not known."""
+        """The indexes of the rows' logs in the table, -1 for a log that is not known."""
         found = pc.index_in(_spelled(rows), value_set=self._spelled)
         places: NDArray[np.int64] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         return places
 
     def logs(self, places: NDArray[np.int64]) -> list[tuple[LogKey, str]]:
-        """The logs at some places, and the agents that watch them."""
+        """The logs at some indexes, and the agents that watch them."""
         if not len(places):
             return []
         rows = self.table.select([*_KEY, "agent"]).take(pa.array(places))
         return [(LogKey(*key), agent) for *key, agent in _tuples(rows, rows.column_names)]
 
     def load(self, keys: Iterable[LogKey]) -> None:
-        """Make the states of these logs Python objects, all at once: one by one it costs several times as much.
+        """Load the states of these logs as Python objects, all at once: one by one, it costs several times as much.
 
-        Their lists of segments are None as long as `lists` was not opened.
+        Their lists of segments are None until `lists` is opened.
         """
         wanted = [key for key in dict.fromkeys(keys) if key not in self._loaded]
         if not wanted:
@@ -134,7 +134,7 @@ class ShardState:
             self._loaded[key] = LogState(**values, segments=lists.get(key))
 
     def find(self, key: LogKey) -> LogState | None:
-        """The state of a log, None for one that is not known."""
+        """The state of a log, None if it is not known."""
         if key not in self._loaded:
             if key in self._rows:
                 self.load([key])
@@ -143,19 +143,19 @@ class ShardState:
         return self._loaded[key]
 
     def known(self) -> Iterator[tuple[LogKey, str]]:
-        """All logs and the agents that watch them."""
+        """All logs, and the agents that watch them."""
         return zip(self._rows, self.table["agent"].to_pylist(), strict=True)
 
-    def updated(self, touched: Mapping[LogKey, LogState | None], marks: Mapping[str, Mark], fresh: Fresh | None = None) -> bytes:
-        """The value with some logs replaced (or, where None, removed), and with other marks; `lists` follow where they were opened.
+    def updated(self, touched: Mapping[LogKey, LogState | None], marks: Mapping[str, Mark], replaced: ReplacedLogs | None = None) -> bytes:
+        """The value with some logs replaced or, where None, removed, and with other marks. If `lists` is open, it is updated as well.
 
         Args:
-            fresh: more logs that are replaced; none of them in ``touched``.
+            replaced: more logs that are replaced; none of them in ``touched``.
         """
         rest = np.ones(len(self.table), np.bool_)
-        parts = [] if fresh is None else [fresh.logs]
-        if fresh is not None:
-            rest[fresh.places] = False
+        parts = [] if replaced is None else [replaced.logs]
+        if replaced is not None:
+            rest[replaced.places] = False
         if touched:
             places = self._places_of(touched)
             rest[places[places >= 0]] = False
@@ -176,21 +176,21 @@ class ShardState:
 
     @property
     def _rows(self) -> dict[LogKey, int]:
-        """Every log and its place. Only what is rare asks for it: it costs more than all that is ordinary."""
+        """Every log and its index. It costs more than the whole fold of ordinary rows, so only rare cases use it."""
         if self._every is None:
             self._every = {LogKey(*key): row for row, key in enumerate(_tuples(self.table, _KEY))}
         return self._every
 
 
 def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
-    """The key of each row as one text; the length of the topic parts it from the topic's id."""
+    """The key of each row as one text; the length of the topic separates it from the topic's id."""
     numbers = [pc.cast(column, pa.string()) for column in (rows["broker"], rows["partition"], pc.binary_length(rows["topic"]))]
     spelled = pc.binary_join_element_wise(*numbers, pc.binary_join_element_wise(rows["topic"], rows["topic_id"], ""), "/")
     return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
 
 
 def _open(value: bytes) -> tuple[pa.Table, SegmentLists | None]:
-    """The table, and the lists of segments where a version kept them in it."""
+    """Return the table, and the lists of segments if an earlier version stored them in the table."""
     if not 1 <= value[0] <= _VERSION:
         raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
@@ -199,13 +199,16 @@ def _open(value: bytes) -> tuple[pa.Table, SegmentLists | None]:
 
 
 def _lists(table: pa.Table) -> SegmentLists:
-    """The segments of what versions before 3 kept as one value: a byte, the length of a JSON object in four, that object, the segments."""
+    """Read the lists of segments from the values of versions before 3.
+
+    Layout of such a value: a byte, the length of a JSON object in four bytes, that object, the segments.
+    """
     found = [None if each is None else each[5 + int.from_bytes(each[1:5], "little") :] for each in table[_FACTS].to_pylist()]
     return SegmentLists.of(zip((LogKey(*key) for key in _tuples(table, _KEY)), found, strict=True))
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:
-    """A table of an earlier version: what it knows nothing of stands as for a log that was just seen."""
+    """A table of an earlier version: columns that it lacks have the values of a log that was just found."""
     defaults = {field.name: field.default for field in fields(LogState)}
     columns = [
         table[each.name] if each.name in table.schema.names else pa.array([defaults[each.name]] * len(table), each.type) for each in SCHEMA

@@ -1,8 +1,8 @@
-"""How much of a range counts for its topic: what was appended under its replica's lead, and of every offset only one replica.
+"""How much of a range counts for its topic: everything that was appended while its replica led, and every offset from one replica only.
 
-Nearly always the agent knows by the leader epoch whether its replica led, and that is all. Two cases remain. A log that left its broker and
-is copied to it again brings batches that have been counted. And where an agent could read no metadata, every replica may have led: then
-another agent's word on who leads counts, and where nobody has one, each offset counts for the replica that brings it first.
+Nearly always the agent knows by the leader epoch whether its replica led, and that is enough. Two cases remain. If a log left its broker
+and is copied to it again, it brings batches that have been counted. And if an agent could read no metadata, every replica may have led.
+Then the leader that another agent knows decides. If no agent knows it, each offset counts for the replica that brings it first.
 """
 
 from collections.abc import Iterable
@@ -16,25 +16,25 @@ EVERYTHING = -1
 
 
 def begins(state: LogState, row: EventRow) -> int:
-    """The offset from which on a range of a log counts for the topic, as far as the log itself tells; its ``next_offset`` for nothing."""
+    """The offset from which a range of a log counts for the topic, as far as the log itself shows; ``next_offset`` if nothing counts."""
     if row.leads == 0:
         return row.next_offset
     return state.shared_upto if row.log_epoch <= state.shared_epoch else EVERYTHING
 
 
 def begins_among(row: EventRow, own: LogState, others: Iterable[LogState]) -> int:
-    """The same where it is not known whether the replica led, by what is known of the other replicas."""
+    """The same if it is not known whether the replica led. It is decided by the state of the other replicas."""
     there = [other for other in others if not other.departed]
-    told = max((own, *there), key=lambda state: state.leader_epoch if state.leader >= 0 else -1)
-    if told.leader >= 0:
-        return EVERYTHING if told.leader == row.broker else row.next_offset
+    newest = max((own, *there), key=lambda state: state.leader_epoch if state.leader >= 0 else -1)
+    if newest.leader >= 0:
+        return EVERYTHING if newest.leader == row.broker else row.next_offset
     return max((other.log_end_offset for other in there), default=EVERYTHING)
 
 
 def share_of(row: EventRow, begin: int) -> EventRow | None:
-    """What of the range counts for the topic: its sums from an offset on, None for nothing.
+    """The part of the range that counts for the topic: its sums from an offset on, None for nothing.
 
-    A range that was not told batch by batch is divided by its offsets.
+    If the range does not list its batches, it is divided by its offsets.
     """
     if begin <= row.base_offset:
         return row

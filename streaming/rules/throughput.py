@@ -1,7 +1,7 @@
-"""What one row does to one log: every byte is counted once, or counted as skipped.
+"""Applies one row to one log. Every byte is counted once, or counted as skipped.
 
-The same bytes may come in another row (a journal made anew, a second job that begins further back): what lies before ``log_end_offset`` has
-been counted. A row that comes again as it was never gets here (`streaming.rules.fold.Mark`).
+The same bytes may come in another row, for example from a new journal, or for a second job that begins further back. Everything before
+``log_end_offset`` has been counted. A row that comes again unchanged never gets here (`streaming.rules.fold.Mark`).
 """
 
 import logging
@@ -14,40 +14,40 @@ from streaming.rules.sharing import EVERYTHING, begins, share_of
 
 log = logging.getLogger(__name__)
 
-_NO_ENTRY = -1  # of the high watermark: nothing is told of it
+_NO_ENTRY = -1  # of the high watermark: the row does not contain it
 
 _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
 
 
-TOLD = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
-"""What stays of a log as it was told last with its list of segments."""
+FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
+"""The columns of a log that stay as last published with its list of segments."""
 
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
-    """A log is watched from ``row.next_offset`` on; for one that is known that changes nothing but where it lies."""
+    """A log is watched from ``row.next_offset`` on. If it is known already, only its log dir and the like change."""
     if state is None:
         begun = replace(new_log(row, row.next_offset), journal=row.journal, newest_segment=row.segment)
         return log_transactions.found(begun, row)
     if state.departed:
         back = replace(new_log(row, row.next_offset), journal=row.journal, skipped_bytes=state.skipped_bytes)
         return log_transactions.found(replace(back, **{name: getattr(state, name) for name in _SHARES}), row)
-    # a journal that begins behind what was counted is not taken over yet: by that its first append shows the hole before it
+    # If a journal begins after what was counted, it is not taken over yet: so its first append shows the gap before it.
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
-    # one that says so in its own midst has told the loss of what was before
+    # If the same journal restarts a log further on, it has already published the loss of what was before.
     end = row.next_offset if row.journal == state.journal else state.log_end_offset
     known = replace(_noted(state, row), journal=journal, log_end_offset=max(state.log_end_offset, end))
     return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
 
 
 def appended(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
-    """Whole batches were appended: count those that have not been. The row must not straddle ``log_end_offset``."""
+    """Whole batches were appended: count those that are new. The row must not straddle ``log_end_offset``."""
     if row.next_offset <= state.log_end_offset:
         return _seen(state, row)
     return counted(_with_hole(state, row), row, share_begins)
 
 
 def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
-    """All of the row's batches are new; before ``share_begins`` they do not count for the topic, whoever led."""
+    """Count a row with new batches only. Before ``share_begins`` they do not count for the topic, whichever replica led."""
     after = replace(
         _seen(state, row),
         log_end_offset=row.next_offset,
@@ -84,12 +84,12 @@ def _add(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def straddles(state: LogState, row: EventRow) -> bool:
-    """Whether a part of the row's batches has been counted and a part has not."""
+    """Whether some of the row's batches have been counted and some have not."""
     return row.base_offset < state.log_end_offset < row.next_offset
 
 
 def lost(state: LogState, row: EventRow) -> LogState:
-    """The row straddles what was counted and cannot be cut: its later part is known to be missing, by the mean size of an offset."""
+    """Count the later part of a row as missing, by the mean size of an offset: the row straddles ``log_end_offset`` and cannot be cut."""
     log.error("a range that straddles what was counted cannot be cut", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq})
     missed = _part(row, state.log_end_offset)
     epoch = row.log_epoch if row.log_epoch >= 0 else state.log_epoch
@@ -97,7 +97,7 @@ def lost(state: LogState, row: EventRow) -> LogState:
 
 
 def overwrites(state: LogState, row: EventRow) -> bool:
-    """Whether the row holds what was written in the place of something that was counted: leader epochs only rise along a log.
+    """Whether the row replaces something that was counted: leader epochs only rise along a log.
 
     The event of that truncation was lost with another journal.
     """
@@ -105,7 +105,7 @@ def overwrites(state: LogState, row: EventRow) -> bool:
 
 
 def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
-    """The log was cut off at ``offset`` and nobody told; how many bytes went is not known."""
+    """The log was truncated at ``offset`` without an event. How many bytes were cut off is not known."""
     log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
     after = replace(unclean.cut_off(state, offset), log_end_offset=offset, truncations=state.truncations + 1)
     return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
@@ -120,18 +120,20 @@ def _noted(state: LogState, row: EventRow) -> LogState:
 
 
 def _with_hole(state: LogState, row: EventRow) -> LogState:
-    """Another journal begins behind what was counted; inside one journal the agent itself says what it skips."""
+    """Count a gap as lost if another journal begins after what was counted. Inside one journal, the agent publishes what it skips."""
     missing = row.base_offset - state.log_end_offset
     if missing <= 0 or row.journal == state.journal:
         return state
-    if not row.bytes:  # the log began anew further on: what the row passes over was never there, and says nothing of sizes
+    if not row.bytes:  # the log began anew further on: the offsets that the row passes over never existed and have no mean size
         return state.skipped("agent_lost", _by_mean_record(state, missing))
     return state.skipped("agent_lost", missing * row.bytes // max(1, row.next_offset - row.base_offset))
 
 
 def _ended_unseen(state: LogState, row: EventRow) -> LogState:
-    """Another journal has read the log to its end and found nothing behind what was counted: what was there is lost, by the mean size of a
-    record."""
+    """Count the offsets up to the row as lost, by the mean size of a record.
+
+    Another journal has read the log to its end and found nothing after what was counted.
+    """
     missing, known = row.next_offset - state.log_end_offset, _noted(state, row)
     if missing <= 0 or row.journal == state.journal:
         return known
@@ -147,10 +149,10 @@ def _part(row: EventRow, offset: int) -> int:
 
 
 def truncated(state: LogState, row: EventRow) -> LogState:
-    """The log was cut off at ``row.next_offset``; what was counted stays counted, what comes in its place is counted anew."""
-    if not row.bytes and row.next_offset >= state.log_end_offset:  # only says where a log ends that was told again, or was cleaned
+    """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
+    if not row.bytes and row.next_offset >= state.log_end_offset:  # only the end of a log, published again or cleaned
         return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)
-    # a follower may also drop everything and begin further on; another journal may not have come as far as what was counted
+    # A follower may also drop everything and begin further on. Another journal may not have come as far as what was counted.
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     after = replace(
         unclean.cut_off(_noted(state, row), end),
@@ -166,7 +168,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
 
 
 def skipped(state: LogState, row: EventRow) -> LogState:
-    """Bytes that the agent will never deliver; of those before ``log_end_offset`` this fold has had its own."""
+    """Count bytes that the agent will never deliver. Those before ``log_end_offset`` have been counted in this fold already."""
     if row.base_offset == row.next_offset:
         return _behind_flaw(_noted(state, row), row)
     if row.next_offset <= state.log_end_offset:
@@ -177,14 +179,14 @@ def skipped(state: LogState, row: EventRow) -> LogState:
 
 
 def _behind_flaw(state: LogState, row: EventRow) -> LogState:
-    """Bytes behind a flaw, of which nobody knows the offsets: positions tell which of them have been counted."""
+    """Count the bytes after a flaw. Their offsets are not known, so their positions show which of them have been counted."""
     before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
-    fresh = max(0, row.end_position - before)
-    return replace(state, stopped_at=row.next_offset, stopped_end=before + fresh).skipped(row.reason, fresh)
+    new_bytes = max(0, row.end_position - before)
+    return replace(state, stopped_at=row.next_offset, stopped_end=before + new_bytes).skipped(row.reason, new_bytes)
 
 
 def corrupt(state: LogState, row: EventRow) -> LogState:
-    """The log is not read on: nothing more will come of its first backlog either. Another journal tells the same flaw again."""
+    """The log is not read further, so nothing more of its first backlog comes either. Another journal publishes the same flaw again."""
     after = replace(_noted(state, row), settled=True)
     if row.next_offset == state.stopped_at:
         return after
@@ -192,15 +194,15 @@ def corrupt(state: LogState, row: EventRow) -> LogState:
 
 
 def listed(state: LogState, row: EventRow) -> LogState:
-    """What stands of a log in other files than its segments: never what is counted, never offsets that are read.
+    """The facts about a log from other files than its segments. They never change counted bytes or offsets that are read.
 
-    A look at those files may be ahead of what was read, so the log start may lie behind what has been folded.
+    These files may be newer than what was read. So the log start may be after the offsets that have been folded.
     """
     after = replace(
         inventory.listed(_noted(state, row), row.segments),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,
-        **{name: getattr(row, name) for name in TOLD},
+        **{name: getattr(row, name) for name in FOUND_COLUMNS},
     )
     return log_transactions.settled(after)

@@ -1,10 +1,12 @@
-"""What an unclean election lost, in offsets: what replicas that were in sync had behind the start of the new leader's epoch.
+"""Computes how many offsets an unclean election lost: those that in-sync replicas had after the start of the new leader's epoch.
 
-At most all of it (their log end), at least what they had written down as replicated (their high watermark). All replicas of a partition are
-folded in one place. What the old leader appended may be read before or after the election is told, and before or after it was cut off.
+The upper bound is everything up to their log end, the lower bound everything up to their high watermark, which they had stored as
+replicated. All replicas of a partition are folded in one shard. The old leader's appends may be read before or after the event of the
+election, and before or after they were cut off.
 
-With eligible leader replicas (Kafka 4) the last replica in sync is elected so too, if its broker crashed: nobody has more than it has. That
-is an unclean election here only where its own log was seen to be longer before: a power failure took what was not flushed.
+With eligible leader replicas (Kafka 4), the last in-sync replica is also elected in this way if its broker crashed: no other replica has
+more. This counts as an unclean election only if its own log was seen to be longer before, because a power failure took what was not
+flushed.
 """
 
 from collections.abc import Iterable
@@ -15,8 +17,11 @@ from streaming.rules.log_state import LogState
 
 
 def elected(state: LogState, row: EventRow, others: Iterable[LogState]) -> list[LogState]:
-    """The new leader's log, and those of ``others`` that have changed. An election that was counted before changes nothing, and none does
-    by which the last replica in sync leads again with all that was seen of it."""
+    """The new leader's log, and those of ``others`` that have changed.
+
+    Two kinds of election change nothing: one that was counted before, and one in which the last in-sync replica leads again and has
+    everything that was seen of it.
+    """
     if row.leader_epoch <= state.unclean_epoch:
         return [state]
     in_sync = {int(broker) for broker in row.reason.split(",") if broker}
@@ -47,14 +52,14 @@ def is_late(state: LogState) -> bool:
 
 
 def learnt(other: LogState, leaders: Iterable[LogState]) -> list[LogState]:
-    """The logs that an unclean election made lead, with what is known of ``other`` by now."""
+    """The logs that became leader by an unclean election, updated with what is known about ``other`` now."""
     return [_with_lost(leader, other) for leader in leaders if leader.unclean_epoch == other.superseded_epoch >= 0]
 
 
 def cut_off(state: LogState, offset: int) -> LogState:
-    """A log that is about to be cut off at ``offset``, with what stays known of it until something is appended again.
+    """A log that is about to be truncated at ``offset``. It keeps its values before the truncation until the next append.
 
-    A clean election cuts off nothing below the high watermark. A log without a topic id may be another topic's of the same name.
+    A clean election cuts off nothing below the high watermark. A log without a topic id may belong to another topic of the same name.
     """
     committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
     after = replace(state, truncated_committed=state.truncated_committed + max(0, committed))
@@ -66,7 +71,7 @@ def cut_off(state: LogState, offset: int) -> LogState:
 
 
 def _with_lost(leader: LogState, other: LogState) -> LogState:
-    """With what a replica had that was in sync."""
+    """The leader's log with the losses that follow from a replica that was in sync."""
     if leader.unclean_start < 0:
         return leader
     ends, watermarks = zip(*_before(other, leader.unclean_epoch), (-1, -1), strict=True)
@@ -89,13 +94,13 @@ def _with_lost(leader: LogState, other: LogState) -> LogState:
 
 
 def _beyond(start: int, offsets: Iterable[int]) -> int:
-    """How far the largest of some offsets lies behind ``start``, -1 where none is known."""
+    """How far the largest of some offsets is after ``start``, -1 if none is known."""
     largest = max(offsets)
     return max(largest - start, 0) if largest >= 0 else -1
 
 
 def _more(total: int, last: int, now: int) -> int:
-    """The sum of all elections where it is known by now that the last one lost ``now``, and not ``last``; -1 not known."""
+    """The new sum over all elections: the last one is now known to have lost ``now`` instead of ``last``; -1 not known."""
     return max(total, 0) + now - max(last, 0)
 
 

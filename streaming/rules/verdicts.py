@@ -1,10 +1,12 @@
-"""Will anybody ever finish it? What is to be thought of each open transaction, and which of them are worth a line of their own.
+"""Decides whether an open transaction will ever end, and which open transactions are listed one by one.
 
-An open transaction is what its coordinator says it is. Two words stand for what needs somebody's care, and mean one thing wherever they are
-said. *Hanging*: no coordinator will ever end it, and it has been silent for ``hanging_after``. *Stuck*: it has been silent for
-``stuck_after``, and is neither hanging, nor overdue, nor waits for an outer transaction. The rule for the first is that of Kafka's own tool
-(`TransactionsCommand.FindHangingTransactionsCommand`), except that nothing is said where it cannot be known: while a coordinator's log was
-not read to its end, any transaction may be in it, and while the transaction's own log was not, its marker may be there.
+The state of an open transaction is the one that its coordinator has. Two words mark transactions that need attention, and always mean the
+same. *Hanging*: no coordinator will ever end it, and it has been silent for ``hanging_after``. *Stuck*: it has been silent for
+``stuck_after``, is neither hanging nor overdue, and does not wait for an outer transaction.
+
+The rule for *hanging* is that of Kafka's own tool (`TransactionsCommand.FindHangingTransactionsCommand`), with one exception: nothing is
+reported while it cannot be known. While a coordinator's log was not read to its end, it may contain the transaction. While the
+transaction's own log was not read to its end, its marker may be there.
 """
 
 from dataclasses import dataclass
@@ -20,35 +22,38 @@ Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 GRACE_MS = 60_000
-"""How long logs that are read one after the other may contradict each other, and a coordinator may take to end what has timed out."""
+"""How long logs that are read one after the other may contradict each other.
+
+Also how long a coordinator may take to end a transaction that has timed out.
+"""
 
 NEVER_MS = 2**31 - 1
 """The timeout of a transaction that only an outer one ends (`TransactionMetadata.isDistributedTwoPhaseCommitTxn`)."""
 
 PARTITIONS_PER_PRODUCER = 20
-"""At most so many late transactions of one producer are listed: one that is stuck is stuck in all of its partitions."""
+"""The most late transactions of one producer that are listed: a stuck transaction is stuck in all of its partitions."""
 
 
 class Verdict(IntEnum):
-    """What is to be thought of an open transaction."""
+    """The verdict about an open transaction."""
 
     OPEN = 0  # its coordinator has it, inside its timeout
     OVERDUE = 1  # its coordinator should have ended it by now
-    TWO_PHASE = 2  # it waits for somebody outside, for as long as that takes
-    COMPLETING = 3  # decided, its marker is on the way
-    HANGING = 4  # nobody will ever end it, and it has been silent for long
-    UNKNOWN = 5  # not everything that decides it was read to its end
-    UNCLAIMED = 6  # no coordinator has it; it is not silent for long, or that has not been known for long
+    TWO_PHASE = 2  # it waits for an outer transaction, for as long as that takes
+    COMPLETING = 3  # decided, its marker is still to come
+    HANGING = 4  # no coordinator will ever end it, and it has been silent for long
+    UNKNOWN = 5  # not every log that decides it was read to its end
+    UNCLAIMED = 6  # no coordinator has it; it has not been silent for long, or this has not been known for long
 
     @property
     def label(self) -> str:
-        """As it is spelt in metrics and tables."""
+        """The spelling in metrics and tables."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenTransactions:
-    """Open transactions of many logs: columns as in `streaming.rows.TRANSACTIONS`, and beside them the "topic-partition" of each."""
+    """Open transactions of many logs: columns as in `streaming.rows.TRANSACTIONS`, and the "topic-partition" of each."""
 
     partition: list[str]
     producer_id: Longs
@@ -60,12 +65,12 @@ class OpenTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judged:
-    """Open transactions beside what their coordinators say; as good as the logs that were read, and no clock in it.
+    """Open transactions with their coordinators' entries. They are as complete as the logs that were read, and do not depend on a clock.
 
-    ``item`` is the coordinator's entry, -1 where none is known; ``state`` its state, -1 none. ``covered`` says that this entry will end the
-    transaction, ``start_ms`` and ``source`` are the coordinator's then. ``deadline_ms`` is when it should have, a timeout and a grace
-    after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``current`` says that the entry is of a log that was
-    read to its end, ``certain`` that everything was: that there is no entry is then known.
+    ``item`` is the coordinator's entry, -1 if none is known; ``state`` its state, -1 none. ``covered``: this entry will end the
+    transaction; then ``start_ms`` and ``source`` are the coordinator's. ``deadline_ms`` is when the coordinator should have ended it: a
+    timeout and a grace period after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``current``: the entry is
+    from a log that was read to its end. ``certain``: all such logs were read to their end, so if there is no entry, that is known.
     """
 
     item: Longs
@@ -81,12 +86,12 @@ class Judged:
 
 
 def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_ms: Longs) -> Judged:
-    """Look for every transaction's coordinator.
+    """Find the coordinator's entry for every transaction.
 
     Args:
-        uncovered_ms: since when no entry was known that would end each of them, as far as the caller remembers; the present time for one
-            that had such an entry, or was not there, when this was asked last. Where all logs of coordinators were read before those of
-            data, no memory is needed: a marker is written before the coordinator says that it is complete. Then give 0.
+        uncovered_ms: since when no entry was known that would end each transaction, as far as the caller remembers. It is the present time
+            for a transaction that had such an entry at the last call, or did not exist then. If all coordinators' logs were read before the
+            data logs, no memory is needed: a marker is written before the coordinator marks the transaction as complete. Then pass 0.
     """
     item = coordinators.find(transactions.producer_id)
     known = item >= 0
@@ -94,16 +99,16 @@ def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_
     state[known] = coordinators.state[item[known]]
     may_end = np.where((state == ONGOING) | (state == PREPARE_COMMIT) | (state == PREPARE_ABORT), item, -1)
     covered = coordinators.takes_part(may_end, transactions.partition)
-    told_ms, timeout_ms = np.full(len(item), -1, np.int64), np.full(len(item), NEVER_MS, np.int64)
-    told_ms[covered], timeout_ms[covered] = coordinators.start_ms[item[covered]], coordinators.timeout_ms[item[covered]]
-    told = told_ms >= 0
-    start_ms = np.where(told, told_ms, transactions.start_ms)
+    coordinator_ms, timeout_ms = np.full(len(item), -1, np.int64), np.full(len(item), NEVER_MS, np.int64)
+    coordinator_ms[covered], timeout_ms[covered] = coordinators.start_ms[item[covered]], coordinators.timeout_ms[item[covered]]
+    has_start = coordinator_ms >= 0
+    start_ms = np.where(has_start, coordinator_ms, transactions.start_ms)
     return Judged(
         item=item,
         state=state,
         covered=covered,
         start_ms=start_ms,
-        source=np.where(told, int(StartSource.COORDINATOR), transactions.source),
+        source=np.where(has_start, int(StartSource.COORDINATOR), transactions.source),
         last_ms=transactions.last_ms,
         deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
         uncovered_ms=np.where(covered, np.iinfo(np.int64).max, uncovered_ms),
@@ -113,7 +118,7 @@ def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_
 
 
 def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
-    """A `Verdict` for each transaction, at a point in time."""
+    """A `Verdict` for each transaction at a point in time."""
     ongoing = judged.covered & (judged.state == ONGOING)
     timed_out = ongoing & (now_ms > judged.deadline_ms)
     lasts = now_ms - np.maximum(judged.last_ms, judged.uncovered_ms) > GRACE_MS
@@ -121,7 +126,7 @@ def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
         [
             ongoing & (judged.deadline_ms == np.iinfo(np.int64).max),
             timed_out & judged.current,
-            timed_out,  # its end may stand in what was not read
+            timed_out,  # its end may be in a part that was not read
             ongoing,
             judged.covered,
             ~judged.certain,
@@ -137,13 +142,13 @@ def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
 
 
 def pending(judged: Judged, found: Longs, now_ms: int, hanging_after_ms: int) -> Flags:
-    """Which of them have been silent for long enough to hang, and are not known for long enough to be nobody's."""
+    """Which unclaimed transactions have been silent for long enough to hang, but have not been known as unclaimed for long enough."""
     chosen: Flags = (found == Verdict.UNCLAIMED) & _silent(judged, now_ms, hanging_after_ms)
     return chosen
 
 
 def stuck(judged: Judged, found: Longs, now_ms: int, *, hanging_after_ms: int, stuck_after_ms: int) -> Flags:
-    """Which of them are stuck: silent for longer than ``stuck_after_ms``, and not one that another verdict tells somebody of."""
+    """Which transactions are stuck: silent for longer than ``stuck_after_ms``, and not reported already by another verdict."""
     others = np.isin(found, [Verdict.HANGING, Verdict.OVERDUE, Verdict.TWO_PHASE]) | pending(judged, found, now_ms, hanging_after_ms)
     chosen: Flags = ~others & _silent(judged, now_ms, stuck_after_ms)
     return chosen
@@ -156,7 +161,7 @@ def _silent(judged: Judged, now_ms: int, after_ms: int) -> Flags:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Late:
-    """The transactions worth a line of their own, in the order they are worth it, and how many more there are."""
+    """The transactions to list one by one, the most important first, and how many more there are."""
 
     items: NDArray[np.intp]
     omitted: int
@@ -165,8 +170,10 @@ class Late:
 def select_late(
     judged: Judged, first: Longs, producer_ids: Longs, first_offsets: Longs, *, now_ms: int, late_after_ms: int | None, limit: int
 ) -> Late:
-    """Those open for longer than ``late_after_ms``: those of the lowest ``first`` first, then oldest, at most ``limit``, a few of each
-    producer; where that is None all of them."""
+    """Select the transactions open for longer than ``late_after_ms``; if that is None, all of them.
+
+    Those with the lowest ``first`` come first, then the oldest. There are at most ``limit``, and a few of each producer.
+    """
     late = np.arange(len(first)) if late_after_ms is None else np.flatnonzero(now_ms - judged.start_ms > late_after_ms)
     late = late[np.lexsort((first_offsets[late], judged.start_ms[late], first[late]))]
     if late_after_ms is None:
@@ -176,7 +183,7 @@ def select_late(
 
 
 def _rank(groups: Longs) -> NDArray[np.intp]:
-    """How many of the same group come before each item."""
+    """How many items of the same group come before each item."""
     order = np.argsort(groups, kind="stable")
     places = np.arange(len(groups))
     begins = np.append(True, groups[order][1:] != groups[order][:-1])[: len(groups)]
@@ -186,9 +193,9 @@ def _rank(groups: Longs) -> NDArray[np.intp]:
 
 
 def abort_command(bootstrap_server: str, topic: str, partition: int, first_offset: int) -> str:
-    """The command line by which Kafka's own tool ends a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
+    """The command line with which Kafka's own tool ends a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
 
-    Never for any other: what is aborted behind its producer's back is lost, and its coordinator would not know.
+    Never use it for any other transaction: the aborted data is lost without its producer's knowledge, and its coordinator would not know.
     """
     return (
         f"kafka-transactions.sh --bootstrap-server {bootstrap_server} abort "

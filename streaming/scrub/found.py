@@ -1,4 +1,4 @@
-"""What a scrub has found in a log dir: damaged segments and those that cannot be read, until they are gone or pass the check."""
+"""The findings of a scrub in a log dir: damaged and unreadable segments, until they are gone or pass the check."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -11,15 +11,15 @@ from streaming.kafka.soundness import Damage
 log = logging.getLogger(__name__)
 
 MOST_SEGMENTS = 1_000
-"""So many segments of a log dir are remembered: where there are more, the disk is what is broken."""
+"""The most segments of a log dir that are remembered: if there are more, the disk itself is broken."""
 
 MOST_PLACES = 20
-"""So many damaged places are named of each; the others are counted."""
+"""The most damaged positions of a segment that are listed; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSegment:
-    """A segment with ``batches`` damaged places, of which the first are named, or with the ``error`` that reading it gave."""
+    """A segment with ``batches`` damaged positions, the first of them in ``damages``; or with the ``error`` of reading it."""
 
     path: Path
     key: SegmentKey
@@ -28,16 +28,16 @@ class FoundSegment:
     error: str = ""
 
     def with_damages(self, more: Iterable[Damage]) -> "FoundSegment":
-        """The same with more damaged places."""
+        """The same segment with more damaged positions."""
         more = tuple(more)
         return FoundSegment(self.path, self.key, (*self.damages, *more)[:MOST_PLACES], self.batches + len(more), self.error)
 
 
 class Found:
-    """All of them of one log dir. For one thread.
+    """All findings of one log dir. For one thread.
 
     Args:
-        there: whether the file of a segment still lies at its path.
+        there: whether the file of a segment is still at its path.
     """
 
     def __init__(self, there: Callable[[FoundSegment], bool], kept: Iterable[FoundSegment] = ()) -> None:
@@ -46,16 +46,16 @@ class Found:
 
     @property
     def segments(self) -> tuple[FoundSegment, ...]:
-        """Those that are damaged or cannot be read, by path."""
+        """The damaged and unreadable segments, sorted by path."""
         return tuple(self._segments[path] for path in sorted(self._segments))
 
     def of(self, path: Path, key: SegmentKey) -> FoundSegment:
-        """What is known of a segment: of another file under that name, nothing."""
+        """The finding of a segment; an empty one if only another file of that name has a finding."""
         known = self._segments.get(path)
         return known if known is not None and known.key == key else FoundSegment(path, key)
 
     def note(self, segment: FoundSegment, *, whole: bool) -> None:
-        """What a check has found so far, ``whole`` where it is through; each place is logged once."""
+        """Store the findings of a check so far. ``whole``: the check is finished. Each damaged position is logged once."""
         before = self.of(segment.path, segment.key)
         for damage in segment.damages:
             if damage not in before.damages:
@@ -70,7 +70,7 @@ class Found:
                 )
         if segment.error and not before.error:
             log.error("a closed segment cannot be read", extra={"path": str(segment.path), "error": segment.error})
-        if not whole and segment.batches < before.batches:  # a check that comes by again has not come so far yet
+        if not whole and segment.batches < before.batches:  # a repeated check has not reached all known damage yet
             return
         if not segment.batches and not segment.error:
             self._forget(segment.path, "a segment that was damaged, or could not be read, passes the check")
@@ -78,7 +78,7 @@ class Found:
             self._segments[segment.path] = segment
 
     def sweep(self) -> None:
-        """Forget those that are gone: deleted, compacted, cut off, or on another disk."""
+        """Forget segments that are gone: deleted, compacted, truncated, or on another disk."""
         for segment in self.segments:
             if not self._there(segment):
                 self._forget(segment.path, "a segment that was damaged, or could not be read, is gone")

@@ -1,4 +1,4 @@
-"""Where a scrub stands, kept in a small file beside the journal: it goes on from there when the agent is started again."""
+"""The progress of a scrub, stored in a small file beside the journal: the scrub goes on from there when the agent is started again."""
 
 import json
 import logging
@@ -20,11 +20,12 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Where the scrub of one log dir stands.
+    """The progress of the scrub of one log dir.
 
     ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last (Unix milliseconds, -1 never). ``running``: a pass is
-    not through. ``directory``: of the log that it is at; ``behind``: base offset of the last segment of that which it is through, -1 none;
-    ``key``, ``position``: the segment that it is in, if any, and the byte from which on. ``checked``: bytes, ever since.
+    not finished. ``directory``: the directory of the current log. ``behind``: the base offset of the last checked segment of that log, -1
+    none. ``key``, ``position``: the segment that is being checked, if any, and its first byte to check next. ``checked``: the bytes that
+    were ever checked.
     """
 
     directory_id: str | None = None
@@ -40,10 +41,10 @@ class Kept:
 
 
 def load(path: Path) -> Kept:
-    """What was kept; a new scrub where there is nothing, or nothing that is understood."""
+    """Load the stored progress; that of a new scrub if there is no file, or it is not understood."""
     try:
-        told = json.loads(path.read_bytes())
-        return _read(told)
+        fields = json.loads(path.read_bytes())
+        return _read(fields)
     except FileNotFoundError:
         return Kept()
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -52,11 +53,11 @@ def load(path: Path) -> Kept:
 
 
 def store(path: Path, kept: Kept) -> None:
-    """Keep it: the file is whole, before or after. Raises OSError."""
-    told = {name: getattr(kept, name) for name in Kept.__slots__} | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
+    """Store the progress. The file is always whole: it is the old one or the new one. Raises OSError."""
+    fields = {name: getattr(kept, name) for name in Kept.__slots__} | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
     new = path.with_name(f"{path.name}.new")
     with new.open("w", encoding="utf-8") as file:
-        json.dump(told, file)
+        json.dump(fields, file)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -77,12 +78,12 @@ def _found(segment: FoundSegment) -> dict[str, Any]:
     }
 
 
-def _read(told: dict[str, Any]) -> Kept:
-    if told.pop("version") != _VERSION:
+def _read(fields: dict[str, Any]) -> Kept:
+    if fields.pop("version") != _VERSION:
         raise ValueError("it is of another version")
-    key = told.pop("key")
+    key = fields.pop("key")
     return Kept(
-        **{name: value for name, value in told.items() if name in Kept.__slots__ and name != "found"},
+        **{name: value for name, value in fields.items() if name in Kept.__slots__ and name != "found"},
         key=None if key is None else SegmentKey(*key),
         found=tuple(
             FoundSegment(
@@ -92,6 +93,6 @@ def _read(told: dict[str, Any]) -> Kept:
                 each["batches"],
                 each["error"],
             )
-            for each in told["found"]
+            for each in fields["found"]
         ),
     )

@@ -1,9 +1,9 @@
-"""How fast a scrub goes: at most so many bytes a second, and at most so much of a core, over all log dirs together."""
+"""The pace of a scrub: it limits the bytes a second and the share of a core, for all log dirs together."""
 
 import threading
 
 CPU_SHARE = 0.03
-"""Of one core. Small batches cost more for a byte than large ones, so that the rate alone would not bound it."""
+"""The most of one core that is used. Small batches cost more for each byte than large ones, so the rate alone is not enough."""
 
 
 class ScrubPace:
@@ -19,7 +19,7 @@ class ScrubPace:
         self._free_at = 0.0
 
     def spent(self, size: int, cpu_seconds: float, now: float) -> float:
-        """So many bytes were read, with so much work. Returns for how long to rest."""
+        """Note that ``size`` bytes were read and took ``cpu_seconds``. Returns for how many seconds to rest."""
         with self._lock:
             self._free_at = max(now, self._free_at) + max(size / self._rate, cpu_seconds / CPU_SHARE)
             return self._free_at - now

@@ -1,4 +1,4 @@
-"""Goes through a log dir, pass after pass: every closed segment of every live replica, in the order of their names."""
+"""Checks a log dir, pass after pass: every closed segment of every live replica, in the order of their names."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,18 +19,21 @@ from streaming.scrub.segment import ChangedError, SegmentCheck
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_MS = 60_000
-"""How often is looked whether what was found is still there."""
+"""How often the findings are checked for segments that are gone."""
 
 _DIRECTORY = SegmentKey(-1, -1, -1, -1, -1)
-"""Stands for what is no segment: a directory, or a small file in it."""
+"""The key of something that is no segment: a directory, or a small file in it."""
 
 IDLE_SECONDS = 10.0
-"""How long there is nothing to do between passes, at most."""
+"""The longest rest between two steps while no pass is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scrub has come. Times are Unix milliseconds, -1 never; ``logs_checked`` of ``logs`` by the pass; ``checked`` bytes ever."""
+    """How far a scrub has come. Times are Unix milliseconds, -1 never.
+
+    The current pass has checked ``logs_checked`` of ``logs``. ``checked``: the bytes that were ever checked.
+    """
 
     began_ms: int
     ended_ms: int
@@ -41,11 +44,11 @@ class Progress:
 
 
 class LogDirScrub:
-    """One log dir's. For one thread: it calls `step` again and again, and rests between.
+    """The scrub of one log dir. For one thread: it calls `step` again and again, and rests between.
 
     Args:
-        every_ms: a pass begins so long after the one before began, or when that is through.
-        kept: where an earlier process came to.
+        every_ms: a pass begins this long after the previous one began, or when that is finished.
+        kept: the progress of an earlier process.
     """
 
     def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], kept: Kept) -> None:
@@ -72,7 +75,7 @@ class LogDirScrub:
 
     @property
     def kept(self) -> Kept:
-        """What to keep of it."""
+        """The progress to store."""
         directories, at = self._directories or [], self._next
         return Kept(
             directory_id=self._directory_id,
@@ -119,9 +122,9 @@ class LogDirScrub:
         return 0.0
 
     def _list(self) -> None:
-        """Which logs there are: those that appear later wait for the next pass."""
+        """List the logs of this pass. Logs that appear later wait for the next pass."""
         self._directories = sorted(live_directories(self._log_dir, {}))
-        if self._resume is not None:  # behind what an earlier process was through
+        if self._resume is not None:  # go on behind the part that an earlier process has checked
             self._next = sum(name < self._resume.directory for name in self._directories)
             if self._directories[self._next : self._next + 1] == [self._resume.directory]:
                 self._behind = self._resume.behind
@@ -181,7 +184,7 @@ class LogDirScrub:
             self._check = None
 
     def pass_over(self, error: Exception) -> None:
-        """Go on behind what the pass is at: it has met something that nobody thought of."""
+        """Skip the current segment or log, because an unexpected error has occurred there."""
         if self._check is not None:
             self._note_unreadable(self._check.segment.path, SegmentKey.of(self._check.segment), error)
             self._check = None
@@ -193,12 +196,12 @@ class LogDirScrub:
 
 
 def _is_closed(segment: Segment) -> bool:
-    """Whether a segment is still the same file, with another one behind it: a log that was cut off may have it as its active one."""
+    """Whether a segment is still the same file and has another one behind it: after a truncation it may be the active segment."""
     return segment in list_segments(segment.directory)[:-1]
 
 
 def _is_there(found: FoundSegment) -> bool:
-    """Whether the file that something was found in still lies there, as it was. What cannot be looked at is taken to be there."""
+    """Whether the file of a finding is still there and unchanged. If this cannot be checked, it is taken to be there."""
     try:
         identity, size = file_stamp(found.path)
     except (FileNotFoundError, NotADirectoryError):

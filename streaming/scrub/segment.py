@@ -1,4 +1,4 @@
-"""Checks one closed segment window by window. The file is open while a window is read and no longer: it may be deleted meanwhile."""
+"""Checks one closed segment window by window. The file is open only while a window is read: it may be deleted meanwhile."""
 
 import zlib
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from streaming.kafka.soundness import Damage, Fault, Place, Surroundings, check_
 from streaming.kafka.walk import Bytes, Stop
 
 WINDOW_BYTES = 1 << 20
-"""How much is read between two rests."""
+"""How many bytes are read between two rests."""
 
 _SEEDED_BYTES = WINDOW_BYTES // 2
-"""Below this the plain walk is as fast as looking into the index."""
+"""For fewer bytes than this, a walk from batch to batch is as fast as using the index."""
 
 _CRC_AT = 17
 
 
 class ChangedError(Exception):
-    """The segment is no longer the file that was listed: deleted, compacted, moved, cut off. What was found in it counts for nothing."""
+    """The segment is no longer the file that was listed: deleted, compacted, moved, truncated. The findings of its check do not count."""
 
 
 @dataclass(slots=True)
 class _Large:
-    """A batch that is larger than a window, of which the CRC is computed in pieces."""
+    """A batch that is larger than a window. Its CRC is computed in pieces."""
 
     begin: int
     end: int
@@ -46,14 +46,14 @@ class SegmentCheck:
     Args:
         following: the segment behind it.
         epochs: the leader epochs of the log.
-        position: where an earlier process came to: a batch begins there.
+        position: where an earlier process stopped; a batch begins there.
     """
 
     def __init__(self, segment: Segment, following: Segment, epochs: Sequence[EpochEntry], position: int = 0) -> None:
         self.segment = segment
         self.done = False
         self.checked = 0
-        """Bytes that were checked; those in which no batch was found do not count."""
+        """The number of checked bytes; bytes in which no batch was found do not count."""
         self._following = following
         self._around = Surroundings(segment.base_offset, following.base_offset, epochs)
         self._place = Place(position, segment.base_offset)
@@ -62,15 +62,15 @@ class SegmentCheck:
 
     @property
     def position(self) -> int:
-        """The first byte that has not been checked; a batch begins there, or no batch is found any more from there on."""
+        """The first byte that has not been checked. A batch begins there, or no batch was found from there on."""
         return self._place.position
 
     def advance(self, buffer: Bytes) -> tuple[Damage, ...]:
-        """Check one window. What seems damaged is read once more: what then is whole was damaged on its way here, not on the disk.
+        """Check one window. A window that seems damaged is read once more: if it is whole then, the disk is not damaged.
 
         Raises:
-            ChangedError: it is another file by now.
-            OSError: it cannot be read.
+            ChangedError: the file is another one by now.
+            OSError: the file cannot be read.
         """
         try:
             file = OpenSegment(self.segment.path, self.segment.base_offset)
@@ -115,7 +115,7 @@ class SegmentCheck:
         return check_end(self._place, _first_epoch(self._following))
 
     def _unwhole(self, stop: Stop, rest: Bytes) -> tuple[Damage, ...]:
-        """What stands at the place is no batch, or one that is larger than a window; ``rest`` is what was read of it."""
+        """Begin with bytes that are no batch, or a batch that is larger than a window; ``rest``: the part of them that was read."""
         begin, head = self.position, rest[:HEADER_BYTES].tobytes()
         size = PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
         whole = stop is Stop.SHORT and len(head) > MAGIC_AT and begin + size <= self.segment.size
@@ -127,7 +127,7 @@ class SegmentCheck:
         return (Damage(Fault.FRAMING, begin, self._place.next_offset),)
 
     def _go_through(self, large: _Large, file: OpenSegment, buffer: Bytes) -> tuple[Damage, ...]:
-        """One window more of a batch that is larger than one."""
+        """Check one more window of a batch that is larger than a window."""
         window = _read(file, buffer, large.position)[: large.end - large.position]
         if not len(window):
             raise ChangedError
@@ -137,21 +137,21 @@ class SegmentCheck:
         if large.position < large.end:
             return ()
         self._large, self.checked = None, self.checked + large.end - large.begin
-        told = int.from_bytes(large.header[_CRC_AT : _CRC_AT + 4] if current else large.header[OLD_CRC_AT : OLD_CRC_AT + 4], "big")
+        stored = int.from_bytes(large.header[_CRC_AT : _CRC_AT + 4] if current else large.header[OLD_CRC_AT : OLD_CRC_AT + 4], "big")
         found: tuple[Damage, ...] = ()
-        if told != large.crc:
+        if stored != large.crc:
             found = (Damage(Fault.CRC, large.begin, int.from_bytes(large.header[:8], "big", signed=True)),)
             self._place = replace(self._place, position=large.end)
         else:
             batches = columns_of(np.zeros(1, np.int64), raw_headers(np.frombuffer(large.header, np.uint8), np.zeros(1, np.int64)))
-            if not current:  # how many records a message of an old format stands for is told inside it: its own offset is that of the last
+            if not current:  # a message of an old format contains its number of records inside: its own offset is that of the last one
                 batches.last_offset[:] = batches.base_offset
             place, order = check_order(batches, self._place, self._around)
             self._place, found = replace(place, position=large.end), tuple(order)
         return found + self._at_end() if large.end >= self.segment.size else found
 
     def _search(self, begin: int, file: OpenSegment, buffer: Bytes) -> tuple[Damage, ...]:
-        """Look for the next batch that the index knows and whose CRC proves that it is one; without one the segment is at its end."""
+        """Find the next batch that the index names and whose CRC is right. If there is none, the check of the segment is done."""
         seeds = file.seeds(begin, self.segment.size)
         if not len(seeds):
             self._place = replace(self._place, position=self.segment.size)
@@ -177,9 +177,9 @@ class SegmentCheck:
 
 
 def _read(file: OpenSegment, buffer: Bytes, position: int) -> Bytes:
-    """The bytes from a position on, as many as fit behind the beginning of its page.
+    """The bytes from a position on. The buffer begins with the position's page, so fewer bytes may fit.
 
-    Windows of whole pages: of a page that is read in part the kernel lets go of nothing, nor of what it has in one piece with it.
+    Windows have whole pages: if a page is read in part, the kernel frees neither it nor the memory that is in one piece with it.
     """
     begin = position // PAGESIZE * PAGESIZE if len(buffer) >= 2 * PAGESIZE else position
     size = file.read_into(buffer, begin, spare_cache=True)
@@ -187,14 +187,14 @@ def _read(file: OpenSegment, buffer: Bytes, position: int) -> Bytes:
 
 
 def _first_epoch(segment: Segment) -> int:
-    """The leader epoch of a segment's first batch, -1 where there is none yet, or none is told."""
+    """The leader epoch of a segment's first batch; -1 if there is no batch yet, or its format has no leader epoch."""
     try:
         file = OpenSegment(segment.path, segment.base_offset)
         try:
             page = _read(file, np.empty(2 * PAGESIZE, np.uint8), 0)
         finally:
             file.close()
-    except OSError:  # it is gone, or cannot be read, which is told when its turn comes
+    except OSError:  # it is gone or cannot be read: its own check reports that
         return -1
     head = page[:HEADER_BYTES].tobytes()
     if len(head) < HEADER_BYTES or head[MAGIC_AT] != CURRENT_MAGIC:

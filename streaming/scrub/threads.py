@@ -1,4 +1,4 @@
-"""The scrub of an agent: a thread for each log dir, so that a call that does not come back stops that log dir alone."""
+"""The scrub of an agent: a thread for each log dir, so that a call that does not return stops only that log dir."""
 
 import logging
 import threading
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 KEEP_EVERY_SECONDS = 10.0
 
 UNAVAILABLE_SECONDS = 5.0
-"""How long a log dir that cannot be used is left alone."""
+"""How long to wait before an unavailable log dir is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrubOptions:
-    """``rate``: bytes a second, 0 for no scrub; ``every_ms``: a pass begins so long after the one before began."""
+    """``rate``: bytes a second, 0 for no scrub; ``every_ms``: a pass begins this long after the previous one began."""
 
     rate: int
     every_ms: int
@@ -36,7 +36,7 @@ class ScrubOptions:
 
 @dataclass(frozen=True, slots=True)
 class ScrubReport:
-    """The scrub of one log dir; ``waits_at``: the file in which a call has not come back for ``waiting`` seconds."""
+    """The scrub of one log dir; ``waits_at``: the file of a call that has not returned for ``waiting`` seconds."""
 
     log_dir: LogDir
     progress: Progress
@@ -48,7 +48,7 @@ class DirThread:
     """The thread of one log dir.
 
     Args:
-        keep_in: the file for where it stands.
+        keep_in: the file for its progress.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class DirThread:
         self._calls = calls_of_this_thread()
         rest = 0.0
         while not stop.wait(rest):
-            rest = self.turn()
+            rest = self.step()
         self._keep()
 
-    def turn(self) -> float:
-        """Do one thing. Returns for how long to rest."""
+    def step(self) -> float:
+        """Do one thing. Returns for how many seconds to rest."""
         log_dir = next((each for each in self._log_dirs.available if each.path == self.path), None)
         if log_dir is None:
             return UNAVAILABLE_SECONDS
@@ -89,7 +89,7 @@ class DirThread:
         except OSError as error:
             log.debug("scrub waits for a log dir that cannot be listed", extra={"log_dir": str(self.path), "error": str(error)})
             idle = IDLE_SECONDS
-        except Exception as error:  # a defect of the scrub, met in one file: the others are checked all the same
+        except Exception as error:  # a defect of the scrub at one file: the other files are still checked
             log.exception("scrub passes over what it cannot check", extra={"log_dir": str(self.path)})
             scrub.pass_over(error)
         self.progress = scrub.progress
@@ -98,7 +98,7 @@ class DirThread:
         return max(idle, self._pace.spent(bytes_read() - read, time.thread_time() - spent, time.monotonic()))
 
     def _scrub_of(self, log_dir: LogDir) -> LogDirScrub:
-        """The scrub; another one where another disk is in the place of the one before."""
+        """The scrub of the log dir; a new one if another disk has replaced the previous disk."""
         if self._scrub is None or self._of != log_dir:
             kept = load(self._keep_in)
             if kept.directory_id != log_dir.directory_id:
@@ -113,10 +113,10 @@ class DirThread:
         try:
             store(self._keep_in, self._scrub.kept)
         except OSError as error:
-            log.warning("where the scrub stands cannot be kept", extra={"path": str(self._keep_in), "error": str(error)})
+            log.warning("progress of the scrub cannot be saved", extra={"path": str(self._keep_in), "error": str(error)})
 
     def waits(self, now: float) -> tuple[str, float]:
-        """The file at which it has been since it was asked for the first time, and for how long; "" where it goes on. For one thread."""
+        """The file of the current call, and for how many seconds this method has seen that call; "" if there is none. For one thread."""
         path, count = self._calls.path, self._calls.count
         if path is None or (path, count) != self._seen[:2]:
             self._seen = (path, count, now)
@@ -127,7 +127,7 @@ class Scrub:
     """All threads of an agent.
 
     Args:
-        directory: where they keep where they stand.
+        directory: where they store their progress.
     """
 
     def __init__(self, log_dirs: LogDirs, options: ScrubOptions, directory: Path, clock_ms: Callable[[], int]) -> None:
@@ -146,13 +146,13 @@ class Scrub:
             thread.start()
 
     def join(self, seconds: float) -> None:
-        """Wait for so long until all have kept where they stand; one that waits in a call ends with the process."""
+        """Wait at most ``seconds`` until all threads have stored their progress. A thread that waits in a call ends with the process."""
         deadline = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def reports(self) -> list[ScrubReport]:
-        """How far each has come. For any thread."""
+        """How far the scrub of each log dir has come. For any thread."""
         of = {log_dir.path: log_dir for log_dir in self._log_dirs}
         with self._asking:
             now = time.monotonic()

@@ -1,7 +1,7 @@
-"""The agents of a stream: who answers at which address, asked in parallel, again and again, because they come and go.
+"""The agents of a stream: which one answers at which address. All are asked in parallel, again and again, because they come and go.
 
-One that does not answer is waited for once. From then on it is asked on the side, with growing pauses, and nobody waits for it until it
-answers: whatever is wrong with one agent, the others' rows go on.
+The first time that an agent does not answer, the caller waits for it. From then on it is asked in the background, with growing pauses, and
+nobody waits for it until it answers. So the others' rows go on, whatever is wrong with one agent.
 """
 
 import logging
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from streaming.agent.client import NO_FILES, AgentClient, ClientFiles
 from streaming.agent.messages import Range, Status
-from streaming.agent.trouble import Reason
+from streaming.agent.problems import Reason
 from streaming.errors import AgentError, VersionError
 from streaming.logs import configure_worker
 from streaming.source.options import SourceOptions
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 configure_worker()  # Spark imports this where it plans and reads
 
 PATIENCE_SECONDS = 20.0
-"""How long a read tries again: Spark's own retries come without a pause."""
+"""How long a read is retried here, because Spark's own retries come without a pause."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
-"""After how long an agent that does not answer is asked again, twice as long each time."""
+"""The first and the longest pause before an agent that does not answer is asked again; the pause doubles each time."""
 
 REFUSED_SECONDS = 30.0
-"""After how long one that answers, but may not take part, is looked at again."""
+"""The pause before an agent that answers, but may not take part, is checked again."""
 
 CHECK_AGAIN_SECONDS = 60.0
-"""After how long it is found out again whether an agent's rows can be read: its version may stay the same while it becomes another."""
+"""The pause before it is checked again whether an agent's rows can be read: the agent may change without a new version."""
 
 _JOB_SEES = frozenset(
     {
@@ -46,7 +46,7 @@ _JOB_SEES = frozenset(
         Reason.SAME_NAME,
     }
 )
-"""What keeps an agent away whatever it is asked for."""
+"""Reasons that keep an agent away whatever the request is, so that the job detects them too."""
 
 _AT_ONCE = 32
 _ASIDE_AT_ONCE = 8
@@ -56,32 +56,32 @@ _PAUSE_SECONDS = 0.25
 _Answer = TypeVar("_Answer")
 
 
-_job_tells = False
+_job_logs = False
 
 
 def leave_to_the_job() -> None:
-    """In this process say nothing of an agent that the job says too: in a process of its own it asks each for its status."""
-    global _job_tells
-    _job_tells = True
+    """In this process, do not log what the job logs too: the job asks each agent for its status in a process of its own."""
+    global _job_logs
+    _job_logs = True
 
 
 class Line:
-    """The connection of this process to an address, and whether it is worth waiting for. One thread decides, several may ask."""
+    """The connection of this process to an address, and whether to wait for its answers. One thread decides, several may ask."""
 
     def __init__(self, address: str, files: ClientFiles) -> None:
         self.client = AgentClient(address, files)
-        self.trouble: AgentError | None = None
-        """Why it is not waited for."""
-        self._said = self._refused = ""
+        self.error: AgentError | None = None
+        """Why nobody waits for its answers; None if they are waited for."""
+        self._logged = self._refusal_logged = ""
         self._pause = 0.0
         self._again_at = 0.0
         self._aside: Future[Status] | None = None
-        self._checked: tuple[tuple[str, str, int], AgentError | None] | None = None  # what was checked, and what came out
+        self._checked: tuple[tuple[str, str, int], AgentError | None] | None = None  # what was checked, and the result
         self._check_again_at = 0.0
 
-    def willing(self) -> bool:
-        """Whether it answered the last time; if it did not, ask it on the side when it is time to."""
-        if self.trouble is None:
+    def is_available(self) -> bool:
+        """Whether it answered the last time. If it did not, ask it in the background when its pause is over."""
+        if self.error is None:
             return True
         if self._aside is None:
             if time.monotonic() >= self._again_at:
@@ -89,7 +89,7 @@ class Line:
         elif self._aside.done():
             error, self._aside = self._aside.exception(), None
             if error is None:
-                self.trouble = None
+                self.error = None
                 return True
             self._put_off(error if isinstance(error, AgentError) else AgentError(f"agent at {self.client.address}: {error}"))
         return False
@@ -101,20 +101,20 @@ class Line:
         except AgentError as error:
             self._put_off(error)
             return None
-        if self._said:
+        if self._logged:
             log.info("agent answers again", extra={"address": self.client.address})
-            self._said = ""
+            self._logged = ""
         self._pause = 0.0
         return answer
 
     def misfit(self, status: Status) -> AgentError | None:
-        """Why an agent that answered so cannot be understood, None if it can: found out when its version changes, and now and then."""
+        """Why the agent with this status cannot be understood, None if it can. Checked when its version changes, and now and then."""
         seen = (status.version, status.journal, status.protocol)
         if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:
             pause = CHECK_AGAIN_SECONDS
             try:
                 self.client.check(status)
-                self._checked, self._refused = (seen, None), ""
+                self._checked, self._refusal_logged = (seen, None), ""
             except AgentError as error:
                 self._checked = (seen, error)
                 pause = REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
@@ -123,21 +123,21 @@ class Line:
 
     def refuse(self, error: AgentError) -> None:
         """It answers, but may not take part."""
-        self.trouble = error
+        self.error = error
         self._again_at = time.monotonic() + REFUSED_SECONDS
-        self._refused = self._tell(error, self._refused)
+        self._refusal_logged = self._log_once(error, self._refusal_logged)
         self.client.close()
 
     def _put_off(self, error: AgentError) -> None:
-        self.trouble = error
+        self.error = error
         self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
         self._again_at = time.monotonic() + self._pause
-        self._said = self._tell(error, self._said)
+        self._logged = self._log_once(error, self._logged)
         self.client.close()
 
-    def _tell(self, error: AgentError, told: str) -> str:
-        """Log why it does not take part, each reason once: ``told`` was the last one. Returns what is the last one now."""
-        if str(error) != told and not (_job_tells and error.reason in _JOB_SEES):
+    def _log_once(self, error: AgentError, logged: str) -> str:
+        """Log why it does not take part, each reason once. ``logged`` is the reason before; returns the present one."""
+        if str(error) != logged and not (_job_logs and error.reason in _JOB_SEES):
             log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
         return str(error)
 
@@ -160,7 +160,7 @@ def _pool(name: str, size: int) -> ThreadPoolExecutor:
 
 def ask_all(addresses: Iterable[str], question: Callable[[AgentClient], _Answer], files: ClientFiles = NO_FILES) -> dict[str, _Answer]:
     """Ask every agent at once; one that does not answer is missing from the result."""
-    lines = [each for each in (line(address, files) for address in sorted(set(addresses))) if each.willing()]
+    lines = [each for each in (line(address, files) for address in sorted(set(addresses))) if each.is_available()]
     if len(lines) == 1:
         answers = [lines[0].ask(question)]
     else:
@@ -168,14 +168,14 @@ def ask_all(addresses: Iterable[str], question: Callable[[AgentClient], _Answer]
     return {each.client.address: answer for each, answer in zip(lines, answers, strict=True) if answer is not None}
 
 
-def troubles(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
-    """Why those that do not answer do not."""
-    found = {address: line(address, files).trouble for address in addresses}
-    return {address: trouble for address, trouble in found.items() if trouble is not None}
+def errors(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """The reason of each agent that does not answer, by address."""
+    found = {address: line(address, files).error for address in addresses}
+    return {address: error for address, error in found.items() if error is not None}
 
 
 def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
-    """Which of the agents that answered are of a version that this one does not understand, and why, by address."""
+    """The agents that answered, but are of a version that this one does not understand: the reason, by address."""
     lines = [line(address, files) for address in answers]
     errors = _pool("ask", _AT_ONCE).map(lambda each: each.misfit(answers[each.client.address]), lines) if lines else ()
     return {each.client.address: error for each, error in zip(lines, errors, strict=True) if error is not None}
@@ -184,11 +184,11 @@ def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dic
 def unwelcome(
     answers: Mapping[str, Status], there: Mapping[str, Status], journals: Mapping[str, str], cluster_id: str
 ) -> dict[str, AgentError]:
-    """Which of the agents that answered may not take part, and why, by address.
+    """The agents that answered, but may not take part: the reason, by address.
 
     Args:
-        there: those that take part already, by address.
-        journals: the journal that each agent's name had so far: where two bear one name, the one with that journal is meant.
+        there: the agents that take part already, by address.
+        journals: the journal that each agent's name had so far. If two agents have one name, the one with that journal takes part.
         cluster_id: of the job, "" for any.
     """
     found: dict[str, AgentError] = {}
@@ -213,12 +213,12 @@ def unwelcome(
 
 
 def read_ranges(options: SourceOptions, ranges: Mapping[str, Range], addresses: Mapping[str, str]) -> Iterator[tuple[str, pa.Table | None]]:
-    """All rows of each agent's range, as they come in; None for an agent that stays away.
+    """All rows of each agent's range, in the order in which they arrive; None for an agent that does not answer.
 
-    Each is tried again for a while, all at the same time. An agent knows what has arrived, and sends the rest later.
+    All ranges are read at the same time, and each is retried for a while. An agent knows what has arrived, and sends the rest later.
 
     Args:
-        addresses: where each agent was last. It is tried first; it may have come back at an address that was nobody else's.
+        addresses: the last address of each agent. It is tried first; the agent may have come back at an address that no other agent had.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     if len(ranges) == 1:
@@ -234,7 +234,7 @@ def read_ranges(options: SourceOptions, ranges: Mapping[str, Range], addresses: 
 
 def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Mapping[str, str], deadline: float) -> pa.Table | None:
     last_at, others = addresses.get(agent), {address for name, address in addresses.items() if name != agent}
-    said = ""
+    logged = ""
     while True:
         candidates = [address for address in options.addresses() if address not in others]
         for address in sorted(candidates, key=lambda address: address != last_at):
@@ -242,13 +242,13 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
             try:
                 if to.status().agent == agent:
                     return to.read(asked)
-            except VersionError as error:  # whoever plans finds out too, and plans no more for it
+            except VersionError as error:  # the process that plans detects this too, and plans no more for it
                 log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
                 return None
             except AgentError as error:
-                if str(error) != said:
+                if str(error) != logged:
                     log.warning("read failed", extra={"agent": agent, "address": address, "reason": error.reason, "error": str(error)})
-                    said = str(error)
+                    logged = str(error)
                 to.close()
         if time.monotonic() > deadline:
             log.error("range not delivered now, it will be planned again", extra={"agent": agent, "upto": asked.upto})
@@ -256,10 +256,10 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
         time.sleep(_PAUSE_SECONDS)
 
 
-class Rests:
-    """Agents whose ranges are planned and do not arrive: they rest for longer and longer, so that others do not wait for their reads.
+class Backoff:
+    """Growing pauses for agents whose ranges are planned and do not arrive, so that others do not wait for their reads.
 
-    The first range that does not arrive may be a matter of chance; from the second one on it is not.
+    The first range that does not arrive may be chance. The pauses begin with the second one.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -268,12 +268,12 @@ class Rests:
         self._until: dict[str, float] = {}
 
     def awake(self, addresses: Iterable[str]) -> list[str]:
-        """Those that are to be planned for now."""
+        """The agents that are planned for now."""
         now = self._clock()
         return [address for address in addresses if self._until.get(address, now) <= now]
 
     def note(self, address: str, *, missed: bool) -> None:
-        """A plan told whether what was planned before has arrived."""
+        """A plan reported whether something that was planned before is ``missed``."""
         self._missed[address] = self._missed.get(address, 0) + 1 if missed else 0
         pause = 2.0 ** min(5, self._missed[address] - 1) if self._missed[address] > 1 else 0.0
         self._until[address] = self._clock() + pause

@@ -17,7 +17,7 @@ SCHEMA = from_arrow_schema(BATCHES)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 
 TASK_BYTES = 256 << 20
-"""Segments share a task up to so many bytes."""
+"""Segments share a task as long as they have at most so many bytes together."""
 
 
 @dataclass

@@ -19,19 +19,19 @@ class SegtailDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Of the relation that is asked for."""
+        """The schema of the relation in the options."""
         return batch.SCHEMA if parse_options(self.options).relation == "batches" else stream.SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """For the events."""
+        """The reader for the events."""
         del schema
         options = parse_options(self.options)
         if options.relation != "events":
-            raise UsageError("the relation batches is read with spark.read: it is a look at the disk, not a stream")
+            raise UsageError("the relation batches is read with spark.read: it reads the disk once, it is no stream")
         return stream.EventStreamReader(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For the batches."""
+        """The reader for the batches."""
         del schema
         options = parse_options(self.options)
         if options.relation != "batches":

@@ -1,11 +1,11 @@
-"""The stream's offset: for each agent how far its journal has been planned. All arithmetic on offsets is here, without Spark or network.
+"""The stream's offset: how far the journal of each agent has been planned. All arithmetic on offsets is here, without Spark or network.
 
-An offset is JSON, compared by Spark as text, so its keys are always in the same order. ``seq`` is the last event planned and ``total`` the
-log bytes up to it since the journal began; ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
-``brokers`` are those whose logs the agent watched: by them an agent that comes under another name is known for what it is.
+An offset is JSON. Spark compares it as text, so its keys are always in the same order. ``seq`` is the last event planned, and ``total`` the
+log bytes up to it since the journal began. ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
+``brokers`` are the brokers whose logs the agent watched: they identify an agent that comes back under another name.
 
-Beside the agents an offset says how much of the state a run of the query has had handed out again (`Recall`), so that a micro-batch that is
-run again hands out the same. One of an earlier version does not.
+Beside the agents, an offset holds how many shards a run of the query has recalled (`Recall`), so that a micro-batch that is run again
+recalls the same ones. An offset of an earlier version does not hold this.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from typing import Any
 from streaming.agent.messages import NOT_BEGUN, Plan, Range
 
 OWN_BEGINNING = -1
-"""``after`` of a range that begins where the agent has begun to publish for this consumer."""
+"""``after`` of a range that begins where the agent began to publish for this consumer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Recall:
 
 
 RECALL_SHARDS = 16
-"""So many shards are recalled by one micro-batch: of 1,250 logs each, with 3 KiB of state a log, that is 60 MiB."""
+"""One micro-batch recalls so many shards: with 1,250 logs each, and 3 KiB of state per log, that is 60 MiB."""
 
-_RECALL = ""  # in the place of an agent's name, which is never empty
+_RECALL = ""  # the key instead of an agent's name, which is never empty
 
 Offset = dict[str, Any]
-"""What Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without brokers where they are not known; what was recalled is
+"""What Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without ``brokers`` if they are not known. The recall is
 ``{"": {run, shards}}``."""
 
 
@@ -83,7 +83,7 @@ def _fields(at: AgentOffset) -> dict[str, Any]:
 def knows(known: Mapping[str, AgentOffset], agent: str, brokers: Iterable[int]) -> bool:
     """Whether something of these brokers' logs has been planned before, by this agent or by one of another name.
 
-    Of what an earlier version planned nobody knows whose logs it was: any agent may be one of those.
+    An offset of an earlier version does not name the brokers: it may be about the logs of any agent.
     """
     return agent in known or any(not at.brokers or not set(at.brokers).isdisjoint(brokers) for at in known.values())
 
@@ -92,7 +92,7 @@ def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable
     """The offset after ``plans``; ``start`` itself if nothing is new. An agent without a plan stays where it is.
 
     Args:
-        brokers: whose logs each agent watches, as far as that is known.
+        brokers: the brokers whose logs each agent watches, as far as they are known.
     """
     agents = parse(start)
     for plan in plans:

@@ -21,12 +21,13 @@ KNOWN = (
 class SourceOptions:
     """Where the agents are, and how much a micro-batch takes.
 
-    ``agents``: where they are; ``files``: certificates and the token, by their paths; ``cluster_id``: agents of another one are left
-    alone, "" takes any; ``address_file``: a file that holds one (of an agent whose port changes); ``consumer``: the job's id,
-    "" for a reader that holds nothing back; ``start_from``, ``resumed``: see `streaming.agent.messages.Hello`; ``max_bytes``: of logs in
-    one micro-batch; ``wait_ms``: how long an agent may wait for something new before it answers; ``looks``, of a job of segtail's, which
-    looks at the agents besides: a file on this host in which the source notes when it has looked for work; ``schedule``: one that says when
-    it is to (`streaming.pace.schedule`), without which it looks as often as it is asked.
+    ``agents``: where they are. ``files``: the paths of certificates and the token. ``cluster_id``: agents of another cluster are left
+    alone, "" accepts any. ``address_file``: a file with the address of an agent whose port changes. ``consumer``: the job's id, "" for a
+    reader for which agents keep nothing. ``start_from``, ``resumed``: see `streaming.agent.messages.Register`. ``max_bytes``: of logs in
+    one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
+
+    ``looks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
+    agents too. ``schedule``: a file that defines when to check (`streaming.pace.schedule`); without it every request of Spark is a check.
     """
 
     agents: tuple[Target, ...]
@@ -44,7 +45,7 @@ class SourceOptions:
     schedule: Path | None = None
 
     def addresses(self) -> tuple[str, ...]:
-        """The addresses as of now; those of a file that is not there yet are missing."""
+        """The present addresses, without that of a file that does not exist yet."""
         found = addresses(self.agents, tls=self.files.ca is not None)
         if self.address_file is None:
             return found

@@ -1,4 +1,4 @@
-"""Give every event row to the shard that folds it, all rows of a shard in one value."""
+"""Gives every event row to the shard that folds it, and packs all rows of a shard into one value."""
 
 import zlib
 
@@ -11,14 +11,14 @@ from streaming.watcher.events import Event
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:
-    """The shard in which all replicas of a partition meet. Never changes: it is part of the checkpoint."""
+    """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
     return zlib.crc32(f"{topic}-{partition}".encode()) % shards
 
 
 def by_shard(events: pa.Table, shards: int) -> pa.Table:
-    """Events as rows of `streaming.rows.PACKED`, one a shard that has any; the closing row of a census goes to every shard.
+    """Events as rows of `streaming.rows.PACKED`, one for each shard that has any; the closing row of a census goes to every shard.
 
-    That all has arrived goes along with another row, so that it costs no shard of its own.
+    An ``ARRIVED`` row goes to the same shard as another row, so that no shard is folded for it alone.
     """
     rows = events.combine_chunks()
     kinds = np.array(rows["kind"].to_pylist(), dtype=object)
@@ -36,7 +36,7 @@ def by_shard(events: pa.Table, shards: int) -> pa.Table:
 
 
 def recall(shards: range) -> pa.Table:
-    """The rows of `streaming.rows.PACKED` by which these shards hand out all they have."""
+    """The rows of `streaming.rows.PACKED` that make these shards hand out all that their state holds."""
     row = _packed(events_table("", "", [(0, [Event(kind=Kind.RECALL)])]))
     return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
 

@@ -1,1 +1,1 @@
-"""What changed on disk, and the journal that keeps it."""
+"""Finds what changed on disk, and stores it in the journal."""

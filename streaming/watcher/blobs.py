@@ -1,4 +1,4 @@
-"""What events carry as bytes, and how that of two neighbouring ranges becomes one."""
+"""Values that events contain as bytes, and how the values of two neighbouring ranges are merged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,17 +22,17 @@ def encode_steps(steps: Steps) -> bytes | None:
 
 
 def encode_ongoing(ongoing: Steps) -> bytes:
-    """What is open where an event says that a log begins, goes on or ends: told also when it is nothing."""
+    """The open transactions at the offset where a log begins, goes on or ends, as a column of that event; b"" if there are none."""
     return ongoing.tobytes()
 
 
 def merged_steps(first: bytes | None, later: bytes | None, first_bytes: int) -> bytes | None:
-    """The steps of a range of ``first_bytes`` bytes and of the one right behind it, as of one range."""
+    """The steps of a range of ``first_bytes`` bytes and of the range right behind it, as the steps of one range."""
     return first if later is None else encode_steps(merge_steps(decode_steps(first), decode_steps(later), first_bytes))
 
 
 def still_counts(blob: bytes | None) -> bytes | None:
-    """Of steps those that say what is open behind them: the last marker of each producer, and its data since."""
+    """The steps that decide what is open behind them: the last marker of each producer, and its data since then."""
     steps = decode_steps(blob)
     if not len(steps):
         return None
@@ -44,25 +44,25 @@ def still_counts(blob: bytes | None) -> bytes | None:
     return encode_steps(steps[np.sort(order[kept])])
 
 
-def encode_entries(entries: Sequence[CoordinatorEntry], told_as: Callable[[str], str]) -> bytes | None:
-    """What a range of ``__transaction_state`` tells, as a column of its event.
+def encode_entries(entries: Sequence[CoordinatorEntry], redact: Callable[[str], str]) -> bytes | None:
+    """The coordinator entries of a range of ``__transaction_state``, as a column of its event.
 
     Args:
-        told_as: what stands for a transactional id from here on, for what is encoded here leaves the broker's host.
+        redact: returns the text that replaces a transactional id, because these entries leave the broker's host.
     """
     if not entries:
         return None
-    entries = [replace(entry, transactional_id=told_as(entry.transactional_id)) for entry in entries]
+    entries = [replace(entry, transactional_id=redact(entry.transactional_id)) for entry in entries]
     columns = [pa.array([getattr(entry, field.name) for entry in entries], field.type) for field in COORDINATOR]
     return pack_rows(pa.RecordBatch.from_arrays(columns, schema=COORDINATOR))
 
 
 NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
-"""Nothing stands before the first byte of a log of ``__transaction_state``."""
+"""The entries before the first byte of a log of ``__transaction_state``: there are none."""
 
 
 def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
-    """The newest entries of a range of ``__transaction_state`` and of the one right behind it, as of one range."""
+    """The newest entries of a range of ``__transaction_state`` and of the range right behind it, as the entries of one range."""
     if first is None or later is None:
         return first if later is None else later
     both = pa.Table.from_batches([unpack_entries(first), unpack_entries(later)])

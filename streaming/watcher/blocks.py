@@ -1,6 +1,6 @@
-"""A block: events of one agent as columns, in order. The journal holds them so, and an agent sends them so.
+"""A block: events of one agent as columns, in order. The journal stores blocks, and an agent sends blocks.
 
-Besides what travels (`streaming.rows.EVENTS`) a row has the running total of the log bytes that were published up to it.
+Besides the columns that are sent (`streaming.rows.EVENTS`), a row has the running total of the log bytes that were published up to it.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from streaming.rows import EVENTS, Kind, pack_rows, unpack_rows
 from streaming.watcher.events import Event
 
 BLOCK_ROWS = 1000
-"""A block has no more rows: whoever reads, cuts or changes one takes it as a whole."""
+"""The most rows of a block: to read, cut or change a block, all of it has to be loaded."""
 
 BLOCK_BYTES = 4 << 20
-"""Nor does it hold much more in what its rows tell of transactions, coordinators and segments."""
+"""About the most bytes of a block's values of transactions, coordinators and segments."""
 
 COUNTED = (Kind.APPENDED, Kind.SKIPPED)
-"""Events whose bytes are bytes of logs that were published."""
+"""The kinds of events whose ``bytes`` are published bytes of logs."""
 
 _OF_EVENT = tuple(EVENTS.names[EVENTS.get_field_index("kind") :])
 BLOCK = pa.schema([("seq", pa.int64()), ("total", pa.int64()), *(EVENTS.field(name) for name in _OF_EVENT)])
@@ -32,7 +32,7 @@ _LISTS = tuple(field.name for field in BLOCK if pa.types.is_list(field.type))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An event, its position in the journal, and the bytes of logs up to and with it."""
+    """An event, its seq in the journal, and the bytes of logs that were published up to and with it."""
 
     seq: int
     total: int
@@ -45,7 +45,7 @@ def counted_bytes(event: Event) -> int:
 
 
 def blob_bytes(event: Event) -> int:
-    """The bytes of what an event carries besides its numbers and names."""
+    """The bytes of an event's binary values."""
     return sum(len(getattr(event, name) or b"") for name in _BLOBS)
 
 
@@ -65,7 +65,7 @@ def _column(name: str, values: Sequence[object]) -> pa.Array:
 
 
 def rows_of(block: pa.RecordBatch) -> list[Row]:
-    """What `block_of` was made of."""
+    """The rows from which `block_of` made a block."""
     columns = {name: column.to_pylist() for name, column in zip(block.schema.names, block.columns, strict=True)}
     columns["kind"] = list(map(Kind, columns["kind"]))
     for name in _LISTS:
@@ -90,13 +90,13 @@ def part(block: pa.RecordBatch, after: int, upto: int) -> pa.RecordBatch:
 
 
 def counted(block: pa.RecordBatch) -> int:
-    """The bytes of logs that all of it publishes."""
+    """The bytes of logs that a whole block publishes."""
     kinds = np.isin(block.column("kind").to_numpy(zero_copy_only=False), COUNTED)
     return int(longs(block, "bytes")[kinds].sum())
 
 
 def pack(block: pa.RecordBatch) -> bytes:
-    """A block as it is kept. Most columns of neighbouring rows are alike: as a whole it becomes a fifth of its size."""
+    """A block as it is stored. Most columns of neighbouring rows are alike, so a whole block is compressed to a fifth of its size."""
     packed: bytes = lz4.frame.compress(pack_rows(block))
     return packed
 

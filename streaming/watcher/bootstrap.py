@@ -1,8 +1,8 @@
-"""What a log's own files tell of its transactions and producers at an offset in the middle of it.
+"""Finds the transactions and producers of a log at an offset in the middle of it, from the log's own files.
 
-A broker writes down the state of all producers at the beginning of every segment. From the nearest of these snapshots on the log itself is
-replayed, so that a large one is not read whole (`ProducerStateManager.truncateAndReload`, `UnifiedLog.rebuildProducerState`). What is left
-may be a segment: it is replayed in pieces.
+A broker writes a snapshot of all producers at the beginning of every segment. The log is replayed from the nearest of these snapshots on,
+so that a large log is not read whole (`ProducerStateManager.truncateAndReload`, `UnifiedLog.rebuildProducerState`). The remaining part may
+be a whole segment, so it is replayed in pieces.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -27,17 +27,17 @@ from streaming.watcher.locate import find_offset, scan_on, start_near, window
 from streaming.watcher.replay import batches_between
 
 _LOOK_BYTES = 256 << 10
-"""How much is read at once to find first batches: the distance between two entries of an index is some kilobytes."""
+"""How many bytes are read at once to find first batches: the distance between two entries of an index is some kilobytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """What the files tell of a log up to ``next_offset``.
+    """The state of a log at ``next_offset``, found in its files.
 
-    ``opened`` are the transactions that are open there: ``bytes`` of theirs counts what was replayed alone, and where they began in the log
-    is not told (``bytes_at`` -1). ``begins`` is the offset that was replayed from; ``cold`` says that it is not the first of the log, and
-    no snapshot told what was open there. ``whole`` is False where the log was not understood up to the end that was asked for, ``doubts``
-    says in words, with the file, what was not understood and done without.
+    ``opened``: the transactions that are open there. Their ``bytes`` count only the replayed part, and it is not known where they began in
+    the log (``bytes_at`` -1). ``begins``: the offset where the replay began. ``cold``: this is not the first offset of the log, and no
+    snapshot contained what was open there. ``whole``: False if the log was not understood up to the requested end. ``doubts``: a message
+    for each thing that was not understood and left out, with its file.
     """
 
     begins: int
@@ -50,7 +50,7 @@ class Past:
 
     @property
     def ongoing(self) -> Steps:
-        """The same as steps of kind ONGOING: what a range that begins at ``next_offset`` says first."""
+        """``opened`` as steps of kind ONGOING: the first steps of a range that begins at ``next_offset``."""
         steps = np.zeros(len(self.opened), TRANSACTION_STEPS)
         for name in ("source", "producer_epoch", "producer_id", "first_offset", "next_offset", "bytes", "start_ms", "last_ms"):
             steps[name] = self.opened[name]
@@ -59,14 +59,14 @@ class Past:
 
 
 class Replay:
-    """The replay of one log, from the nearest snapshot on; `advance` it until it is where it has to be.
+    """The replay of one log from the nearest snapshot on. Call `advance` until it has reached the required offset.
 
     Args:
-        directory: the partition's.
+        directory: the partition's directory.
         segments: its segments as listed.
-        end: where the log will be replayed to at least, a batch boundary; it decides which snapshot is the nearest.
+        end: a batch boundary; the log will be replayed at least up to it. It decides which snapshot is the nearest.
         producers_limit: most producers to remember, None to remember none.
-        buffer: what is read at once; used by nobody else while `advance` runs.
+        buffer: the buffer for reading; nothing else uses it while `advance` runs.
 
     Raises:
         OSError: a segment is gone or cannot be read: list them again.
@@ -79,21 +79,21 @@ class Replay:
         snapshot, self._doubts = _nearest(directory, segments, end)
         first = segments[0].base_offset
         self.begins = first if snapshot is None else snapshot.offset
-        """The offset that it is replayed from."""
+        """The offset where the replay begins."""
         self._cold = snapshot is None and first > 0
         self._transactions, self._producers = NO_TRANSACTIONS, Producers.none(producers_limit or 0)
         if snapshot is not None:
-            self._transactions, _ = advance(self._transactions, _told(snapshot, segments), 0)
+            self._transactions, _ = advance(self._transactions, _ongoing(snapshot, segments), 0)
             self._producers = self._producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
         self._reached = self._through = self.begins  # behind the last batch, and behind the gap that compaction may have left there
         self._problem = ""
         self._pieces: Iterator[None] | None = None
         self._pieces_end = self.begins
-        self._segment = -1  # base offset of the one that was replayed last, and the timestamps in it so far
+        self._segment = -1  # base offset of the segment that was replayed last, and its timestamps so far
         self._first_timestamp = self._largest_timestamp = TIMES_UNKNOWN
 
     def advance(self, segments: Sequence[Segment], end: int, budget: int | None = None) -> bool:
-        """Replay on to ``end``, a batch boundary, or until about ``budget`` bytes have been read; returns whether there is no more to do.
+        """Replay on to ``end``, a batch boundary, or until about ``budget`` bytes have been read; returns whether the replay is done.
 
         Raises:
             OSError: a segment is gone or cannot be read: this replay cannot go on.
@@ -113,13 +113,13 @@ class Replay:
         return True
 
     def close(self) -> None:
-        """Let go of the file that is open between two pieces."""
+        """Close the file that stays open between two pieces."""
         if isinstance(self._pieces, Generator):
             self._pieces.close()
         self._pieces = None
 
     def past(self) -> Past:
-        """What is known where it has come to."""
+        """The state of the log at the offset that the replay has reached."""
         opened = open_ones(self._transactions)
         opened["bytes_at"] = -1
         return Past(
@@ -133,29 +133,29 @@ class Replay:
         )
 
     def timestamps(self, segment: int) -> tuple[int, int] | None:
-        """The largest timestamp of the first batch of a segment and that of all of it so far: Unix milliseconds, -1 none.
+        """The largest timestamp of a segment's first batch, and of the whole segment so far: Unix milliseconds, -1 none.
 
         Args:
             segment: its base offset.
 
         Returns:
-            None where it is another than the one that was replayed last, or was not replayed from its beginning.
+            None if the segment is not the one that was replayed last, or was not replayed from its beginning.
         """
         known = segment == self._segment and self._largest_timestamp != TIMES_UNKNOWN and not self._problem
         return (self._first_timestamp, self._largest_timestamp) if known else None
 
     def _replay(self, segments: Sequence[Segment], begin: int, end: int) -> Iterator[None]:
-        for batches, place in batches_between(segments, begin, end, self._buffer):
-            self._take(batches, segments, place)
+        for batches, item in batches_between(segments, begin, end, self._buffer):
+            self._take(batches, segments, item)
             yield
-        if self._reached < end and all(segment.base_offset != end for segment in segments):  # else a gap that compaction has left
+        if self._reached < end and all(segment.base_offset != end for segment in segments):  # else compaction has left a gap
             raise FormatError("no whole batch")
 
-    def _take(self, batches: Batches, segments: Sequence[Segment], place: int) -> None:
-        self._transactions, _ = advance(self._transactions, steps_of(batches, self._buffer, _times(segments, place)), 0)
+    def _take(self, batches: Batches, segments: Sequence[Segment], item: int) -> None:
+        self._transactions, _ = advance(self._transactions, steps_of(batches, self._buffer, _times(segments, item)), 0)
         if self._producers_limit is not None:
             self._producers = self._producers.take(batches).producers
-        base = segments[place].base_offset
+        base = segments[item].base_offset
         if base != self._segment:
             from_its_beginning = self._segment >= 0 or self.begins == base
             self._segment = base
@@ -167,10 +167,10 @@ class Replay:
 
 
 def past_at(directory: Path, segments: Sequence[Segment], offset: int | None, *, producers_limit: int | None) -> Past:
-    """What is known at ``offset`` (None: at the end of the log), a batch boundary; all of it at once, however much has to be replayed.
+    """The state of a log at ``offset`` (None: at its end), a batch boundary. Everything is replayed at once, however much it is.
 
     Args:
-        directory: the partition's.
+        directory: the partition's directory.
         segments: its segments as listed; batches appended since do not matter while ``offset`` is given.
         producers_limit: most producers to remember, None to remember none.
 
@@ -185,7 +185,7 @@ def past_at(directory: Path, segments: Sequence[Segment], offset: int | None, *,
 
 
 def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The newest sound snapshot in the log at or before ``offset``, and what was wrong with newer ones."""
+    """The newest sound snapshot in the log at or before ``offset``, and the errors of newer ones."""
     doubts: list[str] = []
     for file in reversed(list_producer_snapshots(directory)):
         if not segments[0].base_offset <= file.offset <= offset:
@@ -197,13 +197,13 @@ def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple
     return None, doubts
 
 
-def _times(segments: Sequence[Segment], place: int) -> Times:
-    """When the batches of a segment were appended: not before the segment before it was last written to."""
-    return Times.recorded(segments[place - 1].modified_ms if place else 0, segments[place].modified_ms)
+def _times(segments: Sequence[Segment], item: int) -> Times:
+    """The times between which the batches of a segment were appended: not before the last write to the previous segment."""
+    return Times.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
 
 
-def _told(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
-    """The open transactions of a snapshot as steps of kind ONGOING. When they began stands in their first batches, if those are there."""
+def _ongoing(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
+    """The open transactions of a snapshot as steps of kind ONGOING. Their first batches give their start times, if these still exist."""
     states = sorted((state for state in snapshot.states if state.current_txn_first_offset >= 0), key=_first_offset)
     steps = np.zeros(len(states), TRANSACTION_STEPS)
     if not states:
@@ -228,23 +228,23 @@ def _first_offset(state: ProducerState) -> int:
 
 
 def _first_batch_times(segments: Sequence[Segment], offsets: Longs) -> Longs:
-    """When the batches that begin at these offsets, ascending, were appended; -1 where there is no such batch any more."""
+    """The append times of the batches that begin at these offsets, ascending; -1 for a batch that does not exist any more."""
     found = np.full(len(offsets), -1, np.int64)
     bases = np.array([segment.base_offset for segment in segments])
     owners = np.searchsorted(bases, offsets, side="right") - 1
     buffer = np.empty(_LOOK_BYTES, np.uint8)
-    for place in np.unique(owners[owners >= 0]).tolist():
-        own = np.flatnonzero(owners == place)
-        file = OpenSegment(segments[place].path, segments[place].base_offset)
+    for item in np.unique(owners[owners >= 0]).tolist():
+        own = np.flatnonzero(owners == item)
+        file = OpenSegment(segments[item].path, segments[item].base_offset)
         try:
-            found[own] = _look_up(file, offsets[own], _times(segments, place), buffer)
+            found[own] = _look_up(file, offsets[own], _times(segments, item), buffer)
         finally:
             file.close()
     return found
 
 
 def _look_up(file: OpenSegment, offsets: Longs, times: Times, buffer: Bytes) -> Longs:
-    """The same for one segment: from one to the next by its index, so that many need no more than a walk through the segment."""
+    """The same for one segment. The index leads from offset to offset, so many offsets cost at most one walk through the segment."""
     found = np.full(len(offsets), -1, np.int64)
     item, position, next_offset = 0, 0, file.base_offset
     while item < len(offsets):
@@ -256,8 +256,8 @@ def _look_up(file: OpenSegment, offsets: Longs, times: Times, buffer: Bytes) -> 
             break
         batches = scanned.batches
         last = int(np.searchsorted(offsets, scanned.sums.next_offset))
-        places = np.minimum(np.searchsorted(batches.base_offset, offsets[item:last]), len(batches) - 1)
-        there = batches.base_offset[places] == offsets[item:last]
-        found[item:last] = np.where(there, times.clamp(first_timestamps(batches))[places], -1)
+        items = np.minimum(np.searchsorted(batches.base_offset, offsets[item:last]), len(batches) - 1)
+        there = batches.base_offset[items] == offsets[item:last]
+        found[item:last] = np.where(there, times.clamp(first_timestamps(batches))[items], -1)
         item, position, next_offset = last, position + scanned.end, scanned.sums.next_offset
     return found

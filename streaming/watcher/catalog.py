@@ -1,4 +1,4 @@
-"""What an agent knows to be decided of the logs that it watches: from metadata logs, configurations and checkpoints, as a catalog."""
+"""Makes the catalog of the logs that an agent watches, from metadata logs, configurations and checkpoints."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,32 +15,32 @@ from streaming.watcher.tail import Tail
 
 
 def catalog_of(tails: Sequence[Tail], cluster: Cluster, checkpoints: Checkpoints) -> Catalog:
-    """The catalog of some logs, as metadata logs and checkpoints were read last; it opens no file."""
-    logs = [tail.place.log for tail in tails]
+    """The catalog of some logs, by metadata logs and checkpoints as they were last read. It opens no file."""
+    logs = [tail.cursor.log for tail in tails]
     return Catalog(topics=topics_of(logs, cluster), partitions=partitions_of(logs, cluster), logs=logs_of(tails, checkpoints))
 
 
 def topics_of(logs: Iterable[LogId], cluster: Cluster) -> pa.Table:
-    """What limits each topic on each broker."""
+    """The configuration of each topic on each broker."""
     first = {(log.broker, log.topic, log.topic_id): log for log in logs}
     return _table([(*key, cluster.configs(log)) for key, log in first.items()], TOPICS)
 
 
 def partitions_of(logs: Iterable[LogId], cluster: Cluster) -> pa.Table:
-    """Who leads each partition, and where its replicas are."""
+    """The leader and the replicas of each partition."""
     first = {(log.topic, log.topic_id, log.partition): log for log in logs}
     return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
 
 
 def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints) -> pa.Table:
-    """What the checkpoints of its log dir say of each log. One that lies in two log dirs for a moment is told once."""
+    """The offsets of each log in the checkpoints of its log dir. A log that is in two log dirs for a moment has one row."""
     rows = {}
     for tail in tails:
-        log, where = tail.place.log, tail.partition
-        told = [checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)]
-        if tail.away:  # of a log dir that was never read here, that a checkpoint has no entry is not known
-            told = [UNREADABLE if offset < 0 else offset for offset in told]
-        rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *told)
+        log, where = tail.cursor.log, tail.partition
+        offsets = [checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)]
+        if tail.away:  # its log dir may never have been read: then it is not known whether there is an entry
+            offsets = [UNREADABLE if offset < 0 else offset for offset in offsets]
+        rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *offsets)
     return _table(list(rows.values()), LOGS)
 
 
@@ -57,19 +57,19 @@ def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
 
 
 class Decided:
-    """Keeps the catalog of a watcher's logs, and makes of it only what may have changed. Only the watcher's thread calls `look`."""
+    """Keeps the catalog of a watcher's logs, and rebuilds only the parts that may have changed. Only the watcher's thread calls `look`."""
 
     def __init__(self, cluster: Cluster, checkpoints: Checkpoints) -> None:
         self.editions = Editions()
         self._cluster = cluster
         self._checkpoints = checkpoints
         self._catalog = NOTHING_DECIDED
-        self._logs: list[tuple[LogId, bool]] | None = None  # and whether each is away
-        self._version = -1  # of what metadata logs and configurations say
+        self._logs: list[tuple[LogId, bool]] | None = None  # the logs, and whether each is away
+        self._version = -1  # of the metadata logs and configurations
 
     def look(self, tails: Sequence[Tail], *, replaced: bool) -> None:
-        """Take in what these logs' files say by now; ``replaced``: some checkpoint was."""
-        logs, version = [(tail.place.log, tail.away) for tail in tails], self._cluster.version()
+        """Update the catalog to the present state of these logs; ``replaced``: some checkpoint file was replaced."""
+        logs, version = [(tail.cursor.log, tail.away) for tail in tails], self._cluster.version()
         others = logs != self._logs
         catalog = self._catalog
         if others or version != self._version:

@@ -1,7 +1,8 @@
 """A census: the keys of all logs that an agent has, as one event of the journal.
 
-It is written with a beginning, and where a reader has missed a part of the journal: what such a reader holds of this agent and the census
-lacks is gone, whatever it was not told. The keys are kept as they are at that moment: behind it the journal tells what comes and goes.
+It is written when a consumer begins, and when a consumer has missed a part of the journal. If such a consumer has a log of this agent that
+the census lacks, this log is gone, whatever events the consumer has missed. The census contains the keys of that moment: later events in
+the journal show which logs appear and leave.
 """
 
 import zlib
@@ -19,11 +20,11 @@ _MEMBERS = pa.schema(
 
 
 def census(logs: Mapping[LogId, Path | None], unseen: Iterable[Path]) -> Event:
-    """The event.
+    """Make the event.
 
     Args:
-        logs: all that there are, and the log dir of each, None where it is not known.
-        unseen: log dirs of which is not known what lies in them: a new journal does not even know the logs that should.
+        logs: all logs of the agent with the log dir of each, None if it is not known.
+        unseen: log dirs whose logs are not known now: a new journal does not even know which logs should be there.
     """
     keys = [(log.broker, log.topic, log.partition, log.topic_id, str(path or "")) for log, path in sorted(logs.items())]
     columns = zip(*keys, strict=True) if keys else [()] * len(_MEMBERS)

@@ -13,7 +13,7 @@ _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKP
 
 
 class Checkpoints:
-    """What they say. Offsets are as `OffsetCheckpoint.of` tells them.
+    """The contents of these files. Offsets are as `OffsetCheckpoint.of` returns them.
 
     Only the watcher's thread calls `refresh`.
     """
@@ -24,26 +24,26 @@ class Checkpoints:
         self._by_name = {(file.log_dir.path, file.name): file for file in self._files}
 
     def refresh(self) -> bool:
-        """Read those that were replaced. Returns whether any was. What a log dir said that is unavailable now stays."""
+        """Read the files that were replaced. Returns whether any was. The known offsets of an unavailable log dir stay."""
         unavailable = self._log_dirs.unavailable
         replaced = [file.refresh() for file in self._files if file.log_dir.path not in unavailable]
         return any(replaced)
 
     @property
     def unreadable(self) -> int:
-        """Files that could not be read or were not understood, so far; each once until another is put in its place."""
+        """Files that could not be read or were not understood, so far; each counts once until it is replaced."""
         return sum(file.failures for file in self._files)
 
     def high_watermark(self, partition: Partition) -> int:
-        """Up to where the log was replicated when its broker wrote that down, which it does every 5 s."""
+        """The high watermark of the log when its broker last wrote the checkpoint, which it does every 5 s."""
         return self._offset(partition, HIGH_WATERMARK_CHECKPOINT)
 
     def log_start(self, partition: Partition) -> int:
-        """Where the log starts, told only where that is no beginning of a segment."""
+        """The log start offset; there is an entry only if it is not the beginning of a segment."""
         return self._offset(partition, LOG_START_OFFSET_CHECKPOINT)
 
     def cleaned(self, partition: Partition) -> int:
-        """Up to where the log has been compacted."""
+        """The offset up to which the log has been compacted."""
         return self._offset(partition, CLEANER_CHECKPOINT)
 
     def _offset(self, partition: Partition, name: str) -> int:
@@ -57,13 +57,13 @@ class _File:
         self.content = NOTHING_WRITTEN
         self.failures = 0
         self._path: Path = log_dir.path / name
-        self._identity = (0, 0)  # of the file that was read last: Kafka puts another in its place
+        self._identity = (0, 0)  # of the file that was read last: Kafka replaces it by another file
 
     def refresh(self) -> bool:
         try:
             with Calling(self._path):
                 stat = self._path.stat()
-        except OSError:  # not written yet, or a log dir that cannot be read: what was known stays
+        except OSError:  # not written yet, or a log dir that cannot be read: the known offsets stay
             return False
         identity = (stat.st_ino, stat.st_mtime_ns)
         if identity == self._identity:

@@ -1,4 +1,4 @@
-"""What the watcher wants to know of the cluster."""
+"""What the watcher has to know of the cluster."""
 
 from enum import IntEnum
 from typing import Protocol
@@ -7,7 +7,7 @@ from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.watcher.events import LogId
 
 LEADER_UNKNOWN = (-2, -1)
-"""(leader, leader epoch) where nobody knows them."""
+"""(leader, leader epoch) if they are not known."""
 
 
 class Leads(IntEnum):
@@ -18,24 +18,24 @@ class Leads(IntEnum):
     NO = 0
     YES = 1
     BEHIND = 2
-    """The metadata at hand has not come as far as the epoch, or has not heard of the partition yet."""
+    """The metadata that was read does not reach the epoch, or does not contain the partition yet."""
     SEARCHED = 3
-    """The epoch is older than the metadata in memory, and what lies on disk is still being read."""
+    """The epoch is older than the metadata in memory, and the metadata on disk is still being read."""
 
 
 class Cluster(Protocol):
-    """What metadata logs say: of partitions the one that has come furthest, else that of a log's own broker."""
+    """The contents of metadata logs: for partitions, of the most advanced one; for anything else, of the one of a log's own broker."""
 
     def refresh(self) -> None:
         """Read what was appended to the metadata logs."""
 
     def version(self) -> int:
-        """Another number whenever what is known of partitions or configurations may have changed."""
+        """A number that changes whenever partitions or configurations may have changed."""
 
     def leads(self, log: LogId, epoch: int) -> Leads:
-        """Whether what a replica holds of a leader epoch (-1: of batches without one) was appended under its broker's lead.
+        """Whether a replica's broker led when its batches of a leader epoch (-1: batches without one) were appended.
 
-        Of an epoch that no metadata tells of any more, exactly one replica of a partition says so.
+        If no metadata contains the epoch any more, the answer is yes for exactly one replica of the partition.
         """
 
     def partition(self, log: LogId) -> PartitionState | None:
@@ -45,13 +45,13 @@ class Cluster(Protocol):
         """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
 
     def unclean_elections(self) -> list[UncleanElection]:
-        """Those by which a broker came to lead whose log dirs are here, each once."""
+        """The unclean elections of leaders whose log dirs are on this host; each is returned once."""
 
     def has_topic(self, log: LogId) -> bool | None:
         """Whether the topic still exists; None if not known."""
 
     def configs(self, log: LogId) -> str:
-        """What is set for the topic (`streaming.rules.limits.Configs.text`)."""
+        """The configuration of the topic (`streaming.rules.limits.Configs.text`)."""
 
     def compacts(self, log: LogId) -> bool:
         """Whether the log is compacted, as far as that is known."""

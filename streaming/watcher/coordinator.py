@@ -1,4 +1,4 @@
-"""What a range of ``__transaction_state`` says of transactional ids; what of it cannot be read is told too, or a verdict would be wrong."""
+"""The entries in a range of ``__transaction_state``. Entries that cannot be read are published too, or a verdict would be wrong."""
 
 import logging
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from streaming.watcher.tail import Tail
 log = logging.getLogger(__name__)
 
 
-def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, told_as: Callable[[str], str]) -> bytes | None:
-    """The newest entries in what was scanned at the tail's place, as a column of its event; None where it is another topic's.
+def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, redact: Callable[[str], str]) -> bytes | None:
+    """The newest entries in the range that was scanned at the tail's cursor, as a column of its event; None for other topics.
 
-    Records of which not even the transactional id can be read are one entry without an id.
+    If not even the transactional id of some records can be read, these records become one entry without an id.
 
     Args:
-        told_as: what stands for a transactional id in what is told.
+        redact: returns the text that replaces a transactional id in the entries.
 
     Raises:
         OSError: a batch that is larger than the buffer cannot be read.
     """
-    if tail.place.log.topic != TRANSACTION_TOPIC:
+    if tail.cursor.log.topic != TRANSACTION_TOPIC:
         return None
-    if scanned.end > len(buffer):  # of one that large only the header has been looked at
-        buffer = np.frombuffer(tail.open().read(tail.place.position, scanned.end), np.uint8)
+    if scanned.end > len(buffer):  # of such a large batch only the header was read
+        buffer = np.frombuffer(tail.open().read(tail.cursor.position, scanned.end), np.uint8)
     found = coordinator_entries(scanned.batches, buffer)
     entries = found.entries
     if found.unreadable:
@@ -39,11 +39,11 @@ def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, told_as: Callable[
         log.error(
             "entries of a coordinator are not understood: no verdict on transactions is certain",
             extra={
-                "log": str(tail.place.log),
+                "log": str(tail.cursor.log),
                 "path": tail.path,
-                "position": tail.place.position,
+                "position": tail.cursor.position,
                 "records": found.unreadable,
                 "transactional_ids": found.not_understood,
             },
         )
-    return encode_entries(entries, told_as)
+    return encode_entries(entries, redact)

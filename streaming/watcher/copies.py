@@ -1,4 +1,4 @@
-"""Which of several copies of a log counts: a disk that was taken out of ``log.dirs`` may still lie there, with all that it held."""
+"""Decides which of several copies of a log counts: a disk that was removed from ``log.dirs`` may still be there with all its logs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, Segment, list_segments
 from streaming.kafka.walk import Bytes
-from streaming.watcher.events import LogId, Place
+from streaming.watcher.events import Cursor, LogId
 from streaming.watcher.locate import find_offset
 
 log = logging.getLogger(__name__)
@@ -15,10 +15,10 @@ _Paths = frozenset[str]
 
 
 class Copies:
-    """Remembers which logs lay in several log dirs at the listing before: while a move ends both are there for a moment.
+    """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
 
     Args:
-        assigned: the directory.id in which the cluster's metadata has a replica, None where it does not say (before Kafka 3.7).
+        assigned: the directory.id of a replica in the cluster's metadata, None if the metadata contains none (before Kafka 3.7).
     """
 
     def __init__(self, assigned: Callable[[LogId], str | None], buffer: Bytes) -> None:
@@ -29,12 +29,12 @@ class Copies:
         self._logged: dict[LogId, tuple[_Paths, str]] = {}
 
     def listed(self) -> None:
-        """What was chosen from so far is the listing before from now on."""
+        """End the current listing: from now on it is the previous one."""
         self._before, self._now = self._now, {}
-        self._logged = {key: told for key, told in self._logged.items() if key in self._before}
+        self._logged = {key: logged for key, logged in self._logged.items() if key in self._before}
 
     def choose(self, key: LogId, copies: Sequence[Partition], watched: Partition | None) -> Partition:
-        """The copy that the cluster's metadata names; else the watched one, unless another goes further and both are there to stay."""
+        """The copy that the cluster's metadata names; else the watched copy, unless another one goes further and both were listed twice."""
         paths = self._now[key] = frozenset(str(each.path) for each in copies)
         directory = self._assigned(key)
         named = [each for each in copies if directory is not None and each.log_dir.directory_id == directory]
@@ -50,15 +50,15 @@ class Copies:
             log.warning("a log lies in several log dirs", extra={"log": str(key), "paths": sorted(paths), "watched": str(chosen.path)})
         return chosen
 
-    def goes_on_in(self, copy: Partition, place: Place) -> bool:
-        """Whether a copy may stand for one in a log dir that is unavailable: the metadata names it, or it holds what was read."""
-        directory = self._assigned(place.log)
+    def goes_on_in(self, copy: Partition, cursor: Cursor) -> bool:
+        """Whether a copy may replace one in an unavailable log dir: the metadata names it, or it contains everything that was read."""
+        directory = self._assigned(cursor.log)
         if directory is not None and copy.log_dir.directory_id == directory:
             return True
         segments = _segments(copy)
-        if any(segment.identity == Identity(place.device, place.inode) for segment in segments):
+        if any(segment.identity == Identity(cursor.device, cursor.inode) for segment in segments):
             return True
-        return self._end_of(copy)[0] >= place.next_offset
+        return self._end_of(copy)[0] >= cursor.next_offset
 
     def _end_of(self, copy: Partition) -> tuple[int, int]:
         """(Next offset, last write in Unix milliseconds) of a copy, -1 where it cannot be read now."""

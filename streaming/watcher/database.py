@@ -1,4 +1,4 @@
-"""The journal's file: an SQLite database with one holder, durable at every commit; or none, for what is looked at once."""
+"""The journal's file: an SQLite database with one holder, durable at every commit. For a single reading it is in memory."""
 
 import fcntl
 import logging
@@ -22,16 +22,16 @@ _VERSION = 7
 _IN_MEMORY = Path(":memory:")
 
 _WAL_BYTES = 16 << 20
-"""To this the write-ahead log shrinks again once it was longer."""
+"""The size to which the write-ahead log shrinks again after it was larger."""
 
 _INCREMENTAL = 2
-"""What SQLite calls a file whose free pages can be given back."""
+"""SQLite's ``auto_vacuum`` mode of a file whose free pages can be given back."""
 
 _SHRUNK_PAGES = 1000
-"""So many pages are given back to the file system at once: others wait meanwhile."""
+"""How many pages are given back to the file system at once: other threads wait meanwhile."""
 
 _SPARE = 4
-"""Up to a part of this many of a file's pages stay free for what comes next."""
+"""Up to one of this many pages of a file stays free for later use."""
 
 _BLOCKS = """CREATE TABLE blocks (
   last INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL, total INTEGER NOT NULL,
@@ -40,14 +40,14 @@ _BLOCKS = """CREATE TABLE blocks (
 _SCHEMA = f"""
 {_BLOCKS};
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
-CREATE TABLE places (
+CREATE TABLE cursors (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
   segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
   log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
-  skipped INTEGER NOT NULL, settled_segment INTEGER NOT NULL, settled_position INTEGER NOT NULL,
+  skipped INTEGER NOT NULL, backlog_segment INTEGER NOT NULL, backlog_position INTEGER NOT NULL,
   first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL DEFAULT x'',
   replay TEXT NOT NULL DEFAULT '', wanted TEXT NOT NULL DEFAULT '',
-  told INTEGER NOT NULL DEFAULT -1, reread INTEGER NOT NULL DEFAULT 0,
+  entries_upto INTEGER NOT NULL DEFAULT -1, reread INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE producers (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
@@ -77,7 +77,7 @@ _UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
         "PRIMARY KEY (consumer, upto)) WITHOUT ROWID",
         "ALTER TABLE totals ADD COLUMN merged_seq INTEGER NOT NULL DEFAULT 0",
         "UPDATE totals SET merged_seq = coalesce((SELECT max(seq) FROM events WHERE kind = 'skipped'), 0)",
-        # what these have lost was not measured (`streaming.watcher.losses.UNKNOWN`)
+        # the losses of these consumers were not measured (`streaming.watcher.losses.UNKNOWN`)
         "INSERT INTO losses SELECT id, committed, trimmed_seq, -1 FROM consumers, totals WHERE committed < trimmed_seq",
         "UPDATE consumers SET missed = (SELECT trimmed_seq FROM totals) WHERE committed < (SELECT trimmed_seq FROM totals)",
         "ALTER TABLE places ADD COLUMN replay TEXT NOT NULL DEFAULT ''",
@@ -89,11 +89,11 @@ _UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
     4: (
         "ALTER TABLE places ADD COLUMN told INTEGER NOT NULL DEFAULT -1",
         "ALTER TABLE places ADD COLUMN reread INTEGER NOT NULL DEFAULT 0",
-        # readers do not know whether what they have of these is all
+        # consumers do not know whether they have all entries of these logs
         "UPDATE places SET reread = 1 WHERE topic = '__transaction_state'",
     ),
     5: (
-        # full pictures and what was known of each log, of which there are no more; it is told anew when an agent begins
+        # full pictures, and the known state of each log: these kinds do not exist any more; an agent publishes the state anew at its start
         "UPDATE totals SET merged_seq = max(merged_seq, coalesce((SELECT max(seq) FROM events WHERE kind IN ('beat', 'facts')), 0))",
         "DELETE FROM events WHERE kind IN ('beat', 'facts')",
         "ALTER TABLE events RENAME COLUMN facts TO segments",
@@ -104,16 +104,23 @@ _UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
         "UPDATE totals SET seq = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
         into_blocks,
         "DROP TABLE events",
+        "ALTER TABLE places RENAME TO cursors",
+        "ALTER TABLE cursors RENAME COLUMN settled_segment TO backlog_segment",
+        "ALTER TABLE cursors RENAME COLUMN settled_position TO backlog_position",
+        "ALTER TABLE cursors RENAME COLUMN told TO entries_upto",
     ),
 }
-"""What makes a journal of each earlier version that is still read one of the next version, step by step."""
+"""The steps that upgrade a journal from each earlier version that is still read to the next version."""
 
 
 class Database:
-    """One connection for all threads, behind one lock: every use is short. ``id`` names this journal for ever; a new file has a new one."""
+    """One connection for all threads, behind one lock: every use is short.
+
+    ``id`` names this journal. A new file has a new id, and so has a journal that was renewed.
+    """
 
     def __init__(self, directory: Path | None, cluster_id: str) -> None:
-        """Open the journal in ``directory``, or make it; None: in memory, and nothing of it is kept.
+        """Open the journal in ``directory``, or make it. None: it is in memory and is lost at the end.
 
         Raises:
             JournalBusyError: another agent holds it.
@@ -221,7 +228,7 @@ class Database:
         return journal_id
 
     def renew(self) -> str:
-        """Give the journal another id, under which nobody has read it yet. Returns it."""
+        """Give the journal a new id that no consumer knows. Returns the id."""
         self.id = str(uuid.uuid4())
         with self.transaction() as run:
             run.execute("UPDATE journal SET id = ?", (self.id,))
@@ -231,18 +238,18 @@ class Database:
         return self.id
 
     def fence(self, thread: threading.Thread) -> None:
-        """Let a thread write nothing any more; waits for what it is writing at this moment."""
+        """Prevent all further writes of a thread. Waits until a write in progress is done."""
         with self._mutex:
             self._fenced.add(thread)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything inside happens or nothing does; on disk when it returns.
+        """A transaction: all changes inside it are made, or none. They are on disk when it returns.
 
         Raises:
-            JournalError: the file cannot be written; FencedError where another thread does this one's work.
+            JournalError: the file cannot be written; FencedError if another thread has replaced this one.
         """
-        with self._mutex, self._telling():
+        with self._mutex, self._explaining():
             if threading.current_thread() in self._fenced:
                 raise FencedError("this thread was replaced by another one")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -255,30 +262,30 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Look without changing; nobody else writes meanwhile. Raises JournalError."""
-        with self._mutex, self._telling():
+        """Read without changes; no other thread writes meanwhile. Raises JournalError."""
+        with self._mutex, self._explaining():
             yield self._connection
 
     def shrink(self) -> bool:
-        """Give some of the pages that are free back to the file system. Returns whether there are more to give back."""
+        """Give some of the free pages back to the file system. Returns whether there are more to give back."""
         with self.reading() as run:
             (mode,), (pages,), (free,) = (
                 run.execute(f"PRAGMA {name}").fetchone() for name in ("auto_vacuum", "page_count", "freelist_count")
             )
             if mode != _INCREMENTAL or free <= pages // _SPARE:
                 return False
-            run.execute(f"PRAGMA incremental_vacuum({_SHRUNK_PAGES})").fetchall()  # of which each row is a page
+            run.execute(f"PRAGMA incremental_vacuum({_SHRUNK_PAGES})").fetchall()  # each row is one page
             return True
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _explaining(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             raise JournalError(f"the journal {self._path} cannot be used ({error}): is its disk full or damaged?") from error
 
     def close(self) -> None:
-        """Close the file and let another agent have it."""
+        """Close the file, and release it for another agent."""
         with self._mutex:
             self._connection.close()
             if self._lock_fd >= 0:

@@ -1,7 +1,7 @@
-"""Events as journals up to version 6 kept them, a row each, and how they become blocks.
+"""Events as journals up to version 6 stored them, one row each, and their conversion to blocks.
 
-What nothing was looked up by stood in one JSON list, in the order of `_BODY`. A row that a still earlier version wrote is shorter: what is
-missing at its end has the default of `Event`.
+The values that no query used were stored in one JSON list, in the order of `_BODY`. The list of an even earlier version is shorter: values
+that are missing at its end have the defaults of `Event`.
 """
 
 import json
@@ -42,7 +42,7 @@ def into_blocks(run: sqlite3.Connection) -> None:
 
 
 def _rows(run: sqlite3.Connection) -> Iterator[tuple[Row, int]]:
-    """Each row in order, and when it was published. The last ones had no running total yet."""
+    """Each row in order, and when it was published. The last rows had no running total yet."""
     (total,) = run.execute("SELECT trimmed_total FROM totals").fetchone()
     for *values, body, known, at_ms in run.execute(f"SELECT seq, {', '.join(_KEYED)}, body, total, at_ms FROM events ORDER BY seq"):
         event = _event(values[1:], body)

@@ -1,4 +1,4 @@
-"""The events of the journal: one value for all kinds, with exactly the columns that travel (`streaming.rows.EVENTS`)."""
+"""The events of the journal: one class for all kinds, with exactly the columns that are sent (`streaming.rows.EVENTS`)."""
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -8,13 +8,13 @@ from streaming.kafka.sums import Sums, together
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, Kind
 from streaming.watcher.blobs import merged_entries, merged_steps
 
-Blob = bytes  # inside Event the name is a column's
+Blob = bytes  # inside Event, `bytes` is the name of a column
 
 MERGED_BYTES_MAX = 16 << 20
-"""Neighbouring appends are merged up to this size: a byte budget is kept to within one event."""
+"""Neighbouring appends are merged up to this size, because a byte budget is kept only to within one event."""
 
 MERGED_BLOBS_MAX = 256 << 10
-"""Neighbouring appends are merged as long as what they say of transactions and coordinators is together no larger: it is written anew."""
+"""The most bytes of transactions and coordinators up to which neighbouring appends are merged, because a merge writes them anew."""
 
 _NO_CODECS = (0,) * len(CODECS)
 _NO_BYTES_BUCKETS = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
@@ -80,11 +80,11 @@ class Event:
 
     @property
     def log(self) -> LogId:
-        """Whose event it is."""
+        """The log of the event."""
         return LogId(self.broker, self.topic, self.partition, self.topic_id)
 
     def merged(self, later: "Event") -> "Event | None":
-        """This append and the one right behind it as one event, or None where they must stay apart."""
+        """This append and the one right behind it as one event, or None if they must stay separate."""
         fits = (
             self.kind is Kind.APPENDED
             and later.kind is Kind.APPENDED
@@ -113,7 +113,7 @@ class Event:
 
 
 def merged_found(before: Event, event: Event) -> Event:
-    """What two FOUND events of one log say together: a list that is not told stays as it was."""
+    """Two FOUND events of one log as one event: if the later one has no list of segments, the earlier list stays."""
     return replace(event, segments=before.segments) if event.segments is None else event
 
 
@@ -122,7 +122,7 @@ def _blobs(event: Event) -> int:
 
 
 def values_of(sums: Sums) -> dict[str, Any]:
-    """What a scan found, by the names of an event's columns."""
+    """The results of a scan, by the names of an event's columns."""
     values = {name: getattr(sums, name) for name in _SUMMED}
     values["log_epoch"] = sums.leader_epoch
     return values
@@ -132,33 +132,37 @@ _SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_ep
 
 
 TIMES_UNKNOWN = -2
-"""Stands for the timestamps of a segment of which not all has been read."""
+"""In place of the timestamps of a segment that was only read in part."""
 
 
 class Replays(StrEnum):
-    """How what is open at a place comes to be known, where it is not."""
+    """How the open transactions at a cursor will be found, if they are not known."""
 
-    NOT = ""  # it is known, or was told
-    FIRST = "first"  # replayed before the log is read on; nobody has been told of the log yet
-    ALONGSIDE = "alongside"  # replayed while the log is read on, and told where that has come to by then
+    NOT = ""  # they are known, or were published
+    FIRST = "first"  # by a replay before the log is read on; the log is not published yet
+    ALONGSIDE = "alongside"  # by a replay while the log is read on; they are published at the cursor of that time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """How far a log has been read: everything before ``position`` of ``segment`` is published, ``next_offset`` is the first that is not.
+class Cursor:
+    """How far a log has been read.
 
-    ``log_epoch`` is the latest leader epoch that was heeded. ``anchor`` is the header of the last batch read, at ``anchor_position`` of the
-    same segment (b"" at its beginning). ``frontier`` is the largest next offset ever published: what lies before it has been told already.
-    ``stopped`` says why the log is not read on, "" while it is, and ``skipped`` how many bytes behind ``position`` are counted as skipped
-    for that. (``settled_segment``, ``settled_position``) is how far the log's first backlog reaches. ``first_timestamp`` is the largest
-    of the first batch of the segment, ``largest_timestamp`` that of all of it up to the place: Unix milliseconds, -1 none,
-    `TIMES_UNKNOWN` where reading began inside the segment. ``epochs`` are the leader epochs of what was read (`streaming.watcher.heeded`).
+    Everything before ``position`` of ``segment`` is published, and ``next_offset`` is the first offset that is not. ``device`` and
+    ``inode`` name the segment's file. The other fields:
 
-    ``replay`` says whether the log has to be replayed to know what is open at the place; ``wanted`` what new consumers want of the log that
-    could not be looked at when they began (`streaming.watcher.roster.Beginning`), "" nothing.
-
-    Of a log of `__transaction_state`, ``told`` is up to where the last event told it (-1 not known), and ``reread`` says that it has to be
-    read again from its first byte on, because some reader may not have all entries that are before the place.
+    - ``log_epoch``: the latest leader epoch that was read; ``epochs``: all that were (`streaming.watcher.seen_epochs`).
+    - ``anchor``: the header of the last batch read, at ``anchor_position`` of the same segment; b"" at its beginning.
+    - ``frontier``: the largest next offset ever published. Events of the offsets before it have been published already.
+    - ``stopped``: why the log is not read on, "" while it is read; ``skipped``: bytes behind ``position`` that count as skipped because
+      of this.
+    - ``backlog_segment``, ``backlog_position``: where the log's first backlog ends.
+    - ``first_timestamp``, ``largest_timestamp``: of the segment's first batch, and of all batches before the cursor. Unix milliseconds,
+      -1 none, `TIMES_UNKNOWN` where reading began inside the segment.
+    - ``replay``: whether the log has to be replayed to know its open transactions.
+    - ``wanted``: the beginning that new consumers want of a log that could not be read when they began
+      (`streaming.watcher.registry.Beginning`), "" none.
+    - ``entries_upto``: for a log of `__transaction_state`, the offset up to which the last event contains its entries; -1 not known.
+    - ``reread``: such a log has to be read again from its first byte, because a consumer may lack entries from before the cursor.
     """
 
     log: LogId
@@ -173,22 +177,22 @@ class Place:
     frontier: int
     stopped: str
     skipped: int
-    settled_segment: int
-    settled_position: int
+    backlog_segment: int
+    backlog_position: int
     first_timestamp: int
     largest_timestamp: int
     epochs: bytes = b""
     replay: str = ""
     wanted: str = ""
-    told: int = -1
+    entries_upto: int = -1
     reread: bool = False
 
     @property
     def held(self) -> bool:
-        """Whether something else comes before the log is read on."""
+        """Whether something else has to be done before the log is read on."""
         return self.replay == Replays.FIRST or bool(self.wanted)
 
     @property
     def settled(self) -> bool:
         """Whether the log's first backlog has been read."""
-        return bool(self.stopped) or (self.segment, self.position) >= (self.settled_segment, self.settled_position)
+        return bool(self.stopped) or (self.segment, self.position) >= (self.backlog_segment, self.backlog_position)

@@ -1,6 +1,6 @@
-"""What the kernel says of inotify: which directories are watched, and how many may be.
+"""Reads from the kernel which directories inotify watches, and how many it may watch.
 
-``proc(5)``, "inotify" below ``/proc/pid/fdinfo``, and ``inotify(7)``. Watchdog does not tell which watches it could not add.
+See ``proc(5)``, "inotify" below ``/proc/pid/fdinfo``, and ``inotify(7)``. Watchdog does not report which watches it could not add.
 """
 
 import os
@@ -29,7 +29,7 @@ class Limit:
 
 
 def limit(what: str) -> Limit | None:
-    """The bound that is in force on ``instances`` or ``watches``: a user namespace may have a lower one of its own. None where unknown."""
+    """The effective bound on ``instances`` or ``watches``: a user namespace may have its own lower bound. None if it is not known."""
     found = []
     for sysctl in _LIMITS[what]:
         try:
@@ -40,7 +40,7 @@ def limit(what: str) -> Limit | None:
 
 
 def instances() -> set[int]:
-    """The descriptors of this process that are inotify instances; none where the kernel does not tell."""
+    """The descriptors of this process that are inotify instances; none if the kernel does not list them."""
     found: set[int] = set()
     try:
         descriptors = list(_DESCRIPTORS.iterdir())
@@ -57,7 +57,7 @@ def instances() -> set[int]:
 
 
 def watched(descriptors: set[int]) -> set[int]:
-    """The inodes that these instances watch; none of an instance that is closed, or where the kernel does not tell."""
+    """The inodes that these instances watch; none for a closed instance, or if the kernel does not list them."""
     found: set[int] = set()
     for descriptor in descriptors:
         try:

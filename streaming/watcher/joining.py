@@ -1,8 +1,8 @@
-"""Appends that wait for a consumer that is away: neighbours become one, so a journal does not grow by looks.
+"""Joins neighbouring appends that wait for an absent consumer, so that a journal does not grow with every poll.
 
-A journal that waits for somebody for a week would hold each look at each log. What was appended to a log between two places at which some
-consumer may be reads the same as one range: nothing is lost by it, only how finely a plan can be cut. Of the lists of a log's segments the
-last one is as good as all.
+A journal that waits for a consumer for a week would contain the events of every poll of every log. Between two seqs at which a consumer may
+be, all appends to a log can be one range. Nothing is lost by this, but a plan can be cut less finely. Of several lists of a log's segments
+only the last one is needed.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from streaming.watcher.losses import cuts, is_parted
 from streaming.watcher.stored import kinds, rows
 
 SLICE = 1000
-"""Of how many events one slice is."""
+"""The number of events of one slice."""
 
 LEAST = 200
 """Fewer events than this are left for later."""
 
 LOOKS = 4
-"""So many events for each log are left for later too: whenever there are more, each log's last one is written anew."""
+"""Fewer events for each log than this are left for later too, because a join writes each log's last event anew."""
 
 WAIT_MS = 60_000
-"""An event that has not waited for so long is left: who reads at a pace has it before."""
+"""A younger event is left as it is: a consumer that reads at a pace has it before."""
 
 
 _Line = tuple[LogId, bool]
-"""Events of which neighbours may become one: a log's lists of segments, or all others of that log."""
+"""The key of events whose neighbours may become one: a log's lists of segments, or all other events of that log."""
 
 
 _JOINED = (Kind.APPENDED, Kind.FOUND)
@@ -35,7 +35,7 @@ _JOINED = (Kind.APPENDED, Kind.FOUND)
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """The last append of a log, or list of its segments, up to where this process has looked."""
+    """The last append of a log, or the last list of its segments, up to the seq that this process has read."""
 
     seq: int
     event: Event
@@ -46,8 +46,8 @@ class Joining:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._looked = 0  # up to where this process has looked
-        self._upto = 0  # how far this round goes
+        self._looked = 0  # the seq up to which this process has read
+        self._upto = 0  # the seq up to which this round goes
         self._last: dict[_Line, _Last] = {}
 
     def join(self, now_ms: int) -> bool:
@@ -69,11 +69,11 @@ class Joining:
             with self._journal.edit() as edit:
                 end = self._join(edit, last)
                 edit.run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (end,))
-            self._looked, self._last = end, last  # the next slice goes on from them once this is written
+            self._looked, self._last = end, last  # the next slice goes on from here, once this one is written
             return end < self._upto
 
     def _join(self, edit: Edit, last: dict[_Line, _Last]) -> int:
-        """Join a slice; returns up to where."""
+        """Join a slice; returns the seq up to which it goes."""
         parted, there = cuts(edit.run), kinds(edit.run, [each.seq for each in last.values()])
         gone: list[int] = []
         joined: dict[int, Event] = {}
@@ -82,8 +82,8 @@ class Joining:
             event, line = row.event, (row.event.log, row.event.kind is Kind.FOUND)
             before = last.pop(line, None)
             if event.kind not in _JOINED:
-                continue  # what comes behind something else is not joined with what was before that
-            # others may have been forgotten meanwhile, or be appends no more
+                continue  # appends before and behind another event are not joined
+            # an earlier event may have been forgotten meanwhile, or may be no append any more
             if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
                 together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)
                 if together is not None:

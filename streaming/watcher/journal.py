@@ -1,7 +1,8 @@
-"""The journal: events in order with the places that go with them, written together so that neither can run ahead of the other.
+"""The journal: events in order with their cursors. Both are written together, so that neither can be ahead of the other.
 
-``seq`` is the position. What is published together is a block; an event of it never changes again, and carries the running total of the
-log bytes published up to it: how far a byte budget reaches is one look-up.
+``seq`` is the position of an event. Events that are published together are a block. Later, events that wait may be joined or merged, but
+never across a position at which a consumer may be. Each event has the running total of the log bytes that were published up to it, so one
+query finds how far a byte budget reaches.
 """
 
 import sqlite3
@@ -20,27 +21,27 @@ from streaming.kafka.producers import Producers
 from streaming.watcher import producers, registering, stored
 from streaming.watcher.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part, rows_of
 from streaming.watcher.database import Database
-from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.events import Cursor, Event, LogId
 from streaming.watcher.producers import Pages
 from streaming.watcher.registering import Registration
 
-_PLACE = tuple(field.name for field in fields(Place) if field.name != "log")
-_values = attrgetter(*_PLACE)
-_PLACE_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_PLACE))
-_PUT_PLACE = f"INSERT OR REPLACE INTO places ({_PLACE_COLUMNS}) VALUES ({','.join('?' * (4 + len(_PLACE)))})"
+_CURSOR = tuple(field.name for field in fields(Cursor) if field.name != "log")
+_values = attrgetter(*_CURSOR)
+_CURSOR_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_CURSOR))
+_PUT_CURSOR = f"INSERT OR REPLACE INTO cursors ({_CURSOR_COLUMNS}) VALUES ({','.join('?' * (4 + len(_CURSOR)))})"
 _SCANNED = ", ".join(SegmentKey._fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point in a journal: everything up to and with ``seq``, which is ``total`` bytes of logs published since its beginning."""
+    """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
 
     seq: int
     total: int
 
 
 class Edit:
-    """A transaction that forgets or changes events. ``grown``: by how much what is held has become larger, bytes, about."""
+    """A transaction that forgets or changes events. ``grown``: by about how many bytes the stored events have grown."""
 
     def __init__(self, run: sqlite3.Connection) -> None:
         self.run = run
@@ -51,7 +52,7 @@ class Edit:
         self.grown += stored.delete(self.run, after, upto)
 
     def change(self, gone: Iterable[int], put: Mapping[int, Event]) -> None:
-        """Delete events, and put others in the places of some."""
+        """Delete events, and replace some others."""
         self.grown += stored.change(self.run, gone, put)
 
 
@@ -59,7 +60,7 @@ class Journal:
     """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
 
     def __init__(self, directory: Path | None, cluster_id: str, clock_ms: Callable[[], int]) -> None:
-        """Open or make the journal in ``directory``, in memory where that is None. Raises JournalError as `Database` does.
+        """Open or make the journal in ``directory``; in memory if that is None. Raises JournalError as `Database` does.
 
         Args:
             clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.
@@ -79,9 +80,9 @@ class Journal:
         self.database.close()
 
     def now_ms(self) -> int:
-        """The journal's own time: it goes on from where an earlier process left it, and only while somebody holds the journal.
+        """The journal's own time: it goes on from the time where an earlier process stopped, and only while an agent holds the journal.
 
-        So neither a clock that is set nor an agent that was down makes anything old that was not.
+        So nothing becomes old because a clock was set, or because an agent was down.
         """
         return self._clock_ms() + self._ahead_ms
 
@@ -92,38 +93,38 @@ class Journal:
             last_ms = seen_ms if row is None else row[0]
             if last_ms is None:
                 return
-            # what is later than the last event was written by a clock that was ahead for a while
+            # a time later than the last event was written by a clock that was ahead for a while
             run.execute("UPDATE blocks SET at_ms = ? WHERE at_ms > ?", (last_ms, last_ms))
             run.execute("UPDATE consumers SET seen_ms = ? WHERE seen_ms > ?", (last_ms, last_ms))
             self._ahead_ms = last_ms - self._clock_ms()
 
     # --- writing
 
-    def places(self) -> list[Place]:
-        """Where reading stands for every log, as of the last event."""
+    def cursors(self) -> list[Cursor]:
+        """The cursors of all logs, as of the last event."""
         with self.database.reading() as run:
-            rows = run.execute(f"SELECT {_PLACE_COLUMNS} FROM places").fetchall()
-        return [Place(log=LogId(*row[:4]), **dict(zip(_PLACE, row[4:], strict=True))) for row in rows]
+            rows = run.execute(f"SELECT {_CURSOR_COLUMNS} FROM cursors").fetchall()
+        return [Cursor(log=LogId(*row[:4]), **dict(zip(_CURSOR, row[4:], strict=True))) for row in rows]
 
     def producers(self, log: LogId, limit: int) -> Producers | None:
-        """The producers of a log as of its place, None where they are not known."""
+        """The producers of a log as of its cursor, None if they are not known."""
         with self.database.reading() as run:
             return producers.read(run, log, limit)
 
     def publish(
         self,
         events: Sequence[Event],
-        places: Iterable[Place] = (),
+        cursors: Iterable[Cursor] = (),
         gone: Sequence[LogId] = (),
         pages: Iterable[Pages] = (),
         registers: Registration | None = None,
     ) -> None:
-        """Write events, the places they lead to, and what they change of the logs' producers, durably: all of it or nothing.
+        """Write events, the cursors behind them, and the changed producers of the logs, durably: all of it or nothing.
 
         Args:
-            registers: a consumer whose beginning these events are. It stands right before them.
+            registers: a consumer that begins with these events. It is registered at the seq right before them.
         """
-        with self.database.reading():  # the lock is held until what is remembered agrees with the file
+        with self.database.reading():  # the lock is held until the values in memory agree with the file
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
@@ -132,8 +133,8 @@ class Journal:
                     grown += stored.insert(run, block_of(block), at_ms)
                     end = Mark(block[-1].seq, block[-1].total)
                 run.execute("UPDATE totals SET seq = ?, published = ?", (end.seq, end.total))
-                run.executemany(_PUT_PLACE, [(*_key(place.log), *_values(place)) for place in places])
-                run.executemany("DELETE FROM places WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
+                run.executemany(_PUT_CURSOR, [(*_key(cursor.log), *_values(cursor)) for cursor in cursors])
+                run.executemany("DELETE FROM cursors WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
                 producers.write(run, pages)
                 for log in gone:
                     producers.forget(run, log)
@@ -143,13 +144,13 @@ class Journal:
                 self._published.notify_all()
 
     def scanned(self) -> dict[SegmentKey, int]:
-        """What scans of closed segments have found: their largest timestamps, Unix milliseconds, -1 none."""
+        """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
         with self.database.reading() as run:
             rows = run.execute(f"SELECT {_SCANNED}, largest_timestamp FROM scanned").fetchall()
         return {SegmentKey(*row[:-1]): row[-1] for row in rows}
 
     def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
-        """Remember what further scans have found, and forget segments that are no more."""
+        """Store the results of further scans, and forget segments that do not exist any more."""
         with self.database.transaction() as run:
             run.executemany(
                 f"INSERT OR REPLACE INTO scanned ({_SCANNED}, largest_timestamp) VALUES (?,?,?,?,?,?)",
@@ -158,20 +159,20 @@ class Journal:
             run.executemany(f"DELETE FROM scanned WHERE ({_SCANNED}) = (?,?,?,?,?)", list(gone))
 
     def renew(self) -> None:
-        """Be another journal from now on: a reader has seen this one at a point it does not reach (it was restored from a copy)."""
+        """Become another journal with a new id. This one was restored from a copy: a consumer has read it up to a point that it lacks."""
         self.id = self.database.renew()
 
     # --- reading
 
     def end(self) -> Mark:
-        """The end of what is published."""
+        """The point up to which events are published."""
         with self.database.reading() as run:
             return Mark(*run.execute("SELECT seq, published FROM totals").fetchone())
 
     def reach(self, after: int, budget: int | None) -> Mark:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
 
-        At least one event always passes, or nothing ever would.
+        At least one event is always included, or a consumer would never go on.
         """
         with self.database.reading() as run:
             if budget is None:
@@ -193,10 +194,10 @@ class Journal:
             return Mark(int(seqs[at]), int(longs(rows, "total")[at]))
 
     def at(self, seq: int) -> Mark:
-        """The mark of an event that is in the journal, or was the last one to be forgotten."""
+        """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
             trimmed, block = self.trimmed(), stored.with_row_behind(run, seq - 1)
-            rows = None if block is None else part(block.rows, trimmed.seq, seq)  # what lies further back is held for somebody else
+            rows = None if block is None else part(block.rows, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
                 return Mark(seq, int(longs(rows, "total")[-1]))
             row = run.execute(
@@ -205,7 +206,7 @@ class Journal:
             return Mark(seq, row[0] if row else trimmed.total)
 
     def blocks(self, after: int, upto: int) -> list[pa.RecordBatch]:
-        """The events with ``after < seq <= upto``, in order, as they lie: columns of `streaming.watcher.blocks.BLOCK`."""
+        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.watcher.blocks.BLOCK`."""
         with self.database.reading() as run:
             found = list(stored.blocks(run, after, upto))
         return [part(block.rows, after, upto) for block in found]
@@ -215,9 +216,9 @@ class Journal:
         return [(row.seq, row.event) for block in self.blocks(after, upto) for row in rows_of(block)]
 
     def has_been_at(self, seq: int, total: int) -> bool:
-        """Whether somebody can have read so far here; if not, this is an earlier copy of the journal that was read.
+        """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
 
-        What was forgotten or merged since cannot be told; neither can it where ``total`` is not known (-1).
+        True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
         """
         with self.database.reading() as run:
             trimmed_seq, trimmed_total, merged = run.execute("SELECT trimmed_seq, trimmed_total, merged_seq FROM totals").fetchone()
@@ -239,12 +240,12 @@ class Journal:
     # --- forgetting
 
     def trimmed(self) -> Mark:
-        """Up to where events have been forgotten for good."""
+        """The point up to which events have been forgotten for ever."""
         with self.database.reading() as run:
             return Mark(*run.execute("SELECT trimmed_seq, trimmed_total FROM totals").fetchone())
 
     def size(self) -> int:
-        """How much the events take, bytes, about."""
+        """About how many bytes the events take."""
         return self._size
 
     @contextmanager

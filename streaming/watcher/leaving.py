@@ -1,7 +1,7 @@
-"""A log that leaves: it is read on where its files still are, and what cannot be read any more is skipped, before it is said to be gone.
+"""A log that leaves: its remaining files are read, and bytes that cannot be read any more are skipped. Then it is published as gone.
 
-A broker renames the directory of a replica that is deleted or moves away (``-delete``, ``-stray``), and removes it a minute later. A file
-that is open stays readable even then.
+A broker renames the directory of a replica that is deleted or moves away (``-delete``, ``-stray``), and removes it a minute later. An open
+file stays readable even then.
 """
 
 import logging
@@ -11,7 +11,7 @@ from streaming.disk.logdirs import Partition
 from streaming.disk.segments import Identity, Segment, list_segments
 from streaming.kafka.names import DirState
 from streaming.rows import Kind
-from streaming.watcher.events import Event, LogId, Place
+from streaming.watcher.events import Cursor, Event, LogId
 from streaming.watcher.same_log import has_files_of
 from streaming.watcher.stopping import count_growth
 from streaming.watcher.tail import Tail
@@ -19,33 +19,33 @@ from streaming.watcher.tail import Tail
 log = logging.getLogger(__name__)
 
 HOLD_MS = 55_000
-"""The file of a deleted segment is read to its end, but held no longer than this once it is unlinked too: it pins disk space."""
+"""The file of a deleted segment is read to its end, but it is closed this long after its unlink at the latest: it pins disk space."""
 
 
-def find_renamed(log_id: LogId, place: Place, renamed: Iterable[Partition]) -> tuple[Partition, tuple[Segment, ...]] | None:
-    """The directory to which that of a log was renamed, told by the file of the place; None if there is none.
+def find_renamed(log_id: LogId, cursor: Cursor, renamed: Iterable[Partition]) -> tuple[Partition, tuple[Segment, ...]] | None:
+    """The directory to which a log's directory was renamed, found by the file of the cursor; None if there is none.
 
     Raises:
-        OSError: one that may be it cannot be read now.
+        OSError: a directory that may be the one cannot be read now.
     """
     for each in renamed:
-        # a name that would be too long is cut short
+        # the broker shortens a name that would be too long
         if each.log_dir.broker != log_id.broker or each.partition != log_id.partition or not log_id.topic.startswith(each.topic):
             continue
         try:
             segments = list_segments(each.path)
         except FileNotFoundError:  # removed since it was listed
             continue
-        if any(segment.identity == Identity(place.device, place.inode) for segment in segments):
+        if any(segment.identity == Identity(cursor.device, cursor.inode) for segment in segments):
             return each, segments
     return None
 
 
 def leave(tail: Tail, found: tuple[Partition, tuple[Segment, ...]] | None, now_ms: int) -> None:
-    """The directory of a log is not where it was: read what is left of it as a backlog that is new."""
+    """Note that a log's directory was renamed or removed: the rest of the log is read as a new backlog."""
     if found is not None:
         tail.partition, segments = found
-        if tail.place.stopped:
+        if tail.cursor.stopped:
             tail.settle(segments)
         else:
             tail.relist(segments, now_ms)
@@ -54,8 +54,8 @@ def leave(tail: Tail, found: tuple[Partition, tuple[Segment, ...]] | None, now_m
 
 
 def is_over(tail: Tail, now_ms: int) -> bool:
-    """Whether nothing more can be read of a log that leaves."""
-    if tail.place.stopped or (tail.live and not tail.behind):
+    """Whether nothing more can be read of a leaving log."""
+    if tail.cursor.stopped or (tail.live and not tail.behind):
         return True
     if tail.file is not None:
         if not tail.file.unlinked():
@@ -73,19 +73,19 @@ def is_over(tail: Tail, now_ms: int) -> bool:
 
 
 def count_unread(tail: Tail) -> list[Event]:
-    """What could not be read of a log that has left, as skipped, by the sizes that were listed last."""
-    place = tail.place
-    if place.stopped:
+    """A SKIPPED event for the bytes of a log that has left and that could not be read, by the sizes that were listed last."""
+    cursor = tail.cursor
+    if cursor.stopped:
         return count_growth(tail)
     unread = tail.bytes_left_unread()
     if unread <= 0 or (tail.zero_tail and not tail.behind):
         return []
     log.warning(
         "log left before it was read",
-        extra={"log": str(place.log), "path": tail.path, "position": place.position, "offset": place.next_offset, "bytes": unread},
+        extra={"log": str(cursor.log), "path": tail.path, "position": cursor.position, "offset": cursor.next_offset, "bytes": unread},
     )
-    # where it ended is not known; it went on at least to its last segment
-    next_offset = max(place.next_offset, tail.segments[-1].base_offset) + 1
+    # the end of the log is not known; it reached at least its last segment
+    next_offset = max(cursor.next_offset, tail.segments[-1].base_offset) + 1
     return [
-        tail.event(Kind.SKIPPED, reason="deleted", base_offset=place.next_offset, next_offset=next_offset, end_position=0, bytes=unread)
+        tail.event(Kind.SKIPPED, reason="deleted", base_offset=cursor.next_offset, next_offset=next_offset, end_position=0, bytes=unread)
     ]

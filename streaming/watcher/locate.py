@@ -1,4 +1,4 @@
-"""Find a place in a log: its beginning, the position of an offset, its end."""
+"""Find a boundary in a log: its beginning, the position of an offset, its end."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ StartFrom = Literal["earliest", "active", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Boundary:
     """A batch boundary: ``next_offset`` is the first offset behind it. ``anchor`` is the header of the batch before it in the segment, or
     empty. ``last``: no whole batch of the log lies behind it."""
 
@@ -36,7 +36,7 @@ class Spot:
 
 
 NEAR_BYTES = 256 << 10
-"""How much is read at once to find an offset from where the index leads: that is some kilobytes before it."""
+"""How many bytes are read at once to find an offset from its index entry on: the entry is some kilobytes before it."""
 
 
 def walk_on(
@@ -52,29 +52,29 @@ def walk_on(
         position, next_offset = position + scanned.end, scanned.sums.next_offset
 
 
-def start_spot(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Spot:
-    """Where a new reader begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
+def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Boundary:
+    """Where a new consumer begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
     if start_from == "latest":
         return find_offset(segments, None, buffer)
     return beginning(segments[0 if start_from == "earliest" else -1])
 
 
-def beginning(segment: Segment) -> Spot:
+def beginning(segment: Segment) -> Boundary:
     """The first byte of a segment."""
-    return Spot(segment, 0, segment.base_offset, -1, b"", 0)
+    return Boundary(segment, 0, segment.base_offset, -1, b"", 0)
 
 
-def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Spot:
-    """Behind the last batch that ends at or before ``offset`` (None: the last one of the log).
+def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Boundary:
+    """The boundary behind the last batch that ends at or before ``offset`` (None: behind the last batch of the log).
 
-    An offset before the first segment finds its beginning.
+    For an offset before the first segment it is the beginning of that segment.
 
     Raises:
         OSError: a segment cannot be read.
     """
     held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
     segment = held[-1] if held else segments[0]
-    spot, passed = beginning(segment), False
+    boundary, passed = beginning(segment), False
     file = OpenSegment(segment.path, segment.base_offset)
     try:
         start = start_near(file, offset)
@@ -83,17 +83,17 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
             ends = scanned.batches.last_offset
             count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
             if count:
-                spot = _behind(segment, position, scanned, count - 1)
+                boundary = _behind(segment, position, scanned, count - 1)
             passed = count < len(ends)
             if passed:
                 break
     finally:
         file.close()
-    return replace(spot, last=segment is segments[-1] and not passed)
+    return replace(boundary, last=segment is segments[-1] and not passed)
 
 
 def _walk_near(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Iterator[tuple[int, Scanned]]:
-    """The same in small windows, until a batch is larger than one of them."""
+    """`walk_on` in small windows, until a batch is larger than one of them."""
     small = buffer[:NEAR_BYTES]
     for at, scanned in walk_on(file, position, next_offset, small):
         if scanned.end > len(small):
@@ -107,9 +107,9 @@ def _walk_near(file: OpenSegment, position: int, next_offset: int, buffer: Bytes
 
 
 def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
-    """A (position, base offset) to walk from, by the index if it leads to a batch that ends before ``offset``, else the beginning.
+    """A (position, base offset) to walk from: by the index if its entry is a batch that ends before ``offset``, else the beginning.
 
-    The index alone is never believed: where it leads there must be a whole batch with a right CRC and the offsets that it names.
+    The index alone is never believed: at its position there must be a whole batch with a right CRC and the offsets of the index entry.
     """
     found = file.indexed(offset)
     if found is not None:
@@ -125,9 +125,9 @@ def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
     return 0, file.base_offset
 
 
-def _behind(segment: Segment, position: int, scanned: Scanned, item: int) -> Spot:
+def _behind(segment: Segment, position: int, scanned: Scanned, item: int) -> Boundary:
     batches = scanned.batches
-    return Spot(
+    return Boundary(
         segment,
         position + int(batches.positions[item] + batches.size[item]),
         int(batches.last_offset[item]) + 1,

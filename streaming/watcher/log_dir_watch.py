@@ -1,4 +1,4 @@
-"""What changed in one log dir: by inotify where that works, by comparing directories where it does not."""
+"""Finds what changed in one log dir: by inotify if it works, else by comparing directories."""
 
 import logging
 import os
@@ -17,26 +17,26 @@ from streaming.watcher.timers import is_due
 log = logging.getLogger(__name__)
 
 ROUNDS = 10
-"""Directories with a working watch are compared too, each in every tenth look: what inotify loses shows up by then."""
+"""Directories with a working watch are compared too, each in every tenth check: this finds changes that inotify has lost."""
 
 VERIFY_MS = 10_000
-"""How often at most the kernel is asked which directories it watches, some 3 us each, while directories come and go."""
+"""The shortest time between two queries of the kernel's watches, some 3 us for each directory, while directories come and go."""
 
 VERIFY_ANEW_MS = 60_000
-"""How often it is asked in any case."""
+"""How often the kernel is queried in any case."""
 
 RETRY_MS = 60_000
-"""How long to do without inotify where it failed; twice as long each time it fails again."""
+"""How long inotify is not used after it has failed; the time doubles each time it fails again."""
 
 RETRY_LIMIT_MS = 3_600_000
 
 
 class LogDirWatch:
-    """One thread calls `look` and `stop`, watchdog's calls `heard`.
+    """One thread calls `look` and `stop`; watchdog's thread calls `heard`.
 
     Args:
         path: the log dir as the user gave it; hints are this path and those of partition directories in it.
-        hinted: takes the hints of inotify as they come.
+        hinted: called at once with each hint of inotify.
     """
 
     def __init__(self, path: Path, hinted: Callable[[Path], None]) -> None:
@@ -51,15 +51,15 @@ class LogDirWatch:
         self._stamp: Stamp | None = None
         self._inodes: dict[str, int] = {}  # of the live partition directories, by name
         self._stamps: dict[str, Stamp | None] = {}
-        self._missing: set[str] = set()  # no watch is known of these: they are compared in each look
-        self._suspected: set[str] = set()  # the kernel did not watch these when it was asked last
-        self._confirmed: set[str] = set()  # nor when it was asked before
-        self._denied: set[str] = set()  # those of them that this process may not read, which watchdog passes over
+        self._missing: set[str] = set()  # these have no known watch: they are compared in each check
+        self._suspected: set[str] = set()  # the kernel did not watch these at the last query
+        self._confirmed: set[str] = set()  # nor at the query before that
+        self._denied: set[str] = set()  # those of them that this process may not read: watchdog skips them
         self._verify_at = self._verified_at = 0
         self._round = 0
-        self._heard: set[str] = set()  # inotify told of these since they were compared
-        self._unheard: set[str] = set()  # had changed at the last look, and inotify had not told of it
-        self._lock = threading.Lock()  # on what was heard
+        self._heard: set[str] = set()  # inotify has reported these since they were compared
+        self._unheard: set[str] = set()  # had changed at the last check, and inotify had not reported it
+        self._lock = threading.Lock()  # for `_heard`
 
     @property
     def unwatched(self) -> int:
@@ -72,7 +72,7 @@ class LogDirWatch:
         return sorted(self.path / name for name in self._denied & self._confirmed)
 
     def look(self, now: int, *, everything: bool) -> set[Path]:
-        """Compare with the last look; returns what has changed, whether inotify told of it or not.
+        """Compare the directories with the last check; returns what has changed, whether inotify has reported it or not.
 
         Args:
             everything: compare every directory, also those that are watched.
@@ -80,7 +80,7 @@ class LogDirWatch:
         hints: set[Path] = set()
         try:
             identity, stamp = log_dir_stamp(self.path, now)
-        except OSError:  # which the survey says
+        except OSError:  # the rescan reports it
             hints.update(self._away())
         else:
             if identity != self._identity:
@@ -96,7 +96,7 @@ class LogDirWatch:
         return hints if begun else set()  # at first everything is listed anyway
 
     def heard(self, below: Path) -> None:
-        """Something happened at ``below``, a path in the log dir, by inotify."""
+        """Note that inotify reported a change at ``below``, a path in the log dir."""
         name = below.parts[0]
         if parse_partition_dir(name) is None:
             return  # a checkpoint at the root is replaced every 5 seconds: no change of structure
@@ -105,7 +105,7 @@ class LogDirWatch:
         self._hinted(self.path if len(below.parts) == 1 else self.path / name)
 
     def stop(self) -> threading.Thread | None:
-        """Let go of inotify; returns what does so, if there is anything to do."""
+        """Stop inotify; returns the thread that does it, if there is anything to stop."""
         observation, self._observation = self._observation, None
         self._missing = set(self._inodes)
         self._suspected, self._confirmed, self._unheard = set(), set(), set()
@@ -132,14 +132,14 @@ class LogDirWatch:
         if self._observation is None and is_due(now, self._retry_at, RETRY_LIMIT_MS):
             self._limit = inotify.limit("watches")
             try:
-                with Calling(self.path):  # all that lies in it is walked through
+                with Calling(self.path):  # it walks through the whole log dir
                     self._observation = Observation(self.path, self.heard)
             except OSError as error:
                 self._fail(now, os.strerror(error.errno) if error.errno else str(error))
             else:
                 self.error = ""
-                self._stamp = None  # what came until now was told by nobody
-                self._verify_at = now + 1  # in the next look
+                self._stamp = None  # no one has reported the changes until now
+                self._verify_at = now + 1  # in the next check
 
     def _fail(self, now: int, why: str) -> None:
         """Do without inotify for a while."""
@@ -149,11 +149,11 @@ class LogDirWatch:
         self._retry_at, self._retry_ms = now + self._retry_ms, min(RETRY_LIMIT_MS, 2 * self._retry_ms)
 
     def _verify(self, now: int) -> None:
-        """Ask the kernel which directories it watches: watchdog passes over those that it cannot add, and says nothing."""
+        """Query which directories the kernel watches: watchdog silently skips directories that it cannot add."""
         assert self._observation is not None
         watched = self._observation.watched()
         missing = {name for name, inode in self._inodes.items() if inode not in watched}
-        self._confirmed = missing & self._suspected  # once may be too early: watchdog adds a watch when it comes to it
+        self._confirmed = missing & self._suspected  # one query may be too early: watchdog may not have added the watch yet
         with Calling(self.path):
             self._denied = {name for name in self._confirmed if not self._may_read(name)}
         self._missing = self._suspected = missing
@@ -163,7 +163,7 @@ class LogDirWatch:
             self._begin_anew(now)
 
     def _may_read(self, name: str) -> bool:
-        """Whether inotify takes this directory (``inotify_add_watch(2)``, EACCES)."""
+        """Whether inotify accepts this directory (``inotify_add_watch(2)``, EACCES)."""
         directory = self.path / name
         return os.access(directory, os.R_OK, effective_ids=True) or not os.access(directory, os.F_OK, effective_ids=True)
 
@@ -189,7 +189,7 @@ class LogDirWatch:
         return changed
 
     def _compare(self, now: int, *, everything: bool) -> list[str]:
-        """The directories that have changed since they were compared last, or may have."""
+        """The directories that have changed, or may have changed, since they were compared last."""
         self._round += 1
         names = list(self._inodes)
         due = set(names if everything else names[self._round % ROUNDS :: ROUNDS]) | self._missing
@@ -204,7 +204,7 @@ class LogDirWatch:
         for name in due:
             try:
                 stamp = partition_stamp(self.path, name, now)
-            except OSError:  # gone, as the log dir's stamp shows, or unreadable, as reading it does
+            except OSError:  # gone: the log dir's stamp shows it; or unreadable: an attempt to read it shows it
                 self._stamps.pop(name, None)
                 continue
             first, before = name not in self._stamps, self._stamps.get(name)
@@ -214,7 +214,7 @@ class LogDirWatch:
             changed.append(name)
             if name in self._missing or name in heard or before is None:
                 continue
-            if stamp is None:  # too fresh to judge: inotify may be about to tell
+            if stamp is None:  # it changed too recently to judge: inotify may report it soon
                 self._stamps[name] = before
             else:
                 self._unheard.add(name)

@@ -1,4 +1,4 @@
-"""inotify on one log dir, through watchdog, by an observer of its own: one that hangs or dies leaves the other log dirs alone."""
+"""inotify on one log dir, through a watchdog observer of its own: if it hangs or dies, the other log dirs are not affected."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from watchdog.utils import BaseThread
 
 from streaming.watcher import inotify
 
-# every append is a modification: asked for those, watchdog loses events under load
+# modifications are not requested: every append is one, and watchdog would lose events under load
 _STRUCTURAL: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirDeletedEvent,
@@ -31,22 +31,22 @@ _STRUCTURAL: list[type[FileSystemEvent]] = [
     FileMovedEvent,
 ]
 
-_starting = threading.Lock()  # what comes up between two looks at this process is one observation's
+_starting = threading.Lock()  # only one at a time: new instances and threads between its two listings are its own
 
 
 class Observation(FileSystemEventHandler):
-    """Watches a log dir and what lies in it.
+    """Watches a log dir and the directories in it.
 
     Args:
         path: the log dir, as the user gave it.
-        heard: called by watchdog's thread with the path of what was created, moved or removed below it, relative to ``path``.
+        heard: called by watchdog's thread with each path that was created, moved or removed below it, relative to ``path``.
 
     Raises:
         OSError: inotify has no instance left, or not a single watch, or the log dir cannot be read.
     """
 
     def __init__(self, path: Path, heard: Callable[[Path], None]) -> None:
-        # watchdog does not follow a symbolic link, and a watch on the link itself tells nothing
+        # watchdog does not follow a symbolic link, and a watch on the link itself reports nothing
         self._real = Path(os.path.realpath(path))
         self._heard = heard
         with _starting:
@@ -66,7 +66,7 @@ class Observation(FileSystemEventHandler):
 
     @property
     def alive(self) -> bool:
-        """Whether all of watchdog's threads are at work."""
+        """Whether all of watchdog's threads are running."""
         return all(thread.is_alive() for thread in self._threads)
 
     def watched(self) -> set[int]:
@@ -74,17 +74,17 @@ class Observation(FileSystemEventHandler):
         return inotify.watched(self._instances)
 
     def _ours(self, new: set[int]) -> set[int]:
-        """The instances that are this observation's: the new ones, unless one took the number of another that was closed meanwhile."""
+        """The instances of this observation: the new ones, unless one has the number of another that was closed meanwhile."""
         try:
             inode = self._real.stat().st_ino
         except OSError:
-            return new  # gone again, which the next look sees
+            return new  # gone again: the next check finds that
         if inode in inotify.watched(new):
             return new
         return {each for each in inotify.instances() if inode in inotify.watched({each})}
 
     def stop(self) -> threading.Thread:
-        """Let go of the log dir. Returns what does so: watchdog waits for its threads, one of which may hang on a disk."""
+        """Stop watching. Returns the thread that does it: watchdog waits for its own threads, and one of them may hang on a disk."""
         stopping = threading.Thread(target=self._observer.stop, daemon=True, name="stop-observer")
         stopping.start()
         return stopping

@@ -1,4 +1,4 @@
-"""How many files of logs a thread keeps open: where there are more logs than descriptors, those of quiet logs are closed between looks."""
+"""Limits how many log files a thread keeps open: if there are more logs than descriptors, quiet logs are closed between polls."""
 
 import errno
 import logging
@@ -9,17 +9,17 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 RESERVED = 256
-"""So many descriptors are left to everything else, or half of them where there are few."""
+"""How many descriptors are left for everything else; half of all if there are few."""
 
 _SHORT = (errno.EMFILE, errno.ENFILE)
 
 
 class Holder(Protocol):
-    """What holds a file open."""
+    """An object that holds a file open."""
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is lost when its file is closed now, but the time to open it again."""
+        """Whether closing its file now costs nothing but the time to open it again."""
         ...
 
     def rest(self) -> bool:
@@ -28,28 +28,28 @@ class Holder(Protocol):
 
 
 class OpenFiles:
-    """Those that a thread's logs hold. ``most``: how many there may be."""
+    """The open files of a thread's logs. ``most``: how many there may be."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._holders: dict[Holder, None] = {}  # by when they were opened
-        self._told = False
+        self._holders: dict[Holder, None] = {}  # in the order of their opening
+        self._logged = False
 
     def __len__(self) -> int:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """It has opened its file: if there are too many now, others are closed."""
+        """Note that a holder has opened its file; if there are too many now, others are closed."""
         self._holders[holder] = None
         if len(self._holders) > self.most:
             self._make_room(self.most - self.most // 8, but=holder)
 
     def closed(self, holder: Holder) -> None:
-        """It has closed its file."""
+        """Note that a holder has closed its file."""
         self._holders.pop(holder, None)
 
     def ran_short(self, error: OSError) -> bool:
-        """Whether a file could not be opened for want of descriptors, and some were made free: then it is worth another try."""
+        """Whether a file could not be opened because there was no descriptor, and some were made free: then the caller may try again."""
         if error.errno not in _SHORT or not self._holders:
             return False
         before = len(self._holders)
@@ -58,8 +58,8 @@ class OpenFiles:
         return len(self._holders) < before
 
     def _make_room(self, upto: int, but: Holder | None) -> None:
-        if not self._told:
-            self._told = True
+        if not self._logged:
+            self._logged = True
             log.warning(
                 "more logs than files may be open: those of quiet logs are closed between looks; raise LimitNOFILE (ulimit -Hn)",
                 extra={"open_files": len(self._holders), "limit": _limit()},
@@ -85,5 +85,5 @@ _of_thread = _OfThread()
 
 
 def open_files() -> OpenFiles:
-    """Those of the thread that asks."""
+    """The open files of the calling thread."""
     return _of_thread.files

@@ -1,6 +1,6 @@
-"""Which consumer groups wait for an open transaction in ``__consumer_offsets``: those whose offsets its producer has committed in it.
+"""Finds the consumer groups that wait for an open transaction in ``__consumer_offsets``: it contains commits of their offsets.
 
-They stand in the keys of its records. While it is open, no offset of theirs that it holds is stable, and none expires.
+The keys of its records name the groups. While it is open, none of these offsets is stable, and none of them expires.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from streaming.watcher.locate import window
 from streaming.watcher.replay import batches_between
 
 MOST_GROUPS = 10
-"""So many are named; a transactional application mostly has one."""
+"""The most groups that are named; a transactional application mostly has one."""
 
 READ_BYTES = 4 << 20
-"""So much of the log is read for one transaction, about."""
+"""About how many bytes of the log are read for one transaction."""
 
 _WINDOW_BYTES = 256 << 10
 _END = 2**63 - 1
@@ -35,7 +35,7 @@ class Waiting:
 
 
 def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> Waiting:
-    """The groups of a transaction that is open in a log of ``__consumer_offsets``. What is damaged names nobody.
+    """The groups of a transaction that is open in a log of ``__consumer_offsets``. Damaged batches name no group.
 
     Raises:
         OSError: a segment is gone or cannot be read.
@@ -50,13 +50,13 @@ def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: 
                     found[group] = None
             if len(found) > MOST_GROUPS or bytes_read() - began > READ_BYTES:
                 return Waiting(tuple(found)[:MOST_GROUPS], True)
-    except FormatError:  # a flaw of the log, which whoever reads it on tells
+    except FormatError:  # a flaw of the log: the watcher publishes it when it reads the log
         more = True
     return Waiting(tuple(found), more)
 
 
 def _groups(batches: Batches, buffer: Bytes, producer_id: int) -> Iterator[str | None]:
-    """The group of each commit, None for what is damaged."""
+    """The group of each commit, None for a damaged batch."""
     own = (batches.headers["producer_id"] == producer_id) & ~batches.control
     for item in own.nonzero()[0].tolist():
         position = int(batches.positions[item])

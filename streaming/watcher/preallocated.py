@@ -1,6 +1,6 @@
-"""Batches half written into a preallocated file: their length says nothing of how much of them is there, only their CRC does.
+"""Half-written batches in a preallocated file: the length of a batch does not show how much of it is written, only its CRC does.
 
-A writer is at one place of a file only, so it can be the last batch before the zeros alone.
+A writer is at one position of a file only, so only the last batch before the zeros can be half written.
 """
 
 from dataclasses import replace
@@ -15,11 +15,11 @@ _CRC_AT = 17
 
 
 def without_half_written(file: OpenSegment, position: int, buffer: Bytes, start: int, scanned: Scanned, *, plain: bool) -> Scanned:
-    """What was scanned from ``start`` of the buffer, less a last batch that is not all there. Raises OSError.
+    """The batches scanned from ``start`` of the buffer, without the last one if it is half written. Raises OSError.
 
     Args:
-        position: where in the file ``start`` stands.
-        plain: the file is known not to be preallocated: what its size covers is written.
+        position: the position of ``start`` in the file.
+        plain: the file is known not to be preallocated: everything up to its size is written.
     """
     if scanned.sums is None or scanned.flaw is not None or not _in_doubt(file, position - start, scanned, plain):
         return scanned
@@ -39,7 +39,7 @@ def _in_doubt(file: OpenSegment, shift: int, scanned: Scanned, plain: bool) -> b
 
 def _is_whole(buffer: Bytes, scanned: Scanned) -> bool:
     at, end = scanned.anchor_position, scanned.end
-    if end > len(buffer):  # larger than a window: counted by its header, as soon as the file reaches to its end
+    if end > len(buffer):  # larger than a window: counted by its header, as soon as the file reaches its end
         return True
     if scanned.batches.magic[-1] < CURRENT_MAGIC:
         return crc32(buffer[at + OLD_CHECKED_FROM : end].data) == _u32(buffer, at + OLD_CRC_AT)

@@ -1,6 +1,6 @@
-"""The producers of a log as the journal keeps them: in pages of neighbouring ids, of which only those that changed are written again.
+"""The producers of a log as the journal stores them: in pages of neighbouring ids. Only pages that have changed are written again.
 
-A broker hands producer ids out one after the other, so those that write at the same time share a few pages.
+A broker hands out producer ids one after the other, so producers that write at the same time share a few pages.
 """
 
 import sqlite3
@@ -16,15 +16,15 @@ from streaming.watcher.events import LogId
 IDS_A_PAGE = 256
 
 EXPIRE_EVERY_MS = 600_000
-"""How often a broker lets go of the silent ones (``producer.id.expiration.check.interval.ms``)."""
+"""How often a broker forgets silent producers (``producer.id.expiration.check.interval.ms``)."""
 
-_DROPPED = -1  # the page with the newest time of any producer that was let go
+_DROPPED = -1  # the page with the newest time of any producer that was forgotten
 _WHERE = "broker = ? AND topic = ? AND partition = ? AND topic_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What has changed of a log's producers: pages by number, an empty one is no more. ``whole``: there are no others."""
+    """The changed producers of a log: pages by number; an empty page is to be deleted. ``whole``: there are no other pages."""
 
     log: LogId
     whole: bool
@@ -32,11 +32,11 @@ class Pages:
 
 
 class KnownProducers:
-    """The producers of one log at its place, and what of them the journal does not have yet.
+    """The producers of one log at its cursor, and which of them the journal does not have yet.
 
     Args:
         limit: most producers to remember.
-        now: None where nobody knows them.
+        now: the producers, None if they are not known.
     """
 
     def __init__(self, limit: int, now: Producers | None = None) -> None:
@@ -45,10 +45,10 @@ class KnownProducers:
         self._changed: set[int] = set()
         self._whole = False
         self.expiration_ms = EXPIRATION_MS
-        self._expired_ms = 0  # when those that are silent were let go
+        self._expired_ms = 0  # when silent producers were forgotten last
 
     def copy(self) -> "KnownProducers":
-        """The same, to go on with where it is not certain yet that one will."""
+        """A copy, for changes that may be thrown away."""
         copied = KnownProducers(self.limit, self.now)
         copied._changed, copied._whole, copied._expired_ms = set(self._changed), self._whole, self._expired_ms
         copied.expiration_ms = self.expiration_ms
@@ -56,19 +56,19 @@ class KnownProducers:
 
     @property
     def active(self) -> int:
-        """How many there are, -1 where that is not known."""
+        """The number of producers, -1 if it is not known."""
         active = None if self.now is None else self.now.active
         return -1 if active is None else active
 
     def reset(self, now: Producers | None) -> None:
-        """Others take their place."""
+        """Replace all producers."""
         self.now = now
         self._expired_ms = 0
         self._changed.clear()
         self._whole = True
 
     def take(self, batches: Batches, now_ms: int, *, compacted: bool) -> int:
-        """Take in what was appended; returns how many gaps there are in its sequences."""
+        """Add what was appended; returns how many gaps there are in its sequences."""
         if self.now is None:
             return 0
         self.expire(now_ms)
@@ -77,7 +77,7 @@ class KnownProducers:
         return taken.gaps
 
     def expire(self, now_ms: int) -> None:
-        """Let go of those that are silent for long, now and then as a broker does."""
+        """Forget producers that have been silent for long, at intervals as a broker does."""
         if self.now is not None and not 0 <= now_ms - self._expired_ms < EXPIRE_EVERY_MS:
             self._expired_ms = now_ms
             self._change(self.now.expired(now_ms, self.expiration_ms))
@@ -92,7 +92,7 @@ class KnownProducers:
         self.now = taken.producers
 
     def unwritten(self, log: LogId) -> Pages | None:
-        """What has to be written, None for nothing; written it must be then."""
+        """The pages that have to be written, None for none. The caller must write them, because they now count as written."""
         if not self._whole and not self._changed:
             return None
         numbers, whole = sorted(self._changed), self._whole
@@ -113,7 +113,7 @@ def _page(producers: Producers, number: int) -> bytes:
 
 
 def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
-    """Put what has changed into the journal's table."""
+    """Write changed pages into the journal's table."""
     for pages in changed:
         key = _key(pages.log)
         if pages.whole:
@@ -126,12 +126,12 @@ def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
 
 
 def forget(run: sqlite3.Connection, log: LogId) -> None:
-    """The log is no more."""
+    """Delete the producers of a log."""
     run.execute(f"DELETE FROM producers WHERE {_WHERE}", _key(log))
 
 
 def read(run: sqlite3.Connection, log: LogId, limit: int) -> Producers | None:
-    """The producers of a log at its place, None where they are not known."""
+    """The producers of a log at its cursor, None if they are not known."""
     pages = dict(run.execute(f"SELECT page, entries FROM producers WHERE {_WHERE} ORDER BY page", _key(log)).fetchall())
     dropped = pages.pop(_DROPPED, None)
     if dropped is None:

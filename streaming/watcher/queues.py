@@ -1,4 +1,4 @@
-"""Logs that have more to read, in turns: whoever has been read goes to the end."""
+"""A queue of logs that have more to read: a log that was read goes to the end."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -7,14 +7,14 @@ from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.tail import Tail
 
 SLICE_LOGS = 512
-"""Of how many logs something is read before it is published."""
+"""How many logs are read at most before the result is published."""
 
 
 class Queue:
-    """Each log stands in it once. One that is not watched any more falls out when its turn comes.
+    """Each log is in it once. A log that is not watched any more is removed when it becomes the first.
 
     Args:
-        is_watched: whether this tail is the one of its log still.
+        is_watched: whether this tail is still the current one of its log.
     """
 
     def __init__(self, is_watched: Callable[[Tail], bool]) -> None:
@@ -36,7 +36,7 @@ class Queue:
                 self._queued.add(tail)
 
     def take(self, size: int) -> list[Tail]:
-        """The next logs, at least one, until they have about ``size`` bytes to read, a window of each at most."""
+        """The next logs, at least one, until they have about ``size`` bytes to read; each counts for a window at most."""
         taken: list[Tail] = []
         while self._tails and size > 0 and len(taken) < SLICE_LOGS:
             tail = self._tails.popleft()
@@ -48,8 +48,8 @@ class Queue:
 
 
 def unread_bytes(tail: Tail) -> int:
-    """How many bytes of a log lie behind its place, by its open file and the last listing."""
-    sizes = {segment.base_offset: segment.size for segment in tail.segments if segment.base_offset >= tail.place.segment}
+    """How many bytes of a log lie behind its cursor, by its open file and the last listing."""
+    sizes = {segment.base_offset: segment.size for segment in tail.segments if segment.base_offset >= tail.cursor.segment}
     if tail.size >= 0:
-        sizes[tail.place.segment] = tail.size
-    return max(0, sum(sizes.values()) - tail.place.position)
+        sizes[tail.cursor.segment] = tail.size
+    return max(0, sum(sizes.values()) - tail.cursor.position)

@@ -1,4 +1,4 @@
-"""Read what was appended to many logs: small pieces together in one pass, big ones a window each, so that no log starves another."""
+"""Reads what was appended to many logs: small pieces together in one pass, one window of each big one, so that no log starves another."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -17,12 +17,12 @@ from streaming.rows import Kind
 from streaming.watcher.blobs import encode_steps
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator import find_entries
-from streaming.watcher.events import TIMES_UNKNOWN, Event, LogId, Place, values_of
-from streaming.watcher.heeded import with_epoch
+from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, LogId, values_of
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
+from streaming.watcher.seen_epochs import with_epoch
 from streaming.watcher.stopping import failed, flawed
 from streaming.watcher.tail import Tail
 from streaming.watcher.transactions import find_steps
@@ -31,15 +31,15 @@ from streaming.watcher.truncation import holds_anchor
 log = logging.getLogger(__name__)
 
 ZERO_TAIL_LOOK_BYTES = 64 << 10
-"""How much of a preallocated file is read at once at least: its size does not say how much there is."""
+"""How many bytes of a preallocated file are read at once at least: its size does not show how much is written."""
 
 LEAST_WINDOW_BYTES = 1 << 20
-"""A window of a log that has more than that to read is no smaller, however little may be read."""
+"""The smallest window of a log that has more than this to read, however little may be read."""
 
 
 @dataclass(slots=True)
 class Read:
-    """What a round of reading led to: events in order, the tails that have more to read at once, and whether one lost its directory."""
+    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory."""
 
     events: list[Event]
     more: list[Tail]
@@ -47,8 +47,8 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """What a range tells besides its sums, as the columns of its event."""
+class _RangeColumns:
+    """The columns of a range's event besides its sums."""
 
     leads: int
     detail: bytes | None
@@ -57,30 +57,30 @@ class _Said:
 
 
 class Reading:
-    """Turns growth into events. One buffer, used again and again.
+    """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
     Args:
         leading: whether a log's replica led when a range was appended.
-        compacts: whether batches may be missing in the midst of a log.
-        told_as: what stands for a transactional id in what is told.
+        compacts: whether batches may be missing in the middle of a log.
+        redact: returns the text that replaces a transactional id in events.
     """
 
     def __init__(
-        self, leading: Leading, compacts: Callable[[LogId], bool], told_as: Callable[[str], str], clock_ms: Callable[[], int]
+        self, leading: Leading, compacts: Callable[[LogId], bool], redact: Callable[[str], str], clock_ms: Callable[[], int]
     ) -> None:
         self._leading = leading
         self._compacts = compacts
-        self._told_as = told_as
+        self._redact = redact
         self._clock_ms = clock_ms
         self.buffer: Bytes = window()
 
     def grown(self, tail: Tail) -> bool:
-        """Whether there is something to read, to check or to move on to. Raises OSError."""
+        """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
         if tail.still():
             tail.looked_ms = self._clock_ms()
             return False
-        waits = tail.place.held or tail.away or self._leading.waits(tail)
-        if tail.place.stopped or not tail.resumed or waits:
+        waits = tail.cursor.held or tail.away or self._leading.waits(tail)
+        if tail.cursor.stopped or not tail.resumed or waits:
             return False
         try:
             if tail.rests():
@@ -98,70 +98,70 @@ class Reading:
             return True
         if tail.doubtful:
             tail.doubtful = False
-            if not holds_anchor(file, tail.place):
+            if not holds_anchor(file, tail.cursor):
                 return True
-        if size not in (seen, tail.place.position):
+        if size not in (seen, tail.cursor.position):
             return True
-        if tail.zero_tail and any(file.read(tail.place.position, PREFIX_BYTES)):
+        if tail.zero_tail and any(file.read(tail.cursor.position, PREFIX_BYTES)):
             return True
         tail.calm = not tail.zero_tail
         tail.looked_ms = self._clock_ms()
-        tail.trouble, tail.refused = "", None
+        tail.error, tail.refused = "", None
         return False
 
     def read(self, tails: Iterable[Tail], budget: int | None = None) -> Read:
         """Read one piece of each log.
 
         Args:
-            budget: bytes of all of them together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
+            budget: bytes of all logs together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
         """
         done, ends = Read([], []), None if budget is None else bytes_read() + budget
         small: list[tuple[Tail, Piece]] = []
         filled = 0
         for tail in tails:
-            before, told = tail.place, len(done.events)
+            before, published = tail.cursor, len(done.events)
             try:
                 room = self._room(tail)
                 if room > SEEDED_BYTES:
                     window_bytes = len(self.buffer) if ends is None else max(LEAST_WINDOW_BYTES, ends - bytes_read())
                     self._read_window(tail, self.buffer[filled : filled + window_bytes], done)
                     continue
-                if filled + room > len(self.buffer) - SEEDED_BYTES:  # the rest of the buffer is for the big ones between
+                if filled + room > len(self.buffer) - SEEDED_BYTES:  # the rest of the buffer is for big logs between them
                     self._absorb_all(small, done)
                     small, filled = [], 0
-                place = tail.place
-                size = tail.open().read_into(self.buffer[filled : filled + room], place.position) if room > 0 else 0
+                cursor = tail.cursor
+                size = tail.open().read_into(self.buffer[filled : filled + room], cursor.position) if room > 0 else 0
                 if self._is_same(tail, room, done):
-                    small.append((tail, Piece(filled, filled + size, place.next_offset, limit=MAX_SEGMENT_BYTES - place.position)))
+                    small.append((tail, Piece(filled, filled + size, cursor.next_offset, limit=MAX_SEGMENT_BYTES - cursor.position)))
                     filled += size
             except OSError as error:
                 self._find_or_leave(tail, error, done)
-            except Exception as error:  # noqa: BLE001 - one log's bytes end no agent, whatever they lead to
-                self._fail(tail, before, told, error, done)
+            except Exception as error:  # noqa: BLE001 - the bytes of one log must not end the agent
+                self._fail(tail, before, published, error, done)
         self._absorb_all(small, done)
         return done
 
     @staticmethod
     def _room(tail: Tail) -> int:
-        """How many bytes to read; below 0 where the file is shorter than what was read of it."""
-        room = tail.open().size() - tail.place.position
+        """How many bytes to read; below 0 if the file is shorter than the part of it that was read."""
+        room = tail.open().size() - tail.cursor.position
         if tail.zero_tail and room > 0:
-            head = tail.open().read(tail.place.position, PREFIX_BYTES)
+            head = tail.open().read(tail.cursor.position, PREFIX_BYTES)
             room = min(room, max(ZERO_TAIL_LOOK_BYTES, batch_size_at(head)))
         return room
 
     @staticmethod
     def _is_same(tail: Tail, room: int, done: Read) -> bool:
-        """Whether the log is still the one that was read so far, looked at after reading; if not, it is set back."""
-        if room >= 0 and holds_anchor(tail.open(), tail.place):
+        """Whether the log is still the one that was read so far, checked after reading; if not, it is set back."""
+        if room >= 0 and holds_anchor(tail.open(), tail.cursor):
             return True
         done.events.append(set_back(tail, list_again(tail), window()))
         done.more.append(tail)
         return False
 
     def _read_window(self, tail: Tail, buffer: Bytes, done: Read) -> None:
-        place = tail.place
-        scanned = scan_on(tail.open(), place.position, place.next_offset, buffer, spare_cache=not tail.live)
+        cursor = tail.cursor
+        scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
         if self._is_same(tail, 0, done):
             self._absorb(tail, 0, len(buffer), buffer, scanned, done)
 
@@ -169,7 +169,7 @@ class Reading:
         if not small:
             return
         for (tail, piece), scanned in zip(small, self._scan([piece for _, piece in small]), strict=True):
-            before, told = tail.place, len(done.events)
+            before, published = tail.cursor, len(done.events)
             try:
                 if isinstance(scanned, Exception):
                     raise scanned
@@ -177,10 +177,10 @@ class Reading:
             except OSError as error:
                 self._find_or_leave(tail, error, done)
             except Exception as error:  # noqa: BLE001 - as above
-                self._fail(tail, before, told, error, done)
+                self._fail(tail, before, published, error, done)
 
     def _scan(self, pieces: list[Piece]) -> Sequence[Scanned | Exception]:
-        """Scan pieces of several logs at once; where that fails, one after the other, to know whose fault it is."""
+        """Scan pieces of several logs at once; if that fails, one after the other, to find the log that causes it."""
         try:
             return scan(self.buffer, pieces)
         except Exception as error:  # noqa: BLE001 - as above
@@ -189,16 +189,16 @@ class Reading:
             return [self._scan([piece])[0] for piece in pieces]
 
     @staticmethod
-    def _fail(tail: Tail, before: Place, told: int, error: Exception, done: Read) -> None:
-        """Stop a log where it was ``before``, unless events were ``told`` since."""
-        if len(done.events) == told:
-            tail.place = before
+    def _fail(tail: Tail, before: Cursor, published: int, error: Exception, done: Read) -> None:
+        """Stop a log where it was ``before``, unless events were ``published`` since."""
+        if len(done.events) == published:
+            tail.cursor = before
         done.events.extend(failed(tail, error))
 
     def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: Read) -> None:
-        """Take in what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
-        begin = tail.place.position
-        tail.trouble, tail.refused = "", None
+        """Process what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
+        begin = tail.cursor.position
+        tail.error, tail.refused = "", None
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
         for part, at in by_epoch(scanned, start):
             held, flaw = self._absorb_part(tail, at, buffer, part, done)
@@ -208,7 +208,7 @@ class Reading:
                 return
         tail.zero_tail = tail.zero_tail or scanned.stop is Stop.ZEROS
         more_in_file = scanned.stop is not Stop.ZEROS and begin + end - start < tail.open().size()
-        tail.plain = tail.plain or not (more_in_file or tail.zero_tail or tail.place.position == 0)
+        tail.plain = tail.plain or not (more_in_file or tail.zero_tail or tail.cursor.position == 0)
         if scanned.sums is not None and more_in_file:
             tail.suspect = None
             done.more.append(tail)
@@ -225,30 +225,30 @@ class Reading:
             self._caught_up(tail, done)
 
     def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
-        """Take in batches of one leader epoch. Returns whether they have to wait, and what is wrong behind them."""
+        """Process batches of one leader epoch. Returns whether they have to wait, and what is wrong behind them."""
         leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
         if leads is None:
-            tail.size, tail.calm = -1, False  # it has not been read: it is to be looked at again
+            tail.size, tail.calm = -1, False  # the range has not been read: the log has to be polled again
             return True, None
-        told_before = tail.place.next_offset < tail.place.frontier
-        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=told_before)
+        published_again = tail.cursor.next_offset < tail.cursor.frontier
+        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
         if scanned.sums is not None:
-            said = _Said(
+            columns = _RangeColumns(
                 leads=leads,
-                detail=pack(scanned.batches) if told_before else None,
+                detail=pack(scanned.batches) if published_again else None,
                 transactions=encode_steps(steps),
-                coordinator=find_entries(tail, scanned, buffer, self._told_as),
+                coordinator=find_entries(tail, scanned, buffer, self._redact),
             )
-            done.events.append(self._appended(tail, start, scanned, said))
+            done.events.append(self._appended(tail, start, scanned, columns))
         return False, scanned.flaw
 
-    def _appended(self, tail: Tail, start: int, scanned: Scanned, said: "_Said") -> Event:
-        sums, before, now = scanned.sums, tail.place, self._clock_ms()
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, columns: "_RangeColumns") -> Event:
+        sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
         assert sums is not None
         seen_at = _appended_at(tail, now)
         _note(tail, now)
         gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
-        tail.place = replace(
+        tail.cursor = replace(
             before,
             position=before.position + scanned.end - start,
             next_offset=sums.next_offset,
@@ -262,12 +262,12 @@ class Reading:
         return tail.event(
             Kind.APPENDED,
             start_position=before.position,
-            end_position=tail.place.position,
-            leads=said.leads,
+            end_position=tail.cursor.position,
+            leads=columns.leads,
             seen_at=seen_at,
-            detail=said.detail,
-            transactions=said.transactions,
-            coordinator=said.coordinator,
+            detail=columns.detail,
+            transactions=columns.transactions,
+            coordinator=columns.coordinator,
             sequence_gaps=gaps,
             active_producers=tail.producers.active,
             high_watermark=tail.high_watermark,
@@ -277,29 +277,30 @@ class Reading:
     def _flawed(self, tail: Tail, what: str, done: Read) -> None:
         events = flawed(tail, what, self._clock_ms(), window())
         done.events.extend(events)
-        if events and not tail.place.stopped:
+        if events and not tail.cursor.stopped:
             done.more.append(tail)
 
     def _caught_up(self, tail: Tail, done: Read) -> None:
-        place = tail.place
+        cursor = tail.cursor
         tail.live, tail.looked_ms = True, self._clock_ms()
-        if place.frontier != place.next_offset:
-            # what is told again ends before what was told once, or what came last was cleaned: nobody may stay off the end of the log
-            tail.place = place = replace(place, frontier=place.next_offset)
+        if cursor.frontier != cursor.next_offset:
+            # the part that was published again ends before the part published first, or the last records were cleaned:
+            # every consumer has to know the present end of the log
+            tail.cursor = cursor = replace(cursor, frontier=cursor.next_offset)
             done.events.append(
                 tail.event(
                     Kind.TRUNCATED,
-                    end_position=place.position,
-                    next_offset=place.next_offset,
-                    log_epoch=place.log_epoch,
+                    end_position=cursor.position,
+                    next_offset=cursor.next_offset,
+                    log_epoch=cursor.log_epoch,
                     transactions=still_open(tail),
                 )
             )
-        if not place.settled:
-            tail.place = replace(place, settled_segment=place.segment, settled_position=place.position)
+        if not cursor.settled:
+            tail.cursor = replace(cursor, backlog_segment=cursor.segment, backlog_position=cursor.position)
 
     def _find_or_leave(self, tail: Tail, error: OSError, done: Read) -> None:
-        """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next look."""
+        """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next poll."""
         tail.close()
         if isinstance(error, FileNotFoundError):
             try:
@@ -309,10 +310,10 @@ class Reading:
             else:
                 done.more.append(tail)
                 return
-        if tail.trouble != str(error):  # a whole directory that is gone is told by the next listing
+        if tail.error != str(error):  # if the whole directory is gone, the next listing publishes that
             level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
-            log.log(level, "log cannot be read now", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
-            tail.trouble = str(error)
+            log.log(level, "log cannot be read now", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+            tail.error = str(error)
             done.lost = True
         if not isinstance(error, FileNotFoundError):
             tail.refused = refusal(tail, error)
@@ -320,26 +321,26 @@ class Reading:
 
 def refusal(tail: Tail, error: OSError) -> tuple[str, str]:
     """The file of a log that cannot be read, and why."""
-    path = error.filename or tail.partition.path / segment_file_name(tail.place.segment, FileKind.LOG)
+    path = error.filename or tail.partition.path / segment_file_name(tail.cursor.segment, FileKind.LOG)
     return str(path), error.strerror or str(error)
 
 
 def _appended_at(tail: Tail, now_ms: int) -> int:
-    """When the last of what is read now was appended: by the file's time, and not before it was seen that nothing was there."""
+    """When the last batch that is read now was appended: by the file's time, but not before the last poll that found nothing there."""
     modified = tail.open().modified_ms()
     return min(max(modified, tail.looked_ms), now_ms) if tail.live else modified
 
 
 def _note(tail: Tail, now_ms: int) -> None:
-    """The tail's place is about to move on over what was appended, and the high watermark to be told with it."""
+    """Note that the tail's cursor is about to move over an append, and that the high watermark is published with it."""
     tail.appended_ms = now_ms
-    tail.untold = tail.untold or tail.place.position == 0
-    if tail.told is not None and tail.told.high_watermark != tail.high_watermark:
-        tail.told = replace(tail.told, high_watermark=tail.high_watermark)
+    tail.list_due = tail.list_due or tail.cursor.position == 0
+    if tail.last_found is not None and tail.last_found.high_watermark != tail.high_watermark:
+        tail.last_found = replace(tail.last_found, high_watermark=tail.high_watermark)
 
 
-def _times_with(before: Place, scanned: Scanned, sums: Sums) -> dict[str, Any]:
-    """The timestamps of the segment up to the end of what was scanned behind a place."""
+def _times_with(before: Cursor, scanned: Scanned, sums: Sums) -> dict[str, Any]:
+    """The timestamps of the segment up to the end of the range that was scanned behind a cursor."""
     if before.largest_timestamp == TIMES_UNKNOWN:
         return {}
     first = max(int(scanned.batches.max_timestamp[0]), -1) if before.position == 0 else before.first_timestamp

@@ -1,6 +1,6 @@
-"""Find the place of a log again when the file it stood in is not the one to read on in: rolled, compacted, deleted, truncated, moved.
+"""Finds the cursor of a log again when its file is not the one to read on in: rolled, compacted, deleted, truncated, moved.
 
-What is in the open file is read to its end before any of this is asked.
+The open file is read to its end before any of this is called.
 """
 
 import logging
@@ -14,7 +14,7 @@ from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over
-from streaming.watcher.events import Event, Place
+from streaming.watcher.events import Cursor, Event
 from streaming.watcher.locate import beginning, find_offset
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.same_log import has_files_of
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def list_again(tail: Tail) -> tuple[Segment, ...]:
-    """The segments of the tail's directory, seen twice alike: a listing while files are renamed may lack one.
+    """The segments of the tail's directory, after two equal listings: a listing while files are renamed may lack one.
 
     Raises:
         OSError: the directory is gone, cannot be read, or holds another topic by now.
@@ -34,95 +34,95 @@ def list_again(tail: Tail) -> tuple[Segment, ...]:
     while before is None or [segment.identity for segment in segments] != [segment.identity for segment in before]:
         segments, before = list_segments(tail.partition.path), segments
     topic_id = read_topic_id(tail.partition.path)
-    is_same = topic_id == tail.place.log.topic_id or (topic_id == "" and has_files_of(tail, segments))
+    is_same = topic_id == tail.cursor.log.topic_id or (topic_id == "" and has_files_of(tail, segments))
     if not segments or not is_same:
         raise FileNotFoundError(f"{tail.path} does not hold this log any more")
     return segments
 
 
 def resume(
-    partition: Partition, segments: Sequence[Segment], place: Place, producers: KnownProducers, buffer: Bytes
+    partition: Partition, segments: Sequence[Segment], cursor: Cursor, producers: KnownProducers, buffer: Bytes
 ) -> tuple[Tail, list[Event]]:
-    """A tail at a place that an earlier process kept, or that stood in another log dir, and what must be told about the time between.
+    """A tail at a cursor of an earlier process or of another log dir, and the events to publish about the time between.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    tail = Tail(partition, place, segments, producers)
-    if place.stopped:
-        return tail, []  # whether it can be read on is looked at with every rescan
+    tail = Tail(partition, cursor, segments, producers)
+    if cursor.stopped:
+        return tail, []  # every rescan checks whether it can be read on
     same = next((segment for segment in segments if tail.is_at(segment)), None)
     if same is None:
         return tail, relocate(tail, segments, buffer)
-    if same.size >= place.position and holds_anchor(tail.open(), place):
+    if same.size >= cursor.position and holds_anchor(tail.open(), cursor):
         return tail, []
     return tail, [set_back(tail, segments, buffer)]
 
 
 def follow(tail: Tail, buffer: Bytes) -> list[Event] | None:
-    """The open file has been read to its end and an earlier listing knows later ones: go on where the log goes on.
+    """Go on where the log goes on: the open file has been read to its end, and an earlier listing has later files.
 
     Returns:
-        What must be told, or None if the file ends inside a batch although the log goes on behind it.
+        The events to publish, or None if the file ends inside a batch although the log goes on behind it.
 
     Raises:
         OSError: the directory or a segment cannot be read.
     """
-    segments, place = list_again(tail), tail.place
+    segments, cursor = list_again(tail), tail.cursor
     if not any(tail.is_at(segment) for segment in segments):
         return relocate(tail, segments, buffer)
-    later = [segment for segment in segments if segment.base_offset > place.segment]
+    later = [segment for segment in segments if segment.base_offset > cursor.segment]
     if not later:
         tail.settle(segments)  # it is the last one after all
         return []
-    if later[0].base_offset < place.next_offset:  # compaction is at work, or the log was cut off and rolled again
+    if later[0].base_offset < cursor.next_offset:  # compaction is running, or the log was truncated and rolled again
         return relocate(tail, segments, buffer)
-    if any(tail.open().read(place.position, PREFIX_BYTES)):
+    if any(tail.open().read(cursor.position, PREFIX_BYTES)):
         return None
     tail.close()
     tail.settle(segments)
-    tail.place = replace(moved(place, beginning(later[0])), log_epoch=place.log_epoch)
+    tail.cursor = replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch)
     return []
 
 
 def relocate(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]:
-    """Find the offset of the place among the segments that are there now.
+    """Find the offset of the cursor among the segments that are there now.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    place = tail.place
-    if segments[0].base_offset > place.next_offset or epoch_below(tail) is not None:
+    cursor = tail.cursor
+    if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
         return [set_back(tail, segments, buffer)]
-    spot = find_offset(segments, place.next_offset, buffer)
-    if spot.last and spot.next_offset < place.next_offset:
+    boundary = find_offset(segments, cursor.next_offset, buffer)
+    if boundary.last and boundary.next_offset < cursor.next_offset:
         return [rewind(tail, segments, buffer)]
     tail.close()
     tail.settle(segments)
-    # an offset gap before the next batch is compaction's: what was read stays read
-    tail.place = replace(moved(place, spot), next_offset=place.next_offset, log_epoch=max(place.log_epoch, spot.log_epoch))
+    # compaction makes an offset gap before the next batch: the offset of the cursor stays
+    tail.cursor = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
     return []
 
 
 def set_back(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """What was read of the log is not all there any more: go on behind what is.
+    """Set the cursor back: a part of what was read is gone, so go on behind the part that is still there.
 
     Args:
-        segments: a listing of now.
+        segments: a current listing.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    return rewind(tail, segments, buffer) if segments[0].base_offset <= tail.place.next_offset else _skip_to(tail, segments, buffer)
+    return rewind(tail, segments, buffer) if segments[0].base_offset <= tail.cursor.next_offset else _skip_to(tail, segments, buffer)
 
 
 def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """Go on at the first segment: what lay before it was deleted unread, or was never there.
+    """Go on at the first segment: the offsets before it were deleted unread, or were never there.
 
-    A follower of whose next offsets its leader has none any more drops all that it holds and begins at the leader's start
-    (`UnifiedLog.truncateFullyAndStartAt`): it never held the offsets between.
+    If a leader does not have a follower's next offsets any more, the follower deletes its whole log and begins at the leader's log start
+    (`UnifiedLog.truncateFullyAndStartAt`): it never had the offsets between.
     """
-    before, first = tail.place, segments[0]
+    before, first = tail.cursor, segments[0]
     lost = _bytes_deleted(tail, first.base_offset)
     if lost is None:
         lost = tail.bytes_left_unread(before=first.base_offset) or _bytes_by_density(before, segments, buffer)
@@ -133,7 +133,7 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     )
     tail.close()
     tail.settle(segments)
-    tail.place = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
+    tail.cursor = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
     return tail.event(
         Kind.SKIPPED,
         reason="deleted",
@@ -146,35 +146,35 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
 
 
 def _bytes_deleted(tail: Tail, first: int) -> int | None:
-    """How many bytes of the segments before offset ``first`` were deleted unread, None where nobody can tell any more.
+    """How many bytes of the segments before offset ``first`` were deleted unread, None if this is not known any more.
 
-    Kafka renames what it deletes, and unlinks it ``file.delete.delay.ms`` later. So while the file of the place is there under its new
-    name, everything that was deleted after it is there too: nothing can have come and gone unseen.
+    Kafka renames a file to delete it, and unlinks it ``file.delete.delay.ms`` later. So while the file of the cursor exists under its new
+    name, all files that were deleted after it exist too: no file can have come and gone unseen.
     """
-    place, deleted = tail.place, deleted_segments(tail.partition.path)
-    identity, size = deleted.get(place.segment, (None, 0))
-    if identity != Identity(place.device, place.inode):
+    cursor, deleted = tail.cursor, deleted_segments(tail.partition.path)
+    identity, size = deleted.get(cursor.segment, (None, 0))
+    if identity != Identity(cursor.device, cursor.inode):
         return None
-    path = tail.partition.path / f"{segment_file_name(place.segment, FileKind.LOG)}.{FileStage.DELETED}"
+    path = tail.partition.path / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
     try:
-        file = OpenSegment(path, place.segment)
-    except FileNotFoundError:  # its time is over
+        file = OpenSegment(path, cursor.segment)
+    except FileNotFoundError:  # it has been unlinked
         return None
     try:
-        ends = not any(file.read(place.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
+        ends = not any(file.read(cursor.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
     finally:
         file.close()
-    later = sum(size for base_offset, (_, size) in deleted.items() if place.segment < base_offset < first)
-    return later + (0 if ends else size - place.position)
+    later = sum(size for base_offset, (_, size) in deleted.items() if cursor.segment < base_offset < first)
+    return later + (0 if ends else size - cursor.position)
 
 
-def _bytes_by_density(place: Place, segments: Sequence[Segment], buffer: Bytes) -> int:
-    """How many bytes the offsets before the first segment took, judged by what is left of the log, or by what was read of it.
+def _bytes_by_density(cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> int:
+    """An estimate of the bytes of the offsets before the first segment, from the rest of the log, or from the part that was read.
 
-    At least 1: a loss of which nothing is known is no silent one.
+    At least 1, so that a loss of unknown size is published too.
     """
     first, end = segments[0].base_offset, find_offset(segments, None, buffer)
     held, offsets = sum(segment.size for segment in segments[:-1]) + end.position, end.next_offset - first
     if not held:
-        held, offsets = place.position, place.next_offset - place.segment
-    return max(1, (first - place.next_offset) * held // max(1, offsets))
+        held, offsets = cursor.position, cursor.next_offset - cursor.segment
+    return max(1, (first - cursor.next_offset) * held // max(1, offsets))

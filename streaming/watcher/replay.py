@@ -1,4 +1,4 @@
-"""All batches of a log from one offset to another, whatever segments they stand in."""
+"""Reads all batches of a log from one offset to another, across its segments."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,28 +10,28 @@ from streaming.watcher.locate import find_offset, scan_on, walk_on
 
 
 def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: Bytes) -> Iterator[tuple[Batches, int]]:
-    """The batches from ``begin`` to ``end``, both batch boundaries, some at a time, and the place of their segment among ``segments``.
+    """The batches from ``begin`` to ``end``, both batch boundaries, some at a time, and the index of their segment in ``segments``.
 
-    They stand in ``buffer`` until the next ones are asked for; of one that is larger than the buffer only its header does.
+    They are in ``buffer`` until the next ones are requested. If a batch is larger than the buffer, only its header is there.
 
     Raises:
-        FormatError: something else than a batch stands before ``end``; what is not all there at the end of the log is no more than that.
+        FormatError: there is something else than a batch before ``end``. An incomplete batch at the end of the log is no error.
         OSError: a segment is gone or cannot be read.
     """
     if begin >= end:
         return
-    spot = find_offset(segments, begin, buffer)
-    for place, segment in enumerate(segments):
-        if segment.base_offset < spot.segment.base_offset or segment.base_offset >= end:
+    boundary = find_offset(segments, begin, buffer)
+    for cursor, segment in enumerate(segments):
+        if segment.base_offset < boundary.segment.base_offset or segment.base_offset >= end:
             continue
-        position, next_offset = (spot.position, spot.next_offset) if segment is spot.segment else (0, segment.base_offset)
+        position, next_offset = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
         file = OpenSegment(segment.path, segment.base_offset)
         try:
             for start, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
                 whole = scanned.batches.last_offset < end
                 batches = scanned.batches if whole.all() else scanned.batches.take(whole)
                 if len(batches):
-                    yield batches, place
+                    yield batches, cursor
                 if len(batches) < len(whole):
                     return
                 position, next_offset = start + scanned.end, int(batches.last_offset[-1]) + 1

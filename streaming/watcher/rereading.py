@@ -1,8 +1,9 @@
-"""Logs of ``__transaction_state`` that have to be read again from their first byte: some reader may not have all that stands in them.
+"""Rereads logs of ``__transaction_state`` from their first byte, because some consumer may lack some of their entries.
 
-Such a log is compacted, so what it holds now is all that counts. Each event of it says where the one before it ended, so a reader knows
-whether it has missed one. Behind whatever breaks that chain (a loss, a cut, a flaw, a reader that was away for too long) the log is read
-again, in pieces, while it is also read on, and where that has come to by then one event tells all of its entries.
+Such a log is compacted, so only its present entries count. Each event of it contains the offset where the one before it ended. So a
+consumer knows whether it has missed one. This chain can break: by a loss, a truncation, a flaw, or a consumer that was away for too long.
+Then the log is read again, in pieces, while it is also read on. At the end, one event publishes all of its entries up to the cursor of that
+time.
 """
 
 import logging
@@ -30,8 +31,8 @@ _CHAINED = (Kind.APPEARED, Kind.APPENDED, Kind.SKIPPED, Kind.TRUNCATED, Kind.COR
 
 
 def chained(events: Sequence[Event], tails: Iterable[Tail]) -> Sequence[Event]:
-    """The events, each of a coordinator's log with the place where the one before it ended; notes which logs have to be read again."""
-    ours = {tail.place.log: tail for tail in tails if tail.place.log.topic == TRANSACTION_TOPIC}
+    """The events; each one of a coordinator's log gets the offset where the one before it ended. Notes which logs have to be reread."""
+    ours = {tail.cursor.log: tail for tail in tails if tail.cursor.log.topic == TRANSACTION_TOPIC}
     if not ours:
         return events
     return [_linked(event, ours.get(event.log)) for event in events]
@@ -41,17 +42,17 @@ def _linked(event: Event, tail: Tail | None) -> Event:
     if tail is None or event.kind not in _CHAINED:
         return event
     goes_on = event.kind is Kind.APPENDED or (event.kind is Kind.APPEARED and event.coordinator is not None)
-    linked = replace(event, follows=tail.place.told)
-    tail.place = replace(tail.place, told=event.next_offset, reread=tail.place.reread or not goes_on)
+    linked = replace(event, follows=tail.cursor.entries_upto)
+    tail.cursor = replace(tail.cursor, entries_upto=event.next_offset, reread=tail.cursor.reread or not goes_on)
     return linked
 
 
 @dataclass(slots=True)
 class _Current:
-    """The log that is read again. ``turns``: `Tail.turns` when that began; another number says that it was cut off since."""
+    """The current reread. ``breaks``: `Tail.breaks` when it began; if this has changed, the log was truncated since."""
 
     tail: Tail
-    turns: int
+    breaks: int
     reached: int
     pieces: Iterator[int] | None = None
     end: int = -1
@@ -62,25 +63,25 @@ class Rereading:
     """The queue of these logs. Only the watcher's thread uses it.
 
     Args:
-        is_watched: whether this tail is the one of its log still.
-        told_as: what stands for a transactional id in what is told.
+        is_watched: whether this tail is still the current one of its log.
+        redact: returns the text that replaces a transactional id in events.
     """
 
-    def __init__(self, is_watched: Callable[[Tail], bool], told_as: Callable[[str], str]) -> None:
+    def __init__(self, is_watched: Callable[[Tail], bool], redact: Callable[[str], str]) -> None:
         self._is_watched = is_watched
-        self._told_as = told_as
+        self._redact = redact
         self._queue: dict[Tail, None] = {}
         self._tries = Tries()
         self._current: _Current | None = None
         self._buffer: Bytes | None = None
 
     def put(self, tail: Tail) -> None:
-        """Queue a log whose place says that it has to be read again."""
-        if tail.place.reread and self._tries.any_left(tail):
+        """Queue a log whose cursor requires a reread."""
+        if tail.cursor.reread and self._tries.any_left(tail):
             self._queue[tail] = None
 
     def retry(self) -> None:
-        """Queue once more what could not be read."""
+        """Queue once more the logs that could not be read."""
         for tail in self._tries.begin_again():
             self.put(tail)
 
@@ -90,56 +91,59 @@ class Rereading:
         return any(map(self._is_ready, self._queue))
 
     def step(self, budget: int) -> tuple[Tail, list[Event]] | None:
-        """Read on in one log for about ``budget`` bytes. Returns it and what must be told if all of it was read, None if there is none."""
+        """Reread about ``budget`` bytes of one log. Returns it and the events to publish if all of it was read; None if there is no log."""
         tail = self._next()
         if tail is None:
             return None
         try:
             if self._current is None:
-                self._current = _Current(tail, tail.turns, list_segments(tail.partition.path)[0].base_offset)
+                self._current = _Current(tail, tail.breaks, list_segments(tail.partition.path)[0].base_offset)
             if not self._advance(self._current, budget):
                 return tail, []
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with the log, it is read on without
+        except Exception as error:  # noqa: BLE001 - an error of a reread does not stop the log
             self._fail(tail, error)
             return tail, []
         entries = sorted(self._current.newest.values(), key=lambda entry: entry.offset)
         self._drop()
         self._tries.succeeded(tail)
-        tail.place = replace(tail.place, reread=False)
-        log.info("a coordinator's log was read again", extra={"log": str(tail.place.log), "transactional_ids": len(entries)})
-        return tail, [replace(tail.appeared(None), coordinator=encode_entries(entries, self._told_as) or NO_ENTRIES)]
+        tail.cursor = replace(tail.cursor, reread=False)
+        log.info("a coordinator's log was read again", extra={"log": str(tail.cursor.log), "transactional_ids": len(entries)})
+        return tail, [replace(tail.appeared(None), coordinator=encode_entries(entries, self._redact) or NO_ENTRIES)]
 
     def _next(self) -> Tail | None:
         if self._current is not None:
             tail = self._current.tail
-            if tail.turns == self._current.turns and self._is_ready(tail):
+            if tail.breaks == self._current.breaks and self._is_ready(tail):
                 return tail
             self._drop()
             self.put(tail)
-        self._queue = {tail: None for tail in self._queue if self._is_watched(tail) and tail.place.reread}
+        self._queue = {tail: None for tail in self._queue if self._is_watched(tail) and tail.cursor.reread}
         return next(filter(self._is_ready, self._queue), None)
 
     def _is_ready(self, tail: Tail) -> bool:
-        """What is told again to a new reader has to be told first; behind a flaw nothing is known of the rest."""
-        place = tail.place
-        told_once = place.next_offset >= place.frontier and not place.stopped
-        waits = place.replay == Replays.FIRST or bool(place.wanted)
-        return place.reread and tail.resumed and not tail.away and told_once and not waits and self._is_watched(tail)
+        """Whether a log can be reread now.
+
+        Offsets that are published again for a new consumer come first. Behind a flaw nothing is known of the rest.
+        """
+        cursor = tail.cursor
+        is_published = cursor.next_offset >= cursor.frontier and not cursor.stopped
+        waits = cursor.replay == Replays.FIRST or bool(cursor.wanted)
+        return cursor.reread and tail.resumed and not tail.away and is_published and not waits and self._is_watched(tail)
 
     def _advance(self, current: _Current, budget: int) -> bool:
-        """Read on up to the place; returns whether it was reached."""
+        """Read on up to the cursor; returns whether it was reached."""
         began = bytes_read()
-        while current.reached < current.tail.place.next_offset:
+        while current.reached < current.tail.cursor.next_offset:
             if current.pieces is None:
-                current.end = current.tail.place.next_offset
+                current.end = current.tail.cursor.next_offset
                 current.pieces = self._pieces(current, list_segments(current.tail.partition.path))
             for reached in current.pieces:
                 current.reached = reached
                 if bytes_read() - began >= budget:
                     return False
-            current.pieces, current.reached = None, current.end  # what lies before it and is not there was cleaned
+            current.pieces, current.reached = None, current.end  # missing offsets before it were cleaned
         return True
 
     def _pieces(self, current: _Current, segments: Sequence[Segment]) -> Iterator[int]:
@@ -160,7 +164,7 @@ class Rereading:
             raise FormatError(f"no whole batch at offset {reached}")
 
     def _drop(self) -> None:
-        """Let go of the log at work, and of its place in the queue."""
+        """End the current reread, and remove its log from the queue."""
         if self._current is not None:
             if isinstance(self._current.pieces, Generator):
                 self._current.pieces.close()
@@ -168,7 +172,7 @@ class Rereading:
             self._current = None
 
     def _fail(self, tail: Tail, error: Exception) -> None:
-        """A segment is gone or cannot be read: try again soon, or after the next survey if that does not help."""
+        """Note that a segment is gone or cannot be read: try again soon, or after the next rescan if that does not help."""
         self._drop()
         self._queue.pop(tail, None)
         self._tries.failed(tail, error)
@@ -179,6 +183,6 @@ class Rereading:
         log.warning(
             "a coordinator's log cannot be read again now: what its entries are is not known",
             exc_info=None if known else error,
-            extra={"log": str(tail.place.log), "path": str(tail.partition.path), "error": str(error)},
+            extra={"log": str(tail.cursor.log), "path": str(tail.partition.path), "error": str(error)},
         )
         tail.doubts += not isinstance(error, OSError)

@@ -1,4 +1,4 @@
-"""What a watcher looks at: all that is there, for as long as it runs, or a part of it, a single time."""
+"""The scope of a watcher: all logs for as long as it runs, or a part of them a single time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ def _every_beginning(_: LogId) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which logs a watcher takes up, and how thoroughly.
+    """Which logs are watched, and how thoroughly.
 
-    ``wants``: whether a directory of a live log is looked at. ``opens``: whether it is of interest what is open where reading of a log
-    begins; of the others nothing is said to have been open there. ``once``: nobody waits for the first logs while the last are looked at,
-    and no later look corrects this one: all are told in one turn, every time index is held against its segment, and nothing is said of
-    what has happened before.
+    ``wants``: whether the directory of a live log is watched. ``opens``: whether it has to be known what is open where reading of a log
+    begins; for other logs nothing is published as open there. ``once``: nobody waits for the first logs while the last ones are checked,
+    and no later poll corrects this one. So all lists are published in one poll, every time index is compared with its segment, and nothing
+    is published about events before the reading.
     """
 
     wants: Callable[[Partition], bool] = _every_log

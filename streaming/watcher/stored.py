@@ -1,4 +1,4 @@
-"""Blocks in the journal's file. Each stands under the seq of its last row; what is forgotten or joined is cut out of it."""
+"""Blocks in the journal's file. The key of a block is the seq of its last row; forgotten and joined rows are cut out of it."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,9 +18,9 @@ _OVERHEAD_BYTES = 60  # what SQLite needs for a block besides its rows, about
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A block of the file: the seqs of its first and last row, when it was published, and what it takes, bytes, about.
+    """A block of the file: the seqs of its first and last row, when it was published, and about how many bytes it takes.
 
-    ``published`` bytes of logs are published by it.
+    ``published``: the bytes of logs that it publishes.
     """
 
     last: int
@@ -46,7 +46,7 @@ def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
 
 
 def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[Stored]:
-    """The blocks that hold rows with ``after < seq <= upto``, in order; nothing may be written while they are gone through."""
+    """The blocks that hold rows with ``after < seq <= upto``, in order; nothing may be written until the last one is read."""
     sql = f"SELECT {_COLUMNS} FROM blocks WHERE last > ? ORDER BY last"
     for row in run.execute(sql, (after,)):
         block = Stored(*row)
@@ -62,7 +62,7 @@ def with_row_behind(run: sqlite3.Connection, seq: int) -> Stored | None:
 
 
 def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Row]:
-    """The first rows with ``after < seq <= upto``, at most so many."""
+    """The first rows with ``after < seq <= upto``, at most ``most``."""
     found: list[Row] = []
     for block in blocks(run, after, upto):
         found += rows_of(part(block.rows, after, upto).slice(0, most - len(found)))
@@ -73,7 +73,7 @@ def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Row]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a row of the journal takes, and since when it stands there."""
+    """How many bytes a row of the journal takes, and when it was published."""
 
     seq: int
     size: float
@@ -81,7 +81,7 @@ class Entry:
 
 
 def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Entry]:
-    """The first rows with ``after < seq <= upto``, at most so many."""
+    """The first rows with ``after < seq <= upto``, at most ``most``."""
     found: list[Entry] = []
     for block in blocks(run, after, upto):
         seqs = longs(block.rows, "seq")
@@ -101,7 +101,7 @@ def counted_between(run: sqlite3.Connection, after: int, upto: int) -> int:
 
 
 def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
-    """What is there of the rows with these seqs."""
+    """The kinds of the rows with these seqs, as far as they exist."""
     found: dict[int, Kind] = {}
     for block, wanted in _of(run, sorted(seqs)):
         has = block.rows
@@ -111,7 +111,7 @@ def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
 
 
 def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
-    """Delete the rows with ``after < seq <= upto``; returns by how much what is held has become larger, bytes, about."""
+    """Delete the rows with ``after < seq <= upto``; returns by about how many bytes the stored blocks have grown."""
     grown = 0
     for block in list(blocks(run, after, upto)):
         has = block.rows
@@ -121,7 +121,7 @@ def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
 
 
 def change(run: sqlite3.Connection, gone: Iterable[int], put: Mapping[int, Event]) -> int:
-    """Delete rows, and put other events in the places of some; returns by how much what is held has become larger, bytes, about."""
+    """Delete rows, and replace the events of some others; returns by about how many bytes the stored blocks have grown."""
     gone, grown = set(gone), 0
     for block, seqs in _of(run, sorted(gone | put.keys())):
         changed = set(seqs)
@@ -140,7 +140,7 @@ def _put(run: sqlite3.Connection, block: Stored, left: pa.RecordBatch) -> int:
 
 
 def _of(run: sqlite3.Connection, seqs: list[int]) -> Iterator[tuple[Stored, list[int]]]:
-    """The blocks in whose reach these seqs lie, and which of them."""
+    """The blocks whose ranges contain these seqs, each with its seqs."""
     at = 0
     while at < len(seqs):
         block, begin = with_row_behind(run, seqs[at] - 1), at

@@ -1,6 +1,6 @@
-"""Hints that something was created, renamed or removed below a log dir: where to look again, never what happened.
+"""Hints that something was created, renamed or removed below a log dir: which directory to check again, never what happened.
 
-inotify tells them at once where it works. Where it does not, directories are compared at each look, at most once a second.
+inotify reports them at once if it works. If it does not, directories are compared at each poll, at most once a second.
 """
 
 import errno
@@ -19,19 +19,19 @@ from streaming.watcher.timers import is_due
 log = logging.getLogger(__name__)
 
 LOOK_MS = 1_000
-"""How often what inotify does not tell is looked for."""
+"""How often directories are checked for changes that inotify does not report."""
 
 _ENOUGH_WATCHES = 1 << 20
 
 _SHORT = frozenset(os.strerror(code) for code in (errno.EMFILE, errno.ENOSPC))
-"""What the kernel says where a limit on instances or watches is reached."""
+"""The errors of the kernel when a limit on instances or watches is reached."""
 
 _STOP_SECONDS = 5.0
 """How long to wait for watchdog's threads at the end: one of them may hang on a disk that does not answer."""
 
 
 class Structure:
-    """Collects the partition directories in which something happened; a change directly in a log dir is a hint at the log dir.
+    """Collects the partition directories in which something happened; a change directly in a log dir is a hint for the log dir.
 
     Args:
         wake: called, by a thread of watchdog's, when there is a hint to take.
@@ -59,7 +59,7 @@ class Structure:
 
     @property
     def unwatched(self) -> int:
-        """How many partition directories no inotify watch is known to work for."""
+        """How many partition directories have no inotify watch that is known to work."""
         return sum(watch.unwatched for watch in self._watches)
 
     def start(self) -> None:
@@ -76,7 +76,7 @@ class Structure:
                 stopping.join(_STOP_SECONDS)
 
     def take(self) -> set[Path]:
-        """The hints since the last call. All that is asked of the log dirs is asked here, in the caller's thread."""
+        """The hints since the last call. All calls into the log dirs are made here, in the caller's thread."""
         now = self._clock_ms()
         found: set[Path] = set()
         if self._started and is_due(now, self._next_look, LOOK_MS):
@@ -85,7 +85,7 @@ class Structure:
             for watch in self._watches:
                 if watch.path not in barred:
                     found |= watch.look(now, everything=everything)
-            self._tell()
+            self._report()
         with self._lock:
             hints, self._hints = self._hints, set()
         return hints | found
@@ -95,24 +95,24 @@ class Structure:
             self._hints.add(path)
         self._wake()
 
-    def _tell(self) -> None:
-        """Log what inotify cannot do, once, and what would mend it."""
+    def _report(self) -> None:
+        """Log once what inotify cannot do, and what would correct it."""
         for watch in self._watches:
             if watch.error and watch.error != self._errors.get(watch.path):
                 log.warning(
-                    "inotify does not work here: directories are compared at each look instead",
+                    "inotify does not work here: directories are compared at each poll instead",
                     extra={"log_dir": str(watch.path), "error": watch.error, **_limits_behind(watch.error)},
                 )
             self._errors[watch.path] = watch.error
         working = [watch for watch in self._watches if not watch.error]
         short = sum(watch.unwatched for watch in working)
         if short and not self._warned:
-            _tell_short(short, [directory for watch in working for directory in watch.denied])
+            _log_short(short, [directory for watch in working for directory in watch.denied])
         self._warned = short > 0
 
 
 class _Alarm(logging.Handler):
-    """Hears watchdog say that it has lost something: an overflow of the kernel's queue is told in its log alone."""
+    """Notices that watchdog has lost something: it reports an overflow of the kernel's queue only in its log."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -122,17 +122,17 @@ class _Alarm(logging.Handler):
         self._raised.set()
 
     def taken(self) -> bool:
-        """Whether there was something since the last call."""
+        """Whether watchdog has logged something since the last call."""
         raised = self._raised.is_set()
         self._raised.clear()
         return raised
 
 
-def _tell_short(short: int, denied: list[Path]) -> None:
-    """Log why directories have no watch: those that may not be read no limit helps."""
+def _log_short(short: int, denied: list[Path]) -> None:
+    """Log why directories have no watch: a higher limit does not help directories that may not be read."""
     if denied:
         log.warning(
-            "directories may not be read and have no inotify watch: they are compared at each look instead",
+            "directories may not be read and have no inotify watch: they are compared at each poll instead",
             extra={
                 "directories": len(denied),
                 "error": os.strerror(errno.EACCES),
@@ -143,7 +143,7 @@ def _tell_short(short: int, denied: list[Path]) -> None:
     if short > len(denied):
         bound = inotify.limit("watches")
         log.warning(
-            "directories have no inotify watch: they are compared at each look instead",
+            "directories have no inotify watch: they are compared at each poll instead",
             extra={
                 "directories": short - len(denied),
                 **_limits("watches"),
@@ -153,7 +153,7 @@ def _tell_short(short: int, denied: list[Path]) -> None:
 
 
 def _limits_behind(error: str) -> dict[str, Any]:
-    """The limits, where one of them is what inotify failed by."""
+    """The limits, if inotify has failed because of one of them."""
     return _limits("instances") | _limits("watches") if error in _SHORT else {}
 
 

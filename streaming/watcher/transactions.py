@@ -1,4 +1,4 @@
-"""What a range says of transactions: its steps, with the times at which the watcher knows that they happened."""
+"""The transaction steps of a range, with the times of them that the watcher knows."""
 
 from dataclasses import replace
 
@@ -10,14 +10,14 @@ from streaming.kafka.walk import Bytes, Stop
 from streaming.watcher.tail import Tail
 
 SEEN_WITHIN_MS = 10_000
-"""What was not there at a look so long ago was appended now, by the watcher's clock."""
+"""If the last poll that found nothing is at most this old, the batches were appended now, by the watcher's clock."""
 
 
 def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: int, *, singly: bool) -> tuple[Scanned, Steps]:
-    """The steps of what was scanned from ``start`` of the buffer, at the tail's place; ends before a marker that is not understood.
+    """The steps of the batches scanned from ``start`` of the buffer, at the tail's cursor; ends before a marker that is not understood.
 
     Args:
-        singly: a row for every batch, so that a reader can cut the range at any of them.
+        singly: a row for every batch, so that a consumer can cut the range at any of them.
 
     Raises:
         OSError: the file is gone.
@@ -35,7 +35,7 @@ def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: 
 def _times(tail: Tail, now_ms: int) -> Times:
     if tail.live and 0 <= now_ms - tail.looked_ms <= SEEN_WITHIN_MS:
         return Times.seen(tail.looked_ms, now_ms)
-    before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.place.segment]
+    before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.cursor.segment]
     return Times.recorded(before[-1] if before else 0, tail.open().modified_ms())
 
 

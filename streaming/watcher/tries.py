@@ -1,23 +1,23 @@
-"""How often logs that could not be read to the end are begun with again, before they wait for the next survey."""
+"""Counts how often a log that could not be read to the end is tried again, before it waits for the next rescan."""
 
 from streaming.watcher.tail import Tail
 
 TRIES = 3
-"""So often a log is begun with whose segments are deleted or compacted meanwhile."""
+"""How often a log is tried while its segments are deleted or compacted."""
 
 
 class Tries:
-    """Those of the logs of one queue, which have to be read besides being tailed. Only the watcher's thread uses it."""
+    """The failed tries of the logs of one queue, which have to be read in addition to being followed. Only the watcher's thread uses it."""
 
     def __init__(self) -> None:
         self._failures: dict[Tail, int] = {}
 
     def any_left(self, tail: Tail) -> bool:
-        """Whether a log may be begun with now."""
+        """Whether a log may be tried now."""
         return self._failures.get(tail, 0) < TRIES
 
     def failed(self, tail: Tail, error: Exception) -> None:
-        """A segment that is gone since it was listed may be another one's the next time; whatever else is wrong will be so again."""
+        """Note a failed try. A segment that is gone since the listing may not matter at the next try; any other error will occur again."""
         self._failures[tail] = self._failures.get(tail, 0) + 1 if isinstance(error, FileNotFoundError) else TRIES
 
     def succeeded(self, tail: Tail) -> None:
@@ -25,7 +25,7 @@ class Tries:
         self._failures.pop(tail, None)
 
     def begin_again(self) -> tuple[Tail, ...]:
-        """Forget all failures. Returns the logs that had any, first come first."""
+        """Forget all failures. Returns the logs that had any, in the order of their first failures."""
         failed = tuple(self._failures)
         self._failures.clear()
         return failed

@@ -1,4 +1,4 @@
-"""What a journal forgets, a slice at a time: who wants to plan or to publish waits for one slice and no longer."""
+"""Forgets events of a journal, a slice at a time: a plan or a publication waits for one slice at most."""
 
 import sqlite3
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from streaming.watcher.losses import cuts, gaps, held, is_parted, lose
 from streaming.watcher.stored import Entry, entries, kinds, rows
 
 SLICE = 1000
-"""Of how many events one slice is."""
+"""The number of events of one slice."""
 
 _GOES_ON = (
     "broker",
@@ -32,7 +32,7 @@ _GOES_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is beyond the bounds: what was published before ``before_ms``, and as many of the oldest events as leave ``max_bytes``."""
+    """The events beyond the bounds: those published before ``before_ms``, and as many of the oldest ones as leave ``max_bytes``."""
 
     before_ms: int
     max_bytes: int
@@ -49,15 +49,15 @@ class Trimming:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._merged = 0  # up to where this process has looked for what can be merged
+        self._merged = 0  # the seq up to which this process has merged events
         self._runs: dict[LogId, _Kept] = {}  # the last loss of each log up to there
         self._found: dict[LogId, _Kept] = {}  # and its last list of segments
 
     def forget(self, upto: int, limits: Limits | None = None) -> bool:
-        """Forget the next events up to and with ``upto``, but for those that some consumer was sent and has not committed.
+        """Forget the next events up to and with ``upto``, except those that some consumer was sent and has not committed.
 
         Args:
-            limits: forget no more than what is beyond them.
+            limits: forget only events that are beyond them.
 
         Returns:
             Whether there is more to forget.
@@ -79,7 +79,7 @@ class Trimming:
             return len(free) == SLICE
 
     def _release(self, run: sqlite3.Connection, trimmed: int, holds: list[tuple[int, int]]) -> bool:
-        """Forget some of what was held for a consumer that has committed it since; returns whether there was any."""
+        """Forget some events that were held for a consumer and are committed now; returns whether there were any."""
         for after, last in gaps(holds, trimmed):
             found = entries(run, after, last, SLICE)
             if found:
@@ -91,13 +91,13 @@ class Trimming:
     def merge(self, upto: int, limits: Limits) -> tuple[int, bool]:
         """Merge the next events up to ``upto`` that are beyond ``limits`` and that some consumer has not had.
 
-        Of each log the appends that follow each other become one SKIPPED event in the place of the last of them. It still tells which
-        transactions they have opened and closed, and what coordinators wrote in them: without that, what ended there would seem open for
-        ever. Of each log the list of segments is kept that was told last: nobody tells them again. Nothing is merged across a place where
-        some consumer may be.
+        Appends of a log that follow each other become one SKIPPED event at the seq of the last of them. It still contains which
+        transactions they have opened and closed, and what coordinators wrote in them. Without that, transactions that ended there would
+        seem open for ever. The last list of segments of each log is kept, because it is not published again. Nothing is merged across a
+        seq where some consumer may be.
 
         Returns:
-            How many bytes of logs will never reach that consumer, besides those that would not anyway; and whether there is more to merge.
+            How many more bytes of logs will never reach that consumer because of this merge; and whether there is more to merge.
         """
         with self._journal.database.reading() as run:
             found = entries(run, self._merged, upto, SLICE)
@@ -112,12 +112,12 @@ class Trimming:
     def _merge(self, edit: Edit, upto: int) -> int:
         run, parted, lost = edit.run, cuts(edit.run), 0
         runs, found = dict(self._runs), dict(self._found)  # the next slice goes on from them only if this one is written
-        there = kinds(run, [each.seq for each in (*runs.values(), *found.values())]).keys()  # others may have been forgotten meanwhile
+        there = kinds(run, [each.seq for each in (*runs.values(), *found.values())]).keys()  # some may have been forgotten meanwhile
         changed: dict[int, Event] = {}
         gone: list[int] = []
 
         def before(known: dict[LogId, _Kept], seq: int, event: Event) -> Event | None:
-            """What is to become one with an event, and goes."""
+            """The earlier event that is merged with an event, and is deleted."""
             kept = known.get(event.log)
             if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):
                 return None
@@ -127,7 +127,7 @@ class Trimming:
 
         for row in rows(run, self._merged, upto, SLICE):
             seq, event = row.seq, row.event
-            if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _tells_what_is_open(event)):
+            if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _has_what_is_open(event)):
                 changed[seq] = _skipped(before(runs, seq, event), event)
                 runs[event.log] = _Kept(seq, changed[seq])
                 lost += event.bytes if event.kind is Kind.APPENDED else 0
@@ -156,7 +156,7 @@ class Trimming:
 
 
 def _skipped(before: Event | None, event: Event) -> Event:
-    """A run of lost events of one log with one more."""
+    """A run of lost events of one log, with one more event added."""
     one = replace(
         Event(kind=Kind.SKIPPED, reason="journal_trimmed", transactions=still_counts(event.transactions), coordinator=event.coordinator),
         **{name: getattr(event, name) for name in _GOES_ON},
@@ -173,6 +173,6 @@ def _skipped(before: Event | None, event: Event) -> Event:
     )
 
 
-def _tells_what_is_open(event: Event) -> bool:
-    """Whether a loss says anew what is open behind it; then nothing of what was before it can be told together with it."""
+def _has_what_is_open(event: Event) -> bool:
+    """Whether a loss contains anew what is open behind it; then earlier events cannot be merged with it."""
     return event.base_offset < event.next_offset and event.reason != "journal_trimmed"

@@ -1,7 +1,7 @@
-"""A log that was cut off: find how far back, also when it has already grown past the place again.
+"""Finds where a log was truncated, also when it has already grown past the cursor again.
 
-A follower truncates when the leader changes (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and what follows
-carries a later leader epoch. The size alone cannot show it, so the header of the last batch read (the anchor) is looked at again before
+A follower truncates when the leader changes (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and the batches that
+follow have a later leader epoch. The size alone cannot show it, so the header of the last batch read (the anchor) is read again before
 anything behind it is believed.
 """
 
@@ -13,94 +13,94 @@ from streaming.disk.segments import OpenSegment, Segment, read_leader_epochs
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over
-from streaming.watcher.events import Event, Place
-from streaming.watcher.heeded import pack, parted_at, unpack
-from streaming.watcher.locate import Spot, beginning, find_offset
+from streaming.watcher.events import Cursor, Event
+from streaming.watcher.locate import Boundary, beginning, find_offset
+from streaming.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.watcher.tail import Tail, moved
 
 log = logging.getLogger(__name__)
 
 
-def holds_anchor(file: OpenSegment, place: Place) -> bool:
-    """Whether the last batch read still stands where it was read."""
-    return not place.anchor or file.read(place.anchor_position, len(place.anchor)) == place.anchor
+def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:
+    """Whether the last batch read is still at its position."""
+    return not cursor.anchor or file.read(cursor.anchor_position, len(cursor.anchor)) == cursor.anchor
 
 
 def epoch_below(tail: Tail) -> int | None:
-    """Where another leader epoch begins than was read there, before the place; None if there is no such."""
-    place, told = tail.place, read_leader_epochs(tail.partition.path)
-    if told and told == tail.parted_by and place.log_epoch <= told[-1].epoch:
-        return None  # these set the log back already, and where they disagree with the batches they would do so for ever
-    if place.epochs:
-        return parted_at(unpack(place.epochs), told, place.next_offset)
-    if place.log_epoch < 0:
+    """The offset before the cursor where a leader epoch begins that is not the one that was read there; None if there is none."""
+    cursor, stored = tail.cursor, read_leader_epochs(tail.partition.path)
+    if stored and stored == tail.parted_by and cursor.log_epoch <= stored[-1].epoch:
+        return None  # these epochs have set the log back already; if the batches contradict them, they would do so for ever
+    if cursor.epochs:
+        return parted_at(unpack(cursor.epochs), stored, cursor.next_offset)
+    if cursor.log_epoch < 0:
         return None
-    later = [entry.start_offset for entry in told if entry.epoch > place.log_epoch]
-    return later[0] if later and later[0] < place.next_offset else None
+    later = [entry.start_offset for entry in stored if entry.epoch > cursor.log_epoch]
+    return later[0] if later and later[0] < cursor.next_offset else None
 
 
-def epoch_before(tail: Tail, spot: Spot) -> int:
-    """The leader epoch of what lies before a spot of the tail's log, -1 if nobody knows."""
-    if spot.anchor:
-        return spot.log_epoch
-    return max((entry.epoch for entry in read_leader_epochs(tail.partition.path) if entry.start_offset < spot.next_offset), default=-1)
+def epoch_before(tail: Tail, boundary: Boundary) -> int:
+    """The leader epoch of the batches before a boundary of the tail's log, -1 if it is not known."""
+    if boundary.anchor:
+        return boundary.log_epoch
+    return max((entry.epoch for entry in read_leader_epochs(tail.partition.path) if entry.start_offset < boundary.next_offset), default=-1)
 
 
 def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """Set the tail back to the last batch that the log still shares with what was read, and tell what was cut off.
+    """Set the tail back to the last batch that was read and that the log still has; returns the event with the bytes that were cut.
 
     Args:
-        segments: a listing of now.
+        segments: a current listing.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    before = tail.place
-    spot = _shared(tail, segments, buffer)
-    cut = _bytes_between(spot, tail)
-    # all epochs that are told by now have been heeded: none of them sets the log back once more
-    below, told = epoch_before(tail, spot), read_leader_epochs(tail.partition.path)
-    epoch = max((entry.epoch for entry in told), default=below)
-    epochs = pack(entry for entry in told or unpack(before.epochs) if entry.start_offset < spot.next_offset)
-    tail.parted_by = told
+    before = tail.cursor
+    boundary = _shared(tail, segments, buffer)
+    cut = _bytes_between(boundary, tail)
+    # all epochs stored by now count as read: none of them sets the log back once more
+    below, stored = epoch_before(tail, boundary), read_leader_epochs(tail.partition.path)
+    epoch = max((entry.epoch for entry in stored), default=below)
+    epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
+    tail.parted_by = stored
     tail.close()
     tail.settle(segments)
-    tail.place = replace(moved(before, spot), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, spot.next_offset))
+    tail.cursor = replace(moved(before, boundary), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
     log.warning(
         "log truncated",
         extra={
             "log": str(before.log),
-            "path": str(spot.segment.path),
-            "position": spot.position,
-            "offset": spot.next_offset,
+            "path": str(boundary.segment.path),
+            "position": boundary.position,
+            "offset": boundary.next_offset,
             "was_offset": before.next_offset,
             "bytes": cut,
         },
     )
     return tail.event(
         Kind.TRUNCATED,
-        end_position=spot.position,
-        next_offset=spot.next_offset,
+        end_position=boundary.position,
+        next_offset=boundary.next_offset,
         log_epoch=below,
         bytes=cut,
         transactions=carry_over(tail),
     )
 
 
-def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Spot:
-    """The end of what the log still has of what was read."""
-    if not tail.place.log.topic_id and not any(tail.is_at(segment) for segment in segments):
-        return beginning(segments[0])  # without topic ids nothing else tells that the topic was deleted and made anew
-    place, parted = tail.place, epoch_below(tail)
-    spot = find_offset(segments, place.next_offset if parted is None else parted, buffer)
-    if parted is not None or spot.next_offset < place.next_offset or not place.anchor or spot.anchor == place.anchor:
-        return spot
-    # cut off and grown again without a new epoch to tell where: the batch that was read last is certainly gone
-    return find_offset(segments, int.from_bytes(place.anchor[:8], "big"), buffer)
+def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Boundary:
+    """The end of the part that was read and that the log still has."""
+    if not tail.cursor.log.topic_id and not any(tail.is_at(segment) for segment in segments):
+        return beginning(segments[0])  # without topic ids nothing else shows that the topic was deleted and made anew
+    cursor, parted = tail.cursor, epoch_below(tail)
+    boundary = find_offset(segments, cursor.next_offset if parted is None else parted, buffer)
+    if parted is not None or boundary.next_offset < cursor.next_offset or not cursor.anchor or boundary.anchor == cursor.anchor:
+        return boundary
+    # truncated and grown again, and no new epoch shows where: the batch that was read last is certainly gone
+    return find_offset(segments, int.from_bytes(cursor.anchor[:8], "big"), buffer)
 
 
-def _bytes_between(spot: Spot, tail: Tail) -> int:
-    place, first = tail.place, spot.segment.base_offset
-    if first >= place.segment:
-        return max(0, place.position - spot.position)
-    return max(0, sum(size for base, size in tail.sizes.items() if first <= base < place.segment) - spot.position) + place.position
+def _bytes_between(boundary: Boundary, tail: Tail) -> int:
+    cursor, first = tail.cursor, boundary.segment.base_offset
+    if first >= cursor.segment:
+        return max(0, cursor.position - boundary.position)
+    return max(0, sum(size for base, size in tail.sizes.items() if first <= base < cursor.segment) - boundary.position) + cursor.position

@@ -1,7 +1,7 @@
-"""Unclean elections, published as events of the log that leads by one: the offset from which on it replaces what others had.
+"""Publishes unclean elections as events of the new leader's log, with the offset from which on it replaces what other replicas had.
 
-The agent of the new leader tells it, so that it is told once however many copies of the metadata there are. After a restart the metadata is
-read again and the election told again: the fold counts each leader epoch once.
+The agent of the new leader publishes an election, so it is published once, however many copies of the metadata there are. After a restart
+the metadata is read again, and the election is published again: the fold counts each leader epoch once.
 """
 
 import logging
@@ -21,7 +21,7 @@ LOG_MS = 600_000
 """How long an election waits for its log to be found, or to be readable again."""
 
 EPOCH_MS = 10_000
-"""How long it waits for `leader-epoch-checkpoint`, which a leader writes as it begins to lead."""
+"""How long it waits for `leader-epoch-checkpoint`, which a leader writes when it begins to lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Pending:
 
 
 class UncleanElections:
-    """Those that are not published yet. Only the watcher's thread calls it."""
+    """The elections that are not published yet. Only the watcher's thread calls it."""
 
     def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
         self._cluster = cluster
@@ -39,7 +39,7 @@ class UncleanElections:
         self._pending: list[_Pending] = []
 
     def events(self, tails: Mapping[LogId, Tail]) -> list[Event]:
-        """What can be told of them now."""
+        """The events that can be published now."""
         now = self._clock_ms()
         self._pending += [_Pending(election, now) for election in self._cluster.unclean_elections()]
         pending, self._pending = self._pending, []
@@ -85,7 +85,7 @@ def _tail_of(election: UncleanElection, tails: Mapping[LogId, Tail]) -> Tail | N
 
 
 def _start_of(election: UncleanElection, tail: Tail) -> int | None:
-    """Where the new epoch begins; a later one takes its entry's place where nothing was appended in it."""
+    """The offset where the new epoch begins. If nothing was appended in it, a later epoch has replaced its entry."""
     try:
         entries = read_leader_epochs(tail.partition.path)
     except OSError as error:

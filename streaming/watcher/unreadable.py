@@ -1,4 +1,4 @@
-"""Logs that cannot be read now, and why: what the file system refuses, not what is in them."""
+"""Logs that cannot be read now, and why: because the file system refuses it, not because of their contents."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from streaming.watcher.tail import Tail
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A log that could not be read at the last try: the file or directory, and what was said."""
+    """A log that could not be read at the last try: the file or directory, and the error."""
 
     log: LogId
     path: str
@@ -20,25 +20,25 @@ class Unreadable:
 
 
 class LeftOut:
-    """Logs that could not be taken up at the last try. One thread changes it."""
+    """Logs that the watcher could not begin to read at the last try. One thread changes it."""
 
     def __init__(self) -> None:
         self.logs: dict[LogId, Unreadable] = {}
 
     def note(self, log: LogId, path: Path, error: Exception) -> None:
-        """It could not be taken up. A file that is gone is no error: the next listing shows why."""
+        """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
         if isinstance(error, FileNotFoundError):
             return
         path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
         self.logs = self.logs | {log: Unreadable(log, str(path), describe(error))}
 
     def clear(self, log: LogId) -> None:
-        """It is taken up."""
+        """Remove a log that is watched now."""
         if log in self.logs:
             self.logs = {key: each for key, each in self.logs.items() if key != log}
 
     def keep(self, there: Collection[LogId]) -> None:
-        """Forget those that are gone."""
+        """Forget logs that are gone."""
         if not self.logs.keys() <= set(there):
             self.logs = {key: each for key, each in self.logs.items() if key in there}
 
@@ -49,20 +49,20 @@ def describe(error: Exception) -> str:
 
 
 def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[Unreadable]:
-    """All of them, each once. What lies in a log dir that is unavailable is not told: that log dir is.
+    """All unreadable logs, each once. Logs in an unavailable log dir are left out: that log dir is reported itself.
 
     Args:
         directories: those whose ``partition.metadata`` cannot be read, and why.
     """
-    told = set()
+    named = set()
     watched = set()
     for tail in tails:
         watched.add(tail.partition.path)
         if tail.refused is not None and not tail.away:
-            told.add(tail.place.log)
-            yield Unreadable(tail.place.log, *tail.refused)
+            named.add(tail.cursor.log)
+            yield Unreadable(tail.cursor.log, *tail.refused)
     for log, each in left_out.logs.items():
-        if log not in told:
+        if log not in named:
             yield each
     brokers = {log_dir.path: log_dir.broker for log_dir in log_dirs}
     for path, why in directories.items():

@@ -1,1 +1,1 @@
-"""What answers over HTTP, for the exporter and for an agent's own metrics: bounded connections, TLS and passwords by a web config file."""
+"""The HTTP server of the exporter and of an agent's own metrics: bounded connections, TLS and passwords from a web config file."""

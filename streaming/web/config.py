@@ -1,7 +1,7 @@
-"""The web config file: TLS and passwords of what is served over HTTP, in the form of Prometheus' own exporters.
+"""The web config file: TLS and passwords of an HTTP server, in the format of Prometheus' own exporters.
 
-Form: prometheus/exporter-toolkit, docs/web-configuration.md. Of its options those that a server of HTTP/1.1 can obey are taken; any other
-is an error that names it, so that nobody relies on one that does nothing. Paths in it are relative to the file itself.
+Format: prometheus/exporter-toolkit, docs/web-configuration.md. The options that an HTTP/1.1 server can follow are supported. Any other
+option is an error that names it, so that nobody relies on an option without effect. Paths in it are relative to the file itself.
 """
 
 import ssl
@@ -15,7 +15,7 @@ import yaml
 
 from streaming.certificates import read_ca, read_pair
 from streaming.errors import UsageError
-from streaming.fresh import read_secret
+from streaming.reloading import read_secret
 
 _Value = TypeVar("_Value")
 
@@ -31,9 +31,9 @@ _CLIENT_AUTH = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebConfig:
-    """What a web config file says.
+    """The content of a web config file.
 
-    ``users``: bcrypt hashes by name; ``allowed_sans``: a client's certificate has to bear one of these names, where there are any.
+    ``users``: bcrypt hashes by name; ``allowed_sans``: if not empty, a client's certificate must have one of these names.
     """
 
     tls: ssl.SSLContext | None = None
@@ -42,16 +42,16 @@ class WebConfig:
 
 
 def read_web_config(path: Path) -> tuple[WebConfig, list[Path]]:
-    """The configuration, and every file that it was read from.
+    """Read the configuration; returns it and every file that it was read from.
 
     Raises:
-        UsageError: a file cannot be read, or says something that is not understood; names the file and the option, shows no hash.
+        UsageError: a file cannot be read, or contains something that is not understood. Names the file and the option, but shows no hash.
     """
     raw = read_secret(path, "--web-config")
     try:
         content = yaml.safe_load(raw)
     except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)  # not the text itself: it may show a hash
+        mark = getattr(error, "problem_mark", None)  # not the text itself: it may contain a hash
         raise UsageError(f"--web-config {path} is not YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
     content = _mapping(path, "the file", {} if content is None else content)
     _refuse_unknown(path, "", content, ("tls_server_config", "http_server_config", "basic_auth_users"))

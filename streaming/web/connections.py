@@ -1,4 +1,4 @@
-"""A threaded HTTP server that no client can hold up: connections are bounded in number and in time."""
+"""A threaded HTTP server that no client can block: connections are limited in number and in time."""
 
 import logging
 import socket
@@ -14,23 +14,23 @@ from streaming.web.gate import Gate
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
-"""A page of a million series is some 100 MB in memory; more clients at once than this are no scrapes."""
+"""The most connections at a time. A page of a million series takes some 100 MB of memory, and more clients at once are no scrapes."""
 
 MAX_THREADS = 2 * MAX_CONNECTIONS
-"""A thread whose connection was cut goes on until it notices; with so many the next client is turned away."""
+"""The most threads. If a connection was cut, its thread continues until it notices; with this many threads, the next client is refused."""
 
 CONNECTION_SECONDS = 30.0
-"""A connection is cut after so long, however slowly its client asks or reads. Prometheus itself gives a scrape up after 10 s."""
+"""A connection is cut after this time, however slowly its client sends or reads. Prometheus itself ends a scrape after 10 s."""
 
 
 class BoundedServer(ThreadingHTTPServer):
-    """One thread a connection. For one more than ``MAX_CONNECTIONS`` the oldest is cut: only a slow client is that old.
+    """One thread for each connection. If there are more than ``MAX_CONNECTIONS``, the oldest is cut: only a slow client is that old.
 
     Args:
         host: name or address, of IPv4 or IPv6.
-        gate: puts TLS around each connection where it is asked for.
+        gate: puts TLS around each connection if it is configured.
         port: 0 for any that is free.
-        monotonic: seconds that only go forward.
+        monotonic: seconds of a monotonic clock.
 
     Raises:
         OSError: nothing can listen there.
@@ -50,31 +50,31 @@ class BoundedServer(ThreadingHTTPServer):
     ) -> None:
         self._gate = gate
         self._monotonic = monotonic
-        self._lock = Lock()  # protects the connections, and that none is cut while it is being closed
-        self._began: dict[socket.socket, float] = {}  # of those that may still be cut; oldest first
+        self._lock = Lock()  # protects the connections, and prevents that one is cut while it is being closed
+        self._began: dict[socket.socket, float] = {}  # when each began, for those that may still be cut; oldest first
         self._served: set[socket.socket] = set()  # those that have a thread
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         self.address_family = family
         super().__init__((str(address[0]), port), handler)
 
     def server_bind(self) -> None:
-        """Bind, without the base class's question to the name service, which may take seconds."""
+        """Bind without the base class's request to the name service, which may take seconds."""
         TCPServer.server_bind(self)
         host, port = self.server_address[:2]
         self.server_name, self.server_port = str(host), int(port)
 
     def get_request(self) -> tuple[Any, Any]:
-        """The next connection."""
+        """Accept the next connection."""
         connection, client_address = super().get_request()
         return self._gate.wrap(connection), client_address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Is there a thread to be had?"""
+        """Whether a thread is available."""
         with self._lock:
             return len(self._served) < MAX_THREADS
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Note when the connection began, and hand it to its thread."""
+        """Note when the connection began, and pass it to its thread."""
         with self._lock:
             self._served.add(request)
             self._began[request] = self._monotonic()
@@ -90,7 +90,7 @@ class BoundedServer(ThreadingHTTPServer):
             super().close_request(request)
 
     def service_actions(self) -> None:
-        """Cut what has lasted too long; called again and again while the server serves."""
+        """Cut connections that have lasted too long. The server calls this repeatedly."""
         latest = self._monotonic() - CONNECTION_SECONDS
         with self._lock:
             for request in [request for request, began in self._began.items() if began <= latest]:
@@ -104,14 +104,14 @@ class BoundedServer(ThreadingHTTPServer):
                 self._cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error of ours."""
+        """Ignore a client that went away: this is no error of the server."""
         quiet = isinstance(sys.exception(), OSError)
         log.log(logging.DEBUG if quiet else logging.ERROR, "connection from %s failed", client_address[0], exc_info=True)
 
     def _cut(self, request: socket.socket) -> None:
-        """Wake the thread that reads from or writes to a connection: it finds it ended and closes it. The lock must be held."""
+        """Wake the thread that reads from or writes to a connection. It then closes the connection. The lock must be held."""
         del self._began[request]
         try:
-            socket.socket.shutdown(request, socket.SHUT_RDWR)  # below TLS: its own shutdown would let a late answer pass in the clear
+            socket.socket.shutdown(request, socket.SHUT_RDWR)  # below TLS: its own shutdown would let a late answer pass unencrypted
         except OSError as error:
             log.debug("connection had already ended: %s", error)

@@ -1,4 +1,4 @@
-"""Who may ask over HTTP: TLS for each connection and a password for each request, as the web config file has it at that moment."""
+"""Access over HTTP: TLS for each connection and a password for each request, by the current web config file."""
 
 import base64
 import binascii
@@ -12,50 +12,50 @@ from pathlib import Path
 
 import bcrypt
 
-from streaming.fresh import Fresh
+from streaming.reloading import Reloading
 from streaming.web.config import WebConfig, read_web_config
 
 OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
-"""Asked by those who keep the process alive, who have no password; they tell nothing of Kafka."""
+"""Paths for health checks, which have no password. Their answers contain nothing of Kafka."""
 
 _REMEMBERED = 100
-"""So many good passwords are remembered (as keyed hashes): bcrypt takes a tenth of a second of CPU on purpose, and scrapes come often."""
+"""The most correct passwords that are kept (as keyed hashes): bcrypt takes a tenth of a second of CPU on purpose, and scrapes are many."""
 
 _BCRYPT_BYTES = 72
-"""As much of a password as bcrypt looks at."""
+"""The number of bytes of a password that bcrypt uses."""
 
 _NOBODY = bcrypt.hashpw(b"", bcrypt.gensalt(10))
-"""Held against the password of an unknown user, so that names cannot be told from how long a refusal takes."""
+"""The hash for unknown users, so that the time of a refusal does not show which names exist."""
 
 
 class Gate:
-    """For several threads. Without a file everybody may ask, without TLS.
+    """Checks connections and requests. For several threads. Without a file, every client is admitted, without TLS.
 
     Raises:
         UsageError: the file cannot be used.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._config = None if path is None else Fresh(lambda: read_web_config(path))
+        self._config = None if path is None else Reloading(lambda: read_web_config(path))
         self._lock = threading.Lock()
         self._key = os.urandom(32)
         self._known: dict[bytes, None] = {}
         self.encrypted = self._now().tls is not None
-        """Whether it began with TLS, for the address that is told to people."""
+        """Whether it began with TLS, for the address that is shown to users."""
 
     def _now(self) -> WebConfig:
         return WebConfig() if self._config is None else self._config.get()
 
     def wrap(self, connection: socket.socket) -> socket.socket:
-        """The connection with TLS where the file asks for it; the handshake is `shake`'s, which may take as long as its client likes."""
+        """The connection, with TLS if it is configured. `shake` does the handshake, which may take as long as the client likes."""
         context = self._now().tls
         return connection if context is None else context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
 
     def shake(self, connection: socket.socket) -> None:
-        """Do what TLS begins with.
+        """Do the TLS handshake.
 
         Raises:
-            OSError: the client does not speak TLS, or shows no certificate that is accepted.
+            OSError: the client does not use TLS, or has no accepted certificate.
         """
         if isinstance(connection, ssl.SSLSocket):
             connection.do_handshake()
@@ -73,7 +73,7 @@ class Gate:
         memory = hmac.new(self._key, b"\0".join([name.encode(), password, hashed or b""]), hashlib.sha256).digest()
         if hashed is not None and memory in self._known:
             return True
-        with self._lock:  # one at a time: who tries passwords does not get every core
+        with self._lock:  # one at a time: a client that tries passwords does not get every core
             good = bcrypt.checkpw(password[:_BCRYPT_BYTES], hashed or _NOBODY) and hashed is not None
             if good:
                 while len(self._known) >= _REMEMBERED:

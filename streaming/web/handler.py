@@ -1,4 +1,4 @@
-"""One HTTP request and its answer: GET and HEAD; every other method is refused."""
+"""Handles one HTTP request: GET and HEAD; every other method is refused."""
 
 import logging
 import socket
@@ -19,7 +19,7 @@ _MAX_BODY_BYTES = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a client asks for; ``client`` is its host, ``gzip`` if it takes an answer packed."""
+    """A client's request; ``client`` is its host, ``gzip`` if it accepts a compressed answer."""
 
     path: str
     client: str
@@ -30,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a request gets; ``gzip`` if the body is packed."""
+    """The answer to a request; ``gzip`` if the body is compressed."""
 
     status: HTTPStatus
     content_type: str = "text/plain; charset=utf-8"
@@ -39,20 +39,20 @@ class Answer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Asks ``gate``, then ``answer``; the rest of the arguments are the base class's."""
+    """Calls ``gate``, then ``answer``; the rest of the arguments are the base class's."""
 
     def __init__(self, answer: Callable[[Request], Answer], gate: Gate, *args: Any) -> None:
         self._answer = answer
         self._gate = gate
-        super().__init__(*args)  # which serves the request
+        super().__init__(*args)  # this serves the request
 
     def setup(self) -> None:
-        """Begin the connection, with the handshake of TLS where there is one."""
+        """Begin the connection, with the TLS handshake if there is one."""
         self._gate.shake(self.request)
         super().setup()
 
     def do_GET(self) -> None:
-        """Answer, with an error of status 500 where that fails."""
+        """Answer, with status 500 if that fails."""
         request = self._request()
         if not self._gate.admits(request.path, self.headers.get("Authorization", "")):
             self._send(Answer(status=HTTPStatus.UNAUTHORIZED, body=b"a name and a password, please\n"))
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        # The base class looks for a do_METHOD, and says 501 to a method that has none.
+        # The base class looks for do_METHOD, and answers 501 if it does not exist.
         if name.startswith("do_"):
             return self._refuse
         raise AttributeError(name)
@@ -85,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self) -> None:
         self._send(Answer(status=HTTPStatus.METHOD_NOT_ALLOWED, body=b"only GET and HEAD\n"))
-        # A connection closed with bytes unread is reset, and the client might never see the answer.
+        # If a connection is closed with unread bytes, it is reset, and the client might never get the answer.
         self.connection.shutdown(socket.SHUT_WR)
         self.rfile.read(_MAX_BODY_BYTES)
 
@@ -105,9 +105,9 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def version_string(self) -> str:
-        """The ``Server`` header: no versions for strangers."""
+        """The ``Server`` header: without versions, because anybody may read it."""
         return "segtail"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are no news."""
+        """Do not log requests."""
         log.debug(format, *args)

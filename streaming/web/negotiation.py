@@ -1,4 +1,4 @@
-"""Which format and encoding of the page a client wants, by its request headers (RFC 9110, section 12.5)."""
+"""Chooses format and encoding of the page by the client's request headers (RFC 9110, section 12.5)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """One element of an Accept header: what, with what parameters, how much it is liked."""
+    """One element of an Accept header: the type, its parameters, and its quality."""
 
     name: str
     parameters: dict[str, str]
@@ -17,7 +17,7 @@ class _Offer:
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Does this ``Accept`` header like OpenMetrics 1.0 better than Prometheus' text? Whoever says nothing gets text."""
+    """Whether this ``Accept`` header prefers OpenMetrics 1.0 to Prometheus' text. Without a preference, the answer is text."""
     openmetrics = text = 0.0
     for offer in _offers(accept):
         version = offer.parameters.get("version")
@@ -29,7 +29,7 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Does this ``Accept-Encoding`` header allow gzip?"""
+    """Whether this ``Accept-Encoding`` header allows gzip."""
     qualities = {offer.name: offer.quality for offer in _offers(accept_encoding)}
     return qualities.get("gzip", qualities.get("*", 0.0)) > 0
 
@@ -43,7 +43,7 @@ def _offers(header: str) -> Iterator[_Offer]:
 
 
 def _quality(value: str) -> float:
-    """How much an element is liked, 0 (not at all) to 1; 0 where that cannot be read."""
+    """The quality of an element, 0 (not accepted) to 1; 0 if it cannot be parsed."""
     try:
         return float(value)
     except ValueError:

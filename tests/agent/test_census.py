@@ -96,7 +96,7 @@ def test_a_log_that_cannot_be_looked_at_is_there(agent: Agent, directory: LogDir
     def refused(path: Path, *_: object) -> None:
         raise PermissionError(13, "no", str(path))
 
-    monkeypatch.setattr("streaming.watcher.roster.list_segments", refused)
+    monkeypatch.setattr("streaming.watcher.registry.list_segments", refused)
     rows = census_of(Reader(agent).begin().step())
     assert [row.partition for row in rows] == [0, 1, -1]
 
@@ -113,7 +113,7 @@ def test_a_log_that_vanishes_while_no_agent_runs_is_told_as_gone(agent: Agent, d
     reader.commit()
     gone(directory, 1)
     agent.restart()
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     rows = reader.step()
     assert [(row.kind, row.partition) for row in rows if row.kind == Kind.GONE] == [(Kind.GONE, 1)]

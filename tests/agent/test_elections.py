@@ -70,7 +70,7 @@ def test_an_agent_that_begins_after_elections_knows_who_led(election: Election) 
     election.finish()
     assert election.counted == 55
     (one, two) = (
-        election.fold.log(topic_id=election.brokers[0].reader.agent.watcher.tails()[0].place.log.topic_id, broker=n) for n in (1, 2)
+        election.fold.log(topic_id=election.brokers[0].reader.agent.watcher.tails()[0].cursor.log.topic_id, broker=n) for n in (1, 2)
     )
     assert (one.share_records, two.share_records) == (25, 30)
 

@@ -15,7 +15,7 @@ from tests.builders import NOW, log_dir
 class Broken:
     """A watcher with a fault that nobody thought of."""
 
-    def turn(self, *_: object) -> bool:
+    def poll(self, *_: object) -> bool:
         raise ZeroDivisionError
 
     def close(self) -> None:
@@ -26,7 +26,7 @@ def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Pa
     agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
 
     def make(_: Callable[[], bool]) -> Looking:
-        return Looking(Broken(), agent.cluster, agent.overview)  # type: ignore[arg-type]
+        return Looking(Broken(), agent.cluster, agent.host_status)  # type: ignore[arg-type]
 
     structure = Structure((), lambda: None, lambda: NOW)
     thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), polls=Polls())

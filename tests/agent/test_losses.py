@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest, Range
-from streaming.agent.trouble import Reason
+from streaming.agent.messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
+from streaming.agent.problems import Reason
 from streaming.errors import AgentError
 from streaming.rows import EventRow, Kind
 from streaming.simulator.log import PartitionLog
@@ -79,8 +79,8 @@ class Job:
         self.planned: tuple[str, int, int] | None = None  # where one ends that is not
         self.told = True  # the agent has heard of the last commit
 
-    def hello(self) -> None:
-        self.agent.service.hello(Hello(self.name, "earliest", self.at[1] >= 0))
+    def register(self) -> None:
+        self.agent.service.register(Register(self.name, "earliest", self.at[1] >= 0))
 
     def plan(self) -> bool:
         """Plan the next micro-batch, if there is anything to do."""
@@ -148,7 +148,7 @@ class World(RuleBasedStateMachine):
         self.agent = MortalAgent(self.directory.path, journal=self.home / "journal")
         self.jobs = [Job(self.agent, name) for name in ("first", "second", "third")]
         for job in self.jobs:
-            job.hello()
+            job.register()
         self.agent.look()
         self.appended = 0
 
@@ -236,7 +236,7 @@ class World(RuleBasedStateMachine):
         self.agent.now += 2_000
         for number, job in enumerate(self.jobs):
             if number not in away and self.agent.writes_left is None:
-                job.hello()
+                job.register()
         bounds = Bounds(max_bytes=1 << 40, max_age_ms=-1 if old else EVER, consumer_expiry_ms=1_000)
         for _ in range(slices):
             if not self._mortal(lambda: self.agent.consumers.trim(bounds)):
@@ -245,7 +245,7 @@ class World(RuleBasedStateMachine):
     @rule()
     def stop_agent(self) -> None:
         self.agent.restart()
-        self._greet()
+        self._register()
 
     @precondition(lambda self: self.agent.writes_left is None)
     @rule(writes=st.integers(0, 6))
@@ -263,12 +263,12 @@ class World(RuleBasedStateMachine):
             return action()
         except KilledError:
             self.agent.killed()
-            self._greet()
+            self._register()
             return None
 
-    def _greet(self) -> None:
+    def _register(self) -> None:
         for job in self.jobs:
-            job.hello()
+            job.register()
 
 
 World.TestCase.settings = settings(max_examples=40 if settings().max_examples < 1000 else 2000, stateful_step_count=40, deadline=None)
@@ -312,12 +312,12 @@ def test_a_loss_that_did_not_arrive_is_delivered_by_the_next_process_too_and_wha
     agent.look()
     reader.take(reader.plan(), arrives=False)
     agent.restart()
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     reader.commit()
     assert sizes(reader.step()) == [78]
     agent.restart()
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     rows = [row for _ in range(3) for row in (agent.look(), reader.step())[1]]
     appeared = [row for row in rows if row.kind == Kind.APPEARED]
     assert {tuple(decode_steps(row.transactions)["producer_id"].tolist()) for row in appeared} == {(4001,)}
@@ -349,7 +349,7 @@ def test_what_was_sent_and_not_committed_is_kept_for_a_consumer_that_is_silent(a
     agent.look()
     other.step()
     agent.now += 2000
-    other.hello()
+    other.register()
     agent.trim(expiry_ms=1000)
     rows = reader.step()
     assert (sum(row.records for row in rows if row.kind == Kind.APPENDED), sizes(rows)) == (3, [log.active.entries[-1].size])
@@ -443,9 +443,9 @@ def test_a_job_hears_over_the_wire_why_it_is_refused(agent: Agent) -> None:
     with agent.served() as address:
         client = AgentClient(address)
         for run in ("run 1", "run 2"):
-            client.hello(Hello("job", "earliest", False, run=run))
+            client.register(Register("job", "earliest", False, run=run))
         with pytest.raises(AgentError, match="was a checkpoint copied") as refused:
-            client.hello(Hello("job", "earliest", False, run="run 1"))
+            client.register(Register("job", "earliest", False, run="run 1"))
         client.close()
     assert refused.value.reason == Reason.TWIN_CONSUMER
 
@@ -473,7 +473,7 @@ def test_an_older_copy_of_the_journal_that_has_gone_on_is_found_by_its_bytes_and
         agent.journal.reach(0, None)
     assert agent.journal.end().seq > reader.at[1]
     assert reader.plan().seq == NOT_BEGUN
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     shard.fold(*reader.step())
     (state,) = [state for key, state in shard.states.items() if key.topic]
@@ -490,7 +490,7 @@ def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(ag
     for _ in range(2):
         for _ in range(joining.LEAST):
             log.append(batch(1))
-            agent.watcher.turn(set())
+            agent.watcher.poll(set())
             reader.step()
         reader.commit()
         with joined.at_once():

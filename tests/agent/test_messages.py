@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from streaming.agent.messages import (
     BrokerStatus,
     Committed,
-    Hello,
     Led,
     Log,
     LogDirStatus,
@@ -16,12 +15,13 @@ from streaming.agent.messages import (
     Plan,
     PlanRequest,
     Range,
+    Register,
     Status,
 )
 from streaming.agent.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
 
-KINDS = [Hello, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
+KINDS = [Register, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
 
 st.register_type_strategy(float, st.floats(allow_nan=False))  # which no message holds, and which equals nothing
 
@@ -33,17 +33,17 @@ def test_a_message_is_read_as_it_was_written(message: Message) -> None:
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
     told = b'{"consumer": "job", "start_from": "latest", "resumed": true, "protocol": 7, "mood": "fine"}'
-    assert Hello.decode(told) == Hello("job", "latest", resumed=True, protocol=7)
+    assert Register.decode(told) == Register("job", "latest", resumed=True, protocol=7)
 
 
 def test_a_side_that_names_no_protocol_is_of_the_version_before_there_was_one() -> None:
-    assert Hello.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true}').protocol == UNNAMED < PROTOCOL
+    assert Register.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true}').protocol == UNNAMED < PROTOCOL
 
 
 @pytest.mark.parametrize("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])
 def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
-    with pytest.raises(AgentError, match="not a message of kind Hello"):
-        Hello.decode(data)
+    with pytest.raises(AgentError, match="not a message of kind Register"):
+        Register.decode(data)
 
 
 def test_a_broken_list_of_logs_is_an_error() -> None:

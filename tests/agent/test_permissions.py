@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.permissions import TOLD_AT_ONCE, Rights, survey
+from streaming.agent.permissions import LOGGED_AT_ONCE, Rights, find_unreadable
 from streaming.disk.logdirs import open_log_dirs
 from tests.builders import batch, log_dir, partition
 
@@ -35,11 +35,11 @@ def test_where_everything_may_be_read_nothing_is_said(disk: Path, caplog: pytest
 CODE = """
 import os, sys
 from pathlib import Path
-from streaming.agent.permissions import survey
+from streaming.agent.permissions import find_unreadable
 from streaming.disk.logdirs import open_log_dirs
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
-for found in survey(open_log_dirs([Path(sys.argv[1])])):
+for found in find_unreadable(open_log_dirs([Path(sys.argv[1])])):
     print(found.path.name, found.cost, sep="|")
 """
 
@@ -74,11 +74,11 @@ def test_a_snapshot_of_the_metadata_that_only_the_broker_may_read_is_named(disk:
 def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     rights = Rights(open_log_dirs([disk]))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".log" or mode != os.R_OK)
-    for number in range(TOLD_AT_ONCE):
+    for number in range(LOGGED_AT_ONCE):
         (disk / "orders-0" / f"{number:020}.log").touch()
     rights.look()
-    assert rights.count == TOLD_AT_ONCE + 2 == len(survey(open_log_dirs([disk])))
-    assert sum(record.message == "may not be read" for record in caplog.records) == TOLD_AT_ONCE
+    assert rights.count == LOGGED_AT_ONCE + 2 == len(find_unreadable(open_log_dirs([disk])))
+    assert sum(record.message == "may not be read" for record in caplog.records) == LOGGED_AT_ONCE
     assert any(getattr(record, "files", 0) == 2 for record in caplog.records)
     caplog.clear()
     rights.look()
@@ -88,14 +88,14 @@ def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.L
 LOOKED_INTO = """
 import logging, os, sys
 from pathlib import Path
-from streaming.agent.overview import LOOK_EVERY_MS
+from streaming.agent.host_status import LOOK_EVERY_MS
 from tests.agents import Agent
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 logging.basicConfig(format="%(message)s %(path)s")
 agent = Agent(Path(sys.argv[1]), journal=Path(sys.argv[2]))
 for _ in range(2):
-    agent.overview.refresh()
+    agent.host_status.refresh()
     agent.now += LOOK_EVERY_MS
 (status,) = agent.service.status().log_dirs
 print(status.up, status.free > 0, status.delete >= 1000, status.stray)
@@ -118,5 +118,5 @@ def test_a_directory_that_may_not_be_listed_does_not_make_its_log_dir_unreadable
         for path in closed:
             path.chmod(0o755)
     assert done.stdout.split() == ["True", "True", "True", "0"]
-    told = [line for line in done.stderr.splitlines() if line.startswith("not looked into")]
+    told = [line for line in done.stderr.splitlines() if line.startswith("directory cannot be listed")]
     assert sorted(line.split()[-1] for line in told) == [str(path) for path in closed]

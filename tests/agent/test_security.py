@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.agent.listening import Listening
 from streaming.agent.messages import Log, Plan, PlanRequest, Range
-from streaming.agent.numbers import Numbers
+from streaming.agent.problems import Reason
 from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
-from streaming.agent.trouble import Reason
 from streaming.errors import AgentError, UsageError
 from streaming.units import Address
 from tests.agents import Agent
@@ -41,7 +41,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 @contextmanager
 def listening(agent: Agent, files: ServerFiles) -> Iterator[Listening]:
-    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), Numbers())
+    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
     try:
         yield made
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 from streaming.agent import client as client_module
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import Committed, Hello, Log, PlanRequest, Range, Status
+from streaming.agent.messages import Committed, Log, PlanRequest, Range, Register, Status
 from streaming.agent.server import AgentServer
 from streaming.errors import AgentError
 from streaming.rows import BATCHES, EVENTS, Kind
@@ -50,8 +50,8 @@ def refused() -> str:
 
 
 def begun(client: AgentClient) -> PlanRequest:
-    """Say hello and wait for the beginning; returns how to plan."""
-    client.hello(Hello("job", "earliest", resumed=False))
+    """Register and wait for the beginning; returns how to plan."""
+    client.register(Register("job", "earliest", resumed=False))
     while not client.status().caught_up:
         pass
     return PlanRequest("job", "run 1", "", -1, None, 0)
@@ -119,7 +119,7 @@ def test_an_address_that_is_none_is_an_error() -> None:
 
 def test_what_the_agent_refuses_comes_with_its_own_words(client: AgentClient) -> None:
     with pytest.raises(AgentError, match=f"{client.address}.*no such start: 'noon'"):
-        client.hello(Hello("job", "noon", resumed=False))
+        client.register(Register("job", "noon", resumed=False))
 
 
 def test_an_action_that_an_agent_does_not_know_says_what_may_be_wrong(client: AgentClient) -> None:
@@ -128,7 +128,7 @@ def test_an_action_that_an_agent_does_not_know_says_what_may_be_wrong(client: Ag
 
 
 def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
-    with pytest.raises(AgentError, match="not a message of kind Hello"):
+    with pytest.raises(AgentError, match="not a message of kind Register"):
         client._ask("hello", b"[]", Status)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, Plan, PlanRequest, Range
+from streaming.agent.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.agent.service import LOOK_SECONDS
 from streaming.errors import AgentError
 from streaming.rows import SKIP_REASONS, EventRow, Kind
@@ -48,7 +48,7 @@ def counted(*deliveries: Sequence[EventRow]) -> int:
     return shard.log(topic_id=next(iter(shard.states)).topic_id).appended_records
 
 
-# --- saying hello
+# --- registering
 
 
 def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_census(agent: Agent, log: PartitionLog) -> None:
@@ -63,8 +63,8 @@ def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_census(agen
 def test_before_its_beginning_is_published_a_consumer_has_no_plan(agent: Agent) -> None:
     reader = Reader(agent)
     assert reader.plan().seq == NOT_BEGUN
-    reader.hello()
-    reader.hello()
+    reader.register()
+    reader.register()
     assert reader.plan().seq == NOT_BEGUN
     agent.look()
     assert kinds(reader.step()) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.FOUND]
@@ -75,7 +75,7 @@ def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Ag
     Reader(agent).begin().step()
     log.append(batch(2))
     second = Reader(agent, "second")
-    second.hello()  # the two records are published in the turn that also publishes its beginning
+    second.register()  # the two records are published in the turn that also publishes its beginning
     agent.look()
     rows = second.step()
     assert (rows[0].kind, records(rows)) == (Kind.APPEARED, 5)
@@ -86,7 +86,7 @@ def test_a_known_consumer_is_greeted_with_a_picture_and_nothing_is_published_aga
     reader = Reader(agent).begin()
     reader.step()
     agent.restart()
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     assert not agent.service.status().caught_up
     agent.look()
     assert agent.service.status().caught_up
@@ -97,7 +97,7 @@ def test_a_known_consumer_is_greeted_with_a_picture_and_nothing_is_published_aga
 
 def test_a_start_that_does_not_exist_is_an_error_in_words(agent: Agent) -> None:
     with pytest.raises(AgentError, match="no such start: 'noon'"):
-        agent.service.hello(Hello("job", "noon", resumed=False))
+        agent.service.register(Register("job", "noon", resumed=False))
 
 
 def test_status_tells_who_it_is_and_how_far_it_has_come(agent: Agent, log: PartitionLog) -> None:
@@ -266,7 +266,7 @@ def test_a_known_consumer_that_says_hello_brings_no_event(agent: Agent, log: Par
     reader.step()
     end = agent.journal.end()
     for _ in range(3):
-        reader.hello(resumed=True)
+        reader.register(resumed=True)
         assert not agent.watcher.caught_up
         agent.look()
         assert agent.watcher.caught_up
@@ -288,7 +288,7 @@ def test_of_a_journal_that_is_no_more_nothing_is_read_and_the_new_one_begins_at_
     reader.commit()
     assert lost == []
     assert reader.plan().seq == NOT_BEGUN
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     again = reader.step()
     assert (records(again), counted(first, again)) == (5, 5)
@@ -301,7 +301,7 @@ def test_a_range_of_a_resumed_consumer_that_straddles_is_counted_exactly(agent: 
     first = reader.step()
     agent.lose_journal()
     log.append(batch(4))
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     again = reader.step()
     assert (len([row for row in again if row.kind == Kind.APPENDED]), counted(first, again)) == (1, 13)
@@ -316,7 +316,7 @@ def test_a_job_that_has_seen_more_than_the_journal_holds_has_seen_another_one(ag
     plan = reader.plan()
     assert (plan.seq, agent.service.status().journal != before) == (NOT_BEGUN, True)
     assert plan.journal == agent.journal.id
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     again = reader.step()
     assert (kinds(again)[0], counted(first, again)) == (Kind.APPEARED, 3)
@@ -334,7 +334,7 @@ def test_another_consumer_of_a_renewed_journal_gets_its_own_beginning_too_and_no
     first.at = (agent.journal.id, 10**6, 0)
     first.plan()
     assert second.plan().seq == NOT_BEGUN
-    second.hello(resumed=True)
+    second.register(resumed=True)
     agent.look()
     assert counted(had, second.step()) == 8
 
@@ -427,7 +427,7 @@ def test_a_reader_without_an_id_reads_what_is_kept_and_holds_nothing_back(agent:
     log.append(batch(3))
     Reader(agent, "job").begin().step()
     passing = Reader(agent, "")
-    passing.hello()
+    passing.register()
     assert records(passing.step()) == 3
     assert agent.consumers.committed("") is None
     agent.trim()
@@ -439,7 +439,7 @@ def test_a_reader_without_an_id_may_be_the_first(agent: Agent, log: PartitionLog
     passing = Reader(agent, "").begin()
     assert records(passing.step()) == 3
     log.append(batch(2))
-    passing.hello()
+    passing.register()
     agent.look()
     assert records(passing.step()) == 2
 
@@ -514,7 +514,7 @@ class Course:
 
     def agent_anew(self) -> None:
         self.agent.restart()
-        self.reader.hello(resumed=True)
+        self.reader.register(resumed=True)
         self.agent.look()
 
     def run_anew(self) -> None:
@@ -589,7 +589,7 @@ def test_a_log_that_was_emptied_while_its_journal_was_lost_says_where_it_ends_an
     log.delete_old_segments(NOW)
     log.unlink_deleted(NOW + 10**6)
     agent.lose_journal()
-    reader.hello(resumed=True)
+    reader.register(resumed=True)
     agent.look()
     shard.fold(*reader.step())
     (state,) = shard.states.values()
@@ -611,7 +611,7 @@ def test_a_log_whose_last_batches_were_cleaned_unread_says_where_it_ends(agent: 
     log.roll()
     compact(log, 0, {0})
     agent.open()
-    reader.hello()
+    reader.register()
     agent.look()
     shard.fold(*reader.step())
     (state,) = shard.states.values()
@@ -637,7 +637,7 @@ def test_a_job_that_said_hello_and_died_before_its_first_micro_batch_has_lost_no
     before = agent.journal.end().seq
     again = Reader(agent)
     again.run = "run 2"
-    again.hello()
+    again.register()
     assert agent.watcher.caught_up is False
     agent.look()
     kinds = [event.kind for _, event in agent.journal.read(before, agent.journal.end().seq)]

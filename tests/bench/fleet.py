@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.overview import Overview
 from streaming.agent.polls import Polls
 from streaming.agent.security import Certificates
 from streaming.agent.server import AgentServer
@@ -36,7 +36,7 @@ _BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Cursor:
     log: LogId
     settled: bool = True
 
@@ -52,13 +52,13 @@ class _Log:
     log_start = 0
 
     def __init__(self, log_dir: LogDir, topic: str, number: int) -> None:
-        self.place = _Place(LogId(log_dir.broker, topic, number, f"{log_dir.broker:022}"))
+        self.cursor = _Cursor(LogId(log_dir.broker, topic, number, f"{log_dir.broker:022}"))
         self.partition = _Where(log_dir)
         self.batches = 0
 
     def event(self, kind: Kind, **values: Any) -> Event:
         """An event of it, as it stands."""
-        log = self.place.log
+        log = self.cursor.log
         offset = self.batches * RECORDS
         made = Event(
             kind=kind,
@@ -99,17 +99,17 @@ class _Watcher:
     def tails(self) -> list[_Log]:
         return self._logs
 
-    def greet(self) -> None:
+    def register(self) -> None:
         """All has been looked at as soon as it is asked."""
 
-    def begin(self, beginning: object, enrol: Callable[[], None]) -> threading.Event:
+    def begin(self, beginning: object, register: Callable[[], None]) -> threading.Event:
         del beginning
         done = threading.Event()
 
         def publish() -> None:
-            enrol()
+            register()
             self._journal.publish([log.event(Kind.APPEARED) for log in self._logs])
-            self.greet()
+            self.register()
             done.set()
 
         _BEGINNINGS.submit(publish)
@@ -143,7 +143,7 @@ class Simulated:
         self.consumers = Consumers(self.journal, now_ms)
         self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
         cluster: Any = _Cluster()
-        looking = Looking(self.watcher, cluster, Overview((), cluster, self.watcher.tails, now_ms))
+        looking = Looking(self.watcher, cluster, HostStatus((), cluster, self.watcher.tails, now_ms))
         self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, Polls())
         self._next = 0
 

@@ -51,7 +51,7 @@ def run(bounds: Bounds) -> None:
         _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, told, strict=True)])
         known = [replace(state, segments=one) for state, one in zip(states, told, strict=True)]
         _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, told, strict=True)])
-        _timed(rows, "in the table", lambda: [NOTHING_CARRIED.told(None, None, one) for one in told])
+        _timed(rows, "in the table", lambda: [NOTHING_CARRIED.updated(None, None, one) for one in told])
         facts = _timed(rows, "all logs as the rules want them", lambda: [_facts(one) for one in seen])
         logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
         retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.agent.client import AgentClient, ClientFiles
-from streaming.agent.messages import Hello, Range
+from streaming.agent.messages import Range, Register
 from streaming.source.options import parse_options
 from streaming.source.stream import EventStreamReader
 from tests.bench.bounds import Bounds
@@ -116,7 +116,7 @@ def _tls(directory: Path, bounds: Bounds) -> None:
     ):
         clients = {"plain": AgentClient(plain), "TLS": AgentClient(secure, ClientFiles(ca=authority.ca))}
         for name, client in clients.items():
-            status = client.hello(Hello("bench", "earliest", resumed=False))
+            status = client.register(Register("bench", "earliest", resumed=False))
             rows.append((name, *_throughput(client, Range("bench", "run", status.journal, -1, 0, status.seq))))
     show(
         f"the rows of one range, {partitions:,} logs, read {READS} times",

@@ -32,7 +32,7 @@ def run(bounds: Bounds) -> None:
     ):
         station = Station(logs.path, journal=Path(scratch, "journal"), clock=_Wall())
         station.begin("active", _READER)
-        while station.watcher.turn(set()):
+        while station.watcher.poll(set()):
             pass
         _follow(station, logs, bounds.seconds / 2)
         cpu, ranges, size = _follow(station, logs, bounds.seconds)
@@ -54,7 +54,7 @@ def _follow(station: Station, logs: Partitions, seconds: float) -> tuple[float, 
             for item in range(len(logs)):
                 logs.append(item)
         before = time.process_time()
-        station.watcher.turn(set())
+        station.watcher.poll(set())
         cpu += time.process_time() - before
         upto = station.journal.reach(seq, None).seq
         appended = [event for _, event in station.journal.read(seq, upto) if event.batches]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from streaming.agent.cluster import ClusterView
+from streaming.agent.host_status import LOOK_EVERY_MS, HostStatus
 from streaming.agent.messages import BrokerStatus, LogDirStatus, Registered
-from streaming.agent.overview import LOOK_EVERY_MS, Overview
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import standings, unwatched_log_dirs
+from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
 
@@ -25,7 +25,7 @@ class Observed:
         dirs = open_log_dirs(log_dirs or node.log_dirs)
         self._now = 0
         self._cluster = ClusterView(dirs)
-        self._overview = Overview(dirs, self._cluster, lambda: (), lambda: self._now)
+        self._overview = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now)
 
     def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
         self._now += LOOK_EVERY_MS
@@ -49,7 +49,7 @@ class Three:
         return {Path(each.log_dir).name: each for each in self.observed[number - 1].look()[1]}
 
     def phase(self, number: int) -> Phase | None:
-        return {each.broker: each.phase for each in standings(self.statuses())}.get(number)
+        return {each.broker: each.phase for each in broker_phases(self.statuses())}.get(number)
 
     def newest(self) -> BrokerStatus:
         return max(self.statuses(), key=lambda each: each.metadata_offset)
@@ -77,7 +77,7 @@ def three(kafka_cluster: Kafka) -> Three:
 
 def test_every_copy_grows_all_the_time_and_every_log_dir_is_watched(three: Three) -> None:
     statuses = three.statuses()
-    assert {each.broker: each.phase for each in standings(statuses)} == dict.fromkeys((1, 2, 3), Phase.RUNNING)
+    assert {each.broker: each.phase for each in broker_phases(statuses)} == dict.fromkeys((1, 2, 3), Phase.RUNNING)
     three.kafka.until(lambda: min(each.appended_ms for each in three.statuses()) > time.time() * 1000 - 5_000, "every copy has just grown")
     watched = {each.broker: frozenset(each.log_dirs) for each in statuses}
     assert {len(each) for each in watched.values()} == {2}
@@ -121,7 +121,7 @@ def test_an_agent_that_starts_while_a_broker_is_down_or_was_stopped_says_the_sam
     three.kafka.kill(2)
     three.until_phase(2, Phase.DOWN)
     anew = [Observed(node).look()[0] for node in three.kafka.nodes]
-    assert {each.broker: each.phase for each in standings(anew)}[2] is Phase.DOWN
+    assert {each.broker: each.phase for each in broker_phases(anew)}[2] is Phase.DOWN
     three.kafka.start(2)
     three.until_phase(2, Phase.RUNNING)
 

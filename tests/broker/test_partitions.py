@@ -50,7 +50,7 @@ class Hosts:
             self._readers[broker] = reader
             if before is not None:
                 reader.at = before.at
-            reader.hello(resumed=before is not None)
+            reader.register(resumed=before is not None)
 
     def down(self, broker: int) -> None:
         """Its agent is no more."""
@@ -69,7 +69,7 @@ class Hosts:
 
     def remaining(self, topic: str, broker: int) -> dict[str, float]:
         """Bytes and seconds that a broker has to copy still, as a page says now, and whatever else it says of moves."""
-        self.table.told_reassignments(self.counts().reassignments)
+        self.table.set_reassignments(self.counts().reassignments)
         found = samples(page(self.table, now=time.time()))
         kinds = {name.removeprefix(_REMAINING): value for (name, labels), value in found.items() if name.startswith(_REMAINING)}
         assert all(dict(labels)["broker"] == str(broker) for (name, labels) in found if name.startswith(_REMAINING))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streaming.agent.client import AgentClient, ClientFiles
-from streaming.agent.messages import Hello
+from streaming.agent.messages import Register
 from streaming.errors import AgentError
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
@@ -52,7 +52,7 @@ def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_
     arguments = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
     with segtail(*arguments, said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.hello(Hello("job", "earliest", resumed=False))
+        client.register(Register("job", "earliest", resumed=False))
 
         def up() -> list[tuple[int, bool]]:
             return [(each.broker, each.up) for each in client.status().log_dirs]
@@ -134,7 +134,7 @@ def get(url: str, path: str) -> tuple[int, str]:
 
 
 def url(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent tells of itself\" url=(\S+)", agent.said)
+    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.said)
     return found[1] if found else None
 
 
@@ -161,7 +161,7 @@ def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None
         with pytest.raises(AgentError, match="does not accept this job's token"):
             AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem")).status()
         client = AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem", token_file=secrets.token_file))
-        client.hello(Hello("job", "earliest", resumed=False))
+        client.register(Register("job", "earliest", resumed=False))
         until("it has read everything", lambda: client.status().caught_up)
         told = read_page(get(page, "/metrics")[1])
         assert told[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
@@ -180,7 +180,7 @@ def test_reads_what_it_may_and_writes_nothing_into_a_log_dir(tmp_path: Path, dis
     before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]}
     with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.hello(Hello("job", "earliest", resumed=False))
+        client.register(Register("job", "earliest", resumed=False))
         until("it has read everything", lambda: client.status().caught_up)
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]} == before
 

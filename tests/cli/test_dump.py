@@ -74,7 +74,7 @@ def test_verify_finds_and_says_so_by_its_status(tmp_path: Path) -> None:
     done = segtail_dump("--verify", copy)
     assert done.returncode == 1
     assert f"{copy / SEGMENT}: position " in done.stderr
-    assert "expected bytes with the CRC that the batch tells" in done.stderr
+    assert "expected bytes with the CRC that the batch names" in done.stderr
     assert done.stdout.count("false\n") >= 1
 
 

@@ -339,7 +339,7 @@ def test_what_somebody_else_has_scanned_is_not_scanned_again(log: PartitionLog) 
         first_timestamp=NOW + 70,
         largest_timestamp=NOW + 1234,
     )
-    looking.told(looked.partition, read)
+    looking.note_active(looked.partition, read)
     assert largest(look(log, looking)) == [20, 50, 1234]
 
 

@@ -1,7 +1,7 @@
 """What an agent hands out, read over Flight by a consumer that never commits, so that the whole journal comes each time."""
 
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import Hello, Range, Status
+from streaming.agent.messages import Range, Register, Status
 from streaming.errors import AgentError
 from streaming.rows import Kind
 
@@ -14,13 +14,13 @@ class Consumer:
     def __init__(self, address: str, name: str = "faults") -> None:
         self._client = AgentClient(address)
         self._name = name
-        self._greeted = False
+        self._registered = False
 
     def status(self) -> Status | None:
         """How the agent is, None while it does not answer. The first time it is told that this consumer is there."""
         try:
-            status = self._client.status() if self._greeted else self._client.hello(Hello(self._name, "earliest", resumed=False))
-            self._greeted = True
+            status = self._client.status() if self._registered else self._client.register(Register(self._name, "earliest", resumed=False))
+            self._registered = True
             return status
         except AgentError:
             self._client.close()

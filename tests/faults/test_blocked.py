@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from streaming.agent.client import AgentClient
-from streaming.agent.messages import Hello
+from streaming.agent.messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.processes import Segtail, segtail, until
 
@@ -20,7 +20,7 @@ def address(agent: Segtail) -> str | None:
 
 
 def health(agent: Segtail) -> str:
-    found = re.search(r"message=\"agent tells of itself\" url=(\S+)", agent.said)
+    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.said)
     assert found is not None
     with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=10) as answer:
         return str(answer.read().decode())
@@ -38,9 +38,9 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
     os.mkfifo(file)
     with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.hello(Hello("job", "earliest", False))
+        client.register(Register("job", "earliest", False))
         until("the file is named", lambda: [each.path for each in client.status().blocked] == [str(file)])
-        client.hello(Hello("job", "earliest", False))
+        client.register(Register("job", "earliest", False))
         until("the other log dir is read", lambda: client.status().total == first.active.size)
         first.append(batch(1))
         until("it goes on being read", lambda: client.status().total == first.active.size)
@@ -72,7 +72,7 @@ def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
     with segtail(*arguments, said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.hello(Hello("job", "earliest", False))
+        client.register(Register("job", "earliest", False))
         until("the file is named", lambda: client.status().blocked)
         agent.terminate()
         assert agent.wait() == 0

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.client import AgentClient, ClientFiles
 from streaming.agent.listening import Listening
-from streaming.agent.messages import BlockedFile, Hello, Status, StatusRequest
-from streaming.agent.numbers import Numbers
+from streaming.agent.messages import BlockedFile, Register, Status, StatusRequest
 from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.errors import AgentError
@@ -147,7 +147,7 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
     segment = tmp_path / "a1" / "orders-0" / f"{0:020}.log"
     segment.rename(tmp_path / "kept")
     segment.symlink_to(segment)  # which nobody can open
-    agent.service.hello(Hello("job", "earliest", resumed=False))
+    agent.service.register(Register("job", "earliest", resumed=False))
     watch = stage.watch(stage.serve(agent))
     poll_until(watch, lambda: bool(watch.unreadable))
     (log,) = watch.unreadable
@@ -171,7 +171,7 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
 @contextmanager
 def secured(service: Service, files: ServerFiles) -> Iterator[str]:
     listen = Address("127.0.0.1", 0)
-    listening = Listening(service, listen, open_security(files, listen), Numbers())
+    listening = Listening(service, listen, open_security(files, listen), AgentMetrics())
     try:
         yield f"grpc+tls://{listening.address}"
     finally:
@@ -348,7 +348,7 @@ def test_what_agents_have_read_and_cannot_read_is_told_to_the_table(stage: Stage
     watch.poll()
     assert stage.observer.reading() == {}  # it has not caught up, and nobody has told what is in the metrics
     assert view(stage.table.snapshot(0.0)).observed.read_ms.tolist() == []
-    agent.service.hello(Hello("job", "earliest", False))
+    agent.service.register(Register("job", "earliest", False))
     agent.look()
     watch.poll()
     assert stage.observer.reading() == {}
@@ -363,9 +363,9 @@ def test_the_groups_that_wait_for_a_hanging_transaction_are_asked_of_its_agent(s
     log.append(Batch(records=(record,), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     agent = stage.agent("a1")
     watch = stage.watch(stage.serve(agent))
-    agent.service.hello(Hello("job", "earliest", False))
+    agent.service.register(Register("job", "earliest", False))
     agent.look()
-    (place,) = (tail.place.log for tail in agent.service.watcher.tails())
+    (place,) = (tail.cursor.log for tail in agent.service.watcher.tails())
     hangs, other = (Subject(place.broker, place.topic, number, place.topic_id, 7, 0) for number in (3, 4))
     stage.table.waiting.of([hangs, other])
     watch.poll()

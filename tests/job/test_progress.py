@@ -84,7 +84,7 @@ def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(
     monkeypatch.setattr(agents, "PATIENCE_SECONDS", 0.0)
     with agent.served() as address:
         reader, job = ready(reader_of(address)), Job(agent)
-        reader._targets, reader._rests = None, agents.Rests(itertools.count(0, 1000).__next__)
+        reader._targets, reader._backoff = None, agents.Backoff(itertools.count(0, 1000).__next__)
         job.poll()
         end = job.run(reader, reader, {})
         assert job.lag == ([0], [0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streaming.kafka.batches import read_batch
-from streaming.kafka.crc_check import told_crcs, wrong_crcs
+from streaming.kafka.crc_check import stored_crcs, wrong_crcs
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.messages import inner_messages, read_message
 from streaming.kafka.records import read_records
@@ -64,4 +64,4 @@ def test_one_wrong_bit_is_found_in_the_batch_that_has_it(name: str) -> None:
 @SEGMENTS
 def test_the_crc_that_is_told_is_the_one_in_the_header(name: str) -> None:
     crcs = [int(match[1]) for line in told(name) if not line.startswith("|") and (match := re.search(r" crc: (\d+)", line))]
-    assert told_crcs(columns(read(name))).tolist() == crcs
+    assert stored_crcs(columns(read(name))).tolist() == crcs

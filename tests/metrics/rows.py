@@ -9,7 +9,7 @@ from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
-from streaming.metrics.transactions import Bench
+from streaming.metrics.transactions import TransactionJudge
 from tests.metrics.told import ToldTable, told
 
 Row = dict[str, Any]
@@ -107,7 +107,7 @@ def states(*rows: Row) -> pa.Table:
 
 def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:
     table = ToldTable(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
-    table.told_reading(dict.fromkeys(("a1", "a2", "a3"), EVER))
+    table.set_reading(dict.fromkeys(("a1", "a2", "a3"), EVER))
     if rows:
         table.apply(states(*rows))
     return table
@@ -119,14 +119,14 @@ def untold_table() -> Table:
 
 
 def new_judges(**judged: Any) -> Judges:
-    bench = Bench(
+    transactions = TransactionJudge(
         hanging_after_ms=900_000,
         stuck_after_ms=1_200_000,
         late_after_ms=60_000,
         late_limit=judged.pop("late_limit", 500),
         once=judged.pop("once", False),
     )
-    return Judges(bench=bench, limiter=Limiter(judged.pop("static", dict)), **judged)
+    return Judges(transactions=transactions, limiter=Limiter(judged.pop("static", dict)), **judged)
 
 
 def new_observer() -> Observer:

@@ -5,7 +5,7 @@ from typing import Any
 
 from streaming.agent.messages import BrokerStatus, Registered
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import standings, unwatched_log_dirs
+from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
 
 
 def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> BrokerStatus:
@@ -22,7 +22,7 @@ def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> Br
 
 
 def phases(*copies: BrokerStatus) -> dict[int, Phase]:
-    return {each.broker: each.phase for each in standings(copies)}
+    return {each.broker: each.phase for each in broker_phases(copies)}
 
 
 RUNS = Registered(2, False, epoch=7, phase="running", since_ms=5_000)
@@ -33,7 +33,7 @@ FENCED = Registered(2, True, epoch=7, phase="", since_ms=20_000)
 
 def test_the_copy_that_has_come_furthest_tells_and_not_the_own_one_of_a_broker_that_is_down() -> None:
     assert phases(copy(2, 90, RUNS), copy(1, 100, DOWN)) == {2: Phase.DOWN}
-    assert [each.since for each in standings([copy(1, 100, DOWN)])] == [9.5]
+    assert [each.since for each in broker_phases([copy(1, 100, DOWN)])] == [9.5]
 
 
 def test_nobody_knows_anything_without_metadata() -> None:
@@ -57,7 +57,7 @@ def test_else_its_own_copy_grows_only_while_its_process_runs() -> None:
 
 def test_an_agent_of_an_earlier_version_tells_who_is_fenced_and_no_more() -> None:
     assert phases(copy(1, 100, Registered(2, True), Registered(3, False))) == {3: Phase.RUNNING}
-    assert [each.since for each in standings([copy(1, 100, Registered(3, False))])] == [None]
+    assert [each.since for each in broker_phases([copy(1, 100, Registered(3, False))])] == [None]
 
 
 def test_a_broker_that_is_not_registered_any_more_is_not_told_of() -> None:
@@ -69,7 +69,7 @@ def test_one_that_led_nothing_when_it_was_stopped_is_fenced_like_one_that_was_ki
     assert phases(copy(1, 100, DOWN), killed) == {2: Phase.DOWN}
     assert phases(copy(1, 100, DOWN), heard) == {2: Phase.STOPPING}
     assert phases(copy(1, 100, DOWN), clean) == {2: Phase.STOPPING}
-    assert [each.phase for each in standings([copy(1, 100, DOWN)], [clean])] == [Phase.STOPPING], "also where its host went afterwards"
+    assert [each.phase for each in broker_phases([copy(1, 100, DOWN)], [clean])] == [Phase.STOPPING], "also where its host went afterwards"
 
 
 def test_what_its_disk_said_of_an_earlier_registration_does_not_count() -> None:

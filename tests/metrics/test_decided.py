@@ -108,14 +108,14 @@ def test_what_another_agent_knows_of_a_partition_counts_for_all_its_replicas() -
 
 def test_it_is_ready_once_what_is_decided_speaks_of_each_agent_that_takes_part() -> None:
     made = untold_table()
-    made.told_whole()
+    made.set_whole()
     made.take_catalog("a1", NOTHING_DECIDED, End("j", 5))
-    made.told_agents(["a1"])
+    made.set_agents(["a1"])
     assert not made.ready
     arrived(made, 5)
-    made.told_agents(["a1", "a2"])
+    made.set_agents(["a1", "a2"])
     assert not made.ready
-    made.told_agents(["a1"])
+    made.set_agents(["a1"])
     assert made.ready
-    made.told_agents(["a1", "a2"])
+    made.set_agents(["a1", "a2"])
     assert made.ready

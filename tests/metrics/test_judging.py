@@ -29,4 +29,4 @@ def test_a_server_properties_that_cannot_be_used_is_refused_at_the_start(tmp_pat
 @pytest.mark.parametrize(("trigger", "seconds"), [(1, 60), (20, 60), (300, 900), (None, 90)])
 def test_what_agents_publish_may_take_a_minute_or_three_triggers(trigger: int | None, seconds: int) -> None:
     settings = Settings(trigger=None if trigger is None else timedelta(seconds=trigger))
-    assert judges_of(settings).bench.read_within_ms == seconds * 1000
+    assert judges_of(settings).transactions.read_within_ms == seconds * 1000

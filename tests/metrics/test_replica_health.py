@@ -30,7 +30,7 @@ def table() -> Table:
         log("orders", 1, topic_id="o", broker=2, agent="a2", **LEADS),
         log("bills", 0, topic_id="b", broker=2, agent="a2", corrupt_batches=7),
     )
-    made.told_scrubbed({Replica(2, "orders", 1): 5, Replica(3, "gone", 0): 1})
+    made.set_scrubbed({Replica(2, "orders", 1): 5, Replica(3, "gone", 0): 1})
     return made
 
 
@@ -50,10 +50,10 @@ def test_followers_are_told_of_as_leaders_are_and_only_where_there_is_something_
 def test_neither_the_limit_nor_the_granularity_leaves_any_out_and_topics_that_nobody_wants_are() -> None:
     rows = [log("orders", 0, corrupt_batches=1), log("bills", 0, corrupt_batches=1)]
     for made in (new_table(*rows, series_limit=0), new_table(*rows, export=Export(partitions=False))):
-        made.told_scrubbed({Replica(1, "orders", 0): 2})
+        made.set_scrubbed({Replica(1, "orders", 0): 2})
         assert len(corrupt(made)) == 3
     made = new_table(*rows, export=Export(exclude=re.compile("orders")))
-    made.told_scrubbed({Replica(1, "orders", 0): 2})
+    made.set_scrubbed({Replica(1, "orders", 0): 2})
     assert corrupt(made) == {("1", "bills", "0", "unknown", "tail"): 1}
 
 

@@ -161,10 +161,10 @@ def test_a_broker_that_is_fenced_leads_nothing_though_its_own_disk_says_so() -> 
         log("shared", 0, leader=1, leader_epoch=0),
         log("shared", 0, broker=2, agent="a2", leader=2, leader_epoch=1),
     )
-    table.told_fenced([1])
+    table.set_fenced([1])
     found = named(table, f"{P}leader")
     assert {(dict(each)["topic"], dict(each)["broker"]): value for each, value in found.items()} == {("alone", "1"): 0, ("shared", "2"): 1}
-    table.told_fenced([])
+    table.set_fenced([])
     assert set(named(table, f"{P}leader").values()) == {1}
 
 

@@ -23,7 +23,7 @@ def test_a_round_speaks_once_its_end_is_reached(steps: list[tuple[bool, int]]) -
         if asks:
             end += far
             ends[number] = end
-            rounds = rounds.told(Round(decisions(number), End("j", end)))
+            rounds = rounds.updated(Round(decisions(number), End("j", end)))
         else:
             reached = min(reached + far, end)
             rounds = rounds.arrived(End("j", reached))
@@ -40,15 +40,15 @@ def test_a_round_speaks_once_its_end_is_reached(steps: list[tuple[bool, int]]) -
 def test_many_rounds_do_not_keep_one_another_from_speaking() -> None:
     rounds = Rounds()
     for number in range(100):  # each end is ahead of what was read
-        rounds = rounds.told(Round(decisions(number), End("j", number))).arrived(End("j", number - 1))
+        rounds = rounds.updated(Round(decisions(number), End("j", number))).arrived(End("j", number - 1))
     assert said(rounds.speaks) == 98
 
 
 def test_a_journal_that_is_no_more_is_not_waited_for() -> None:
-    rounds = Rounds().told(Round(decisions(1), End("old", 9))).told(Round(decisions(2), End("new", 1)))
+    rounds = Rounds().updated(Round(decisions(1), End("old", 9))).updated(Round(decisions(2), End("new", 1)))
     assert said(rounds.arrived(End("new", 1)).speaks) == 2
     assert said(rounds.arrived(End("old", 9)).speaks) is None
 
 
 def test_what_is_no_answer_of_a_journal_speaks_at_once() -> None:
-    assert said(Rounds().told(Round(decisions(1), None)).speaks) == 1
+    assert said(Rounds().updated(Round(decisions(1), None)).speaks) == 1

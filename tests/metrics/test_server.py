@@ -130,7 +130,7 @@ def test_is_healthy_as_long_as_the_job_says_so(job: Job) -> None:
 
 def test_is_ready_when_everything_is_recalled(job: Job) -> None:
     job.table.recalls(1)
-    job.table.told_agents([])
+    job.table.set_agents([])
     assert ask(job, "/-/ready").status == 503
     job.table.apply(states(recalled(0)))
     assert ask(job, "/-/ready").status == 200

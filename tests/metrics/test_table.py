@@ -173,9 +173,9 @@ def test_a_log_whose_backlog_cannot_be_read_hides_nobody_else_s_counters() -> No
     assert codec_bytes(table) == {}
     key = LogKey(second["broker"], second["topic"], second["partition"], second["topic_id"])
     other = LogKey(second["broker"], "other", 0, "")
-    table.told_unreadable([key, other])
+    table.set_unreadable([key, other])
     assert codec_bytes(table) == {("1", "orders"): 5}
-    table.told_unreadable([])
+    table.set_unreadable([])
     table.apply(states(second))
     assert codec_bytes(table) == {("1", "orders"): 5}  # it must not vanish again
     table.apply(states(second | {"settled": True}))
@@ -198,7 +198,7 @@ def test_a_run_that_goes_on_tells_no_topic_s_counters_before_all_its_logs_have_c
 def test_a_topic_of_which_no_backlog_can_be_read_has_no_counters() -> None:
     row = log(settled=False)
     table = new_table(row)
-    table.told_unreadable([LogKey(row["broker"], row["topic"], row["partition"], row["topic_id"])])
+    table.set_unreadable([LogKey(row["broker"], row["topic"], row["partition"], row["topic_id"])])
     assert codec_bytes(table) == {}
 
 
@@ -271,8 +271,8 @@ def test_an_empty_table_makes_a_page() -> None:
 def test_a_run_that_goes_on_is_ready_when_every_shard_has_been_recalled_whatever_agents_do() -> None:
     table = new_table()
     table.recalls(2)
-    table.told_whole()
-    table.told_agents([])
+    table.set_whole()
+    table.set_agents([])
     for row in (recalled(1), recalled(1), log()):
         assert not table.ready
         table.apply(states(row))
@@ -283,9 +283,9 @@ def test_a_run_that_goes_on_is_ready_when_every_shard_has_been_recalled_whatever
 
 def test_a_first_run_is_ready_when_it_is_told_so() -> None:
     table = new_table(log(), recalled(0))
-    table.told_agents([])
+    table.set_agents([])
     assert not table.ready
-    table.told_whole()
+    table.set_whole()
     assert table.ready
 
 

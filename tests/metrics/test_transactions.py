@@ -179,7 +179,7 @@ def test_another_append_is_another_beginning() -> None:
 
 def read_upto(table: Table, *, data: float, coordinators: float) -> None:
     """Say up to when the agents of two brokers were taken in, seconds from NOW on."""
-    table.told_reading({"a1": NOW + data, "a2": NOW + coordinators})
+    table.set_reading({"a1": NOW + data, "a2": NOW + coordinators})
 
 
 def two_agents(age: float) -> Table:
@@ -220,17 +220,17 @@ def test_a_look_that_began_before_the_append_was_seen_says_nothing_of_it() -> No
 
 def test_an_agent_that_tells_nothing_of_its_reading_makes_it_unknown() -> None:
     table = two_agents(1000)
-    table.told_reading({"a1": NOW + 100})
+    table.set_reading({"a1": NOW + 100})
     assert only(table, HANGING, after=100) is None
 
 
 def test_logs_that_cannot_be_read_and_log_dirs_that_are_away_make_it_unknown() -> None:
     table = two_agents(1000)
-    table.told_unreadable([LogKey(2, "__transaction_state", 0, "")])
+    table.set_unreadable([LogKey(2, "__transaction_state", 0, "")])
     assert only(table, HANGING, after=100) is None
-    table.told_unreadable([])
+    table.set_unreadable([])
     assert only(table, HANGING, after=100) == 1
-    table.told_unread_dirs([(1, "/data")])
+    table.set_unread_dirs([(1, "/data")])
     assert only(table, HANGING, after=100) is None
 
 
@@ -251,7 +251,7 @@ def test_stuck_is_counted_and_labelled_alike() -> None:
         ("7", "unknown", "true"),
         ("8", "unknown", ""),
     ]
-    table.told_reading({})
+    table.set_reading({})
     assert only(table, STUCK) is None  # its marker may be there by now
 
 
@@ -269,7 +269,7 @@ def test_what_coordinators_should_have_ended_is_counted_by_their_broker_unless_t
     table = new_table(orders(), coordinator(*entries), coordinator_partitions=1)
     assert named(table, overdue, now=NOW) == {frozenset({("broker", "1")}): 1}
     assert named(table, overdue, now=NOW + 2) == {frozenset({("broker", "1")}): 2}
-    table.told_reading({})
+    table.set_reading({})
     assert named(table, overdue, now=NOW) == {}
 
 
@@ -286,7 +286,7 @@ def test_an_entry_that_is_overdue_in_a_log_that_is_behind_is_not_called_so() -> 
 def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one() -> None:
     table = new_table(orders(transaction(7, 40, age=1000)), coordinator(), coordinator_partitions=1, once=True)
     assert (only(table, HANGING), verdict(table)) == (1, "hanging")
-    table.told_reading({"a1": NOW - 1001})  # read before it was written
+    table.set_reading({"a1": NOW - 1001})  # read before it was written
     assert (only(table, HANGING), verdict(table)) == (None, "unknown")
 
 
@@ -306,7 +306,7 @@ def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in
     facts: bytes, written: int | None, said: str
 ) -> None:
     table = new_table(orders(transaction(7, 40, age=1000), facts=facts), coordinator(facts=facts), coordinator_partitions=1, once=True)
-    table.told_metadata(None if written is None else written * 1000)
+    table.set_metadata_time(None if written is None else written * 1000)
     assert verdict(table) == said
 
 
@@ -315,7 +315,7 @@ def test_what_a_replica_says_that_others_may_have_gone_on_without_counts_for_not
     entry = ONGOING | {"start_ms": MS - 100_000}
     table = new_table(orders(transaction(7, 40, age=100), facts=facts), coordinator(entry, facts=facts), coordinator_partitions=1)
     assert verdict(table) == "open"
-    table.told_metadata(MS - 61_000)
+    table.set_metadata_time(MS - 61_000)
     assert verdict(table) == said
 
 

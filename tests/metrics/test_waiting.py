@@ -19,12 +19,12 @@ def subject(number: int) -> Subject:
 def test_what_is_known_is_not_asked_again_and_what_is_over_is_forgotten() -> None:
     waiting = Waiting()
     assert (waiting.of([subject(1), subject(2)]), waiting.asked) == ({}, (subject(1), subject(2)))
-    waiting.told({subject(1): ("billing",), subject(9): ("late",)})
+    waiting.update({subject(1): ("billing",), subject(9): ("late",)})
     assert waiting.asked == (subject(2),)
     assert waiting.of([subject(1), subject(2)]) == {subject(1): ("billing",)}
     assert waiting.of([subject(2)]) == {}
     assert waiting.of([subject(1)]) == {}
-    waiting.told({subject(1): ()})
+    waiting.update({subject(1): ()})
     assert (waiting.of([subject(1)]), waiting.asked) == ({subject(1): ()}, ())
 
 
@@ -43,6 +43,6 @@ def test_the_page_asks_for_what_hangs_in_the_offsets_alone_and_names_the_groups(
     assert table.waiting.asked == ()  # it does not hang yet
     named(table, INFO, now=NOW + 61)
     assert table.waiting.asked == (subject(3),)
-    table.waiting.told({subject(3): ("billing", "stock")})
+    table.waiting.update({subject(3): ("billing", "stock")})
     groups = {dict(labels)["topic"]: dict(labels)["groups"] for labels in named(table, INFO, now=NOW + 62)}
     assert groups == {"__consumer_offsets": "billing, stock", "orders": ""}

@@ -14,9 +14,9 @@ import pyarrow.flight as flight
 
 from streaming.agent.client import AgentClient
 from streaming.agent.cluster import ClusterView
+from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.messages import Committed, Hello, PlanRequest, Range, StatusRequest
-from streaming.agent.overview import Overview
+from streaming.agent.messages import Committed, PlanRequest, Range, Register, StatusRequest
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
@@ -74,11 +74,11 @@ class Agent:
         self._log_dirs, self._directory, self._saved = log_dirs, directory, directory.with_name(f"{directory.name}.copy")
         self.start()
 
-    def hello(self, hello: Hello) -> bytes:
+    def register(self, request: Register) -> bytes:
         """Answer a consumer, and note who waits for its beginning, in order."""
-        answer = self.service.hello(hello).encode()
-        if hello.consumer not in self.waiting and self.consumers.committed(hello.consumer) is None:
-            self.waiting.append(hello.consumer)
+        answer = self.service.register(request).encode()
+        if request.consumer not in self.waiting and self.consumers.committed(request.consumer) is None:
+            self.waiting.append(request.consumer)
         return answer
 
     def start(self) -> None:
@@ -89,8 +89,8 @@ class Agent:
         self.consumers = Consumers(self.journal, self.clock)
         cluster = ClusterView(log_dirs)
         self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
-        overview = Overview(log_dirs, cluster, self.watcher.tails, self.clock)
-        looking = Looking(self.watcher, cluster, overview)
+        host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock)
+        looking = Looking(self.watcher, cluster, host_status)
         self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls())
         self.up = True
 
@@ -128,7 +128,7 @@ class Agent:
         self._turn(hints, budget)
 
     def _turn(self, hints: set[Path], budget: int | None) -> bool:
-        return bool(self.call(lambda: self.watcher.turn(hints, budget)))
+        return bool(self.call(lambda: self.watcher.poll(hints, budget)))
 
     def trim(self, bounds: Bounds) -> None:
         """Forget, slice by slice, what nobody needs and what is beyond the bounds."""
@@ -174,7 +174,7 @@ class Wire(AgentClient):
         service, body = self.agent.service, action.body.to_pybytes()
         answers: dict[str, Callable[[], bytes]] = {
             "status": lambda: service.status(StatusRequest.decode(body)).encode(),
-            "hello": lambda: self.agent.hello(Hello.decode(body)),
+            "hello": lambda: self.agent.register(Register.decode(body)),
             "plan": lambda: service.plan(PlanRequest.decode(body)).encode(),
             "received": lambda: _told(service.received(Range.decode(body))),
             "committed": lambda: _told(service.committed(Committed.decode(body))),

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from streaming.agent.messages import NOT_BEGUN, Committed, Hello, PlanRequest
+from streaming.agent.messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.errors import AgentError
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
@@ -52,7 +52,7 @@ class Job:
         self._runs += 1
         self.run = f"run {self._runs}"
         self.crash_after = ""
-        self._greeted: dict[str, str] = {}  # agent and journal
+        self._registered: dict[str, str] = {}  # agent and journal
         self._processed = False  # whether this run has run a micro-batch
         self._goes_on: bool | None = None  # whether it recalls; None before its first plan
         self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, judges=new_judges())
@@ -65,7 +65,7 @@ class Job:
     @property
     def everywhere(self) -> bool:
         """Whether every agent that is up knows that this job is there."""
-        return all(agent in self._greeted for agent, wire in self.wires.items() if wire.agent.up)
+        return all(agent in self._registered for agent, wire in self.wires.items() if wire.agent.up)
 
     def knows(self, agent: str) -> bool:
         return agent in self.at
@@ -106,33 +106,33 @@ class Job:
             return recalled
         known = offsets.parse(self.at)
         for agent, wire in self.wires.items():
-            if agent not in self._greeted:
-                hello = Hello(self.name, self.start_from, agent in known)
-                self._ask(agent, lambda wire=wire, hello=hello: wire.hello(hello))
+            if agent not in self._registered:
+                request = Register(self.name, self.start_from, agent in known)
+                self._ask(agent, lambda wire=wire, request=request: wire.register(request))
         plans = []
-        for agent in list(self._greeted):
+        for agent in list(self._registered):
             at = known.get(agent)
             journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
             request = PlanRequest(self.name, self.run, journal, after, self.budget, 0, total=total)
             try:
                 plan = self.wires[agent].plan(request)
             except AgentError:
-                del self._greeted[agent]
+                del self._registered[agent]
                 continue
-            if plan.journal != self._greeted[agent] or plan.seq == NOT_BEGUN:
-                del self._greeted[agent]
+            if plan.journal != self._registered[agent] or plan.seq == NOT_BEGUN:
+                del self._registered[agent]
             plans.append(plan)
         return offsets.advance(self.at, plans)
 
-    def _ask(self, agent: str, hello: Callable[[], Any]) -> None:
+    def _ask(self, agent: str, ask: Callable[[], Any]) -> None:
         try:
-            self._greeted[agent] = hello().journal
+            self._registered[agent] = ask().journal
         except AgentError:
-            self._greeted.pop(agent, None)
+            self._registered.pop(agent, None)
 
     def _commit_sources(self, end: offsets.Offset) -> None:
         for agent, at in offsets.parse(end).items():
-            if agent in self._greeted:
+            if agent in self._registered:
                 try:
                     self.wires[agent].committed(Committed(self.name, self.run, at.journal, at.seq))
                 except AgentError:

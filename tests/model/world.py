@@ -24,7 +24,7 @@ from streaming.rules.log_state import LogKey, LogState
 from streaming.rules.transactions import Transactions, open_ones
 from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import LogId
-from streaming.watcher.watcher import SURVEY_MS
+from streaming.watcher.watcher import RESCAN_MS
 from tests.builders import abort, batch, commit
 from tests.model import coordinators
 from tests.model.agent import Agent, Killed, Wire
@@ -39,7 +39,7 @@ TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AgentState:
     """What an agent's journal holds: the jobs that are registered, and up to where each log was read."""
 
     registered: set[str]
@@ -173,7 +173,7 @@ class World:
         """The agent looks at everything there is."""
         agent = self.agents[broker]
         if agent.up:
-            agent.clock.now += 1_000 if hinted else SURVEY_MS
+            agent.clock.now += 1_000 if hinted else RESCAN_MS
             before = self._standing(agent)
             try:
                 agent.look(self._everything(broker) if hinted else None)
@@ -243,12 +243,12 @@ class World:
                 account.journal_lost()
         self.start(broker)
 
-    def _restarted(self, broker: int, before: Standing) -> None:
+    def _restarted(self, broker: int, before: AgentState) -> None:
         agent = self.agents[broker]
         agent.stop(killed=True)
         agent.start()
         self._note_beginnings(agent, before)
-        agent.waiting.clear()  # who is not registered by now has to say hello again
+        agent.waiting.clear()  # who is not registered by now has to register again
 
     def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
         """Forget what is beyond the bounds, also what some job has not had."""
@@ -276,10 +276,10 @@ class World:
     def _registered(self, agent: Agent) -> set[str]:
         return {job for job in self.jobs if agent.consumers.committed(job) is not None}
 
-    def _standing(self, agent: Agent) -> Standing:
-        return Standing(self._registered(agent), {place.log: place.next_offset for place in agent.journal.places()})
+    def _standing(self, agent: Agent) -> AgentState:
+        return AgentState(self._registered(agent), {place.log: place.next_offset for place in agent.journal.cursors()})
 
-    def _note_beginnings(self, agent: Agent, before: Standing) -> None:
+    def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
         places = dict(before.places)
         for name in [name for name in agent.waiting if name in self._registered(agent) - before.registered]:
             agent.waiting.remove(name)

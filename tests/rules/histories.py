@@ -93,7 +93,7 @@ def recall() -> EventRow:
 
 
 @dataclass
-class Teller:
+class FoundPublisher:
     """An agent, its journal, and what it knows of its logs."""
 
     name: str
@@ -185,7 +185,7 @@ histories = st.lists(
 
 def tellings(history: Sequence[tuple[int, str, int, int]], random: Random) -> list[list[list[EventRow]]]:
     """What each agent tells, event by event; the second watches the replicas of the same partitions."""
-    tellers = [Teller("a1", 1), Teller("a2", 2)]
+    tellers = [FoundPublisher("a1", 1), FoundPublisher("a2", 2)]
     events = [[list(teller.tell("appear", log, 1, random)) for log in range(3)] for teller in tellers]
     for number, what, log, size in history:
         if what == "taken over":  # what the other one watched, or what it watched before

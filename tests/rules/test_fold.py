@@ -43,7 +43,7 @@ class Disk:
 
 
 @dataclass
-class Teller:
+class FoundPublisher:
     """A journal and the tail that writes it: told rows, and how many batches of the log it has told."""
 
     name: str
@@ -89,7 +89,7 @@ steps = st.lists(st.one_of(appends, appends, looks, deliveries, all_told, all_to
 def test_every_batch_that_was_delivered_is_counted_once(steps: list[Any]) -> None:
     """With rows that come again, ranges that are cut otherwise by another journal, truncations that somebody or nobody told."""
     disk, shard, reached, counted, number = Disk(), Shard(), 0, set[Item](), 1
-    teller = Teller("j1", [row(Kind.APPEARED, 1, next_offset=0)])
+    teller = FoundPublisher("j1", [row(Kind.APPEARED, 1, next_offset=0)])
 
     def deliver(again: int, more: int, random: Random) -> None:
         nonlocal reached
@@ -117,7 +117,7 @@ def test_every_batch_that_was_delivered_is_counted_once(steps: list[Any]) -> Non
                 deliver(again, more, random)
             case ("journal lost",):
                 number += 1
-                teller = Teller(f"j{number}", [row(Kind.APPEARED, 1, next_offset=0, journal=f"j{number}")], frontier=2**63 - 1)
+                teller = FoundPublisher(f"j{number}", [row(Kind.APPEARED, 1, next_offset=0, journal=f"j{number}")], frontier=2**63 - 1)
                 reached = 0
     teller.look(disk, [2])
     while reached < len(teller.rows):

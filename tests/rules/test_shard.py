@@ -34,7 +34,7 @@ class Columnar:
         folded = fold_shard(7, before, list(map(packed, packs)), cut=cut, overwritten_from=overwritten_from)
         self.value = self.value if folded.value is None else folded.value
         self.lists = self.lists if folded.lists is None else folded.lists
-        return [] if folded.told is None else unpack_rows(folded.told, STATES).to_pylist()
+        return [] if folded.changed_rows is None else unpack_rows(folded.changed_rows, STATES).to_pylist()
 
     @property
     def state(self) -> ShardState:

@@ -31,10 +31,10 @@ def one(disk: LogDir, log_dirs: LogDirs, directory: Path) -> DirThread:
     return DirThread(disk.path, log_dirs, OPTIONS, ScrubPace(OPTIONS.rate), file_of(directory, disk.path), lambda: NOW)
 
 
-def turn(thread: DirThread) -> None:
+def step(thread: DirThread) -> None:
     """Until a pass is through."""
     while thread.progress is None or thread.progress.ended_ms < 0:
-        thread.turn()
+        thread.step()
 
 
 @pytest.mark.parametrize(("size", "cpu", "rest"), [(500, 0.0, 0.5), (0, 0.3 * CPU_SHARE, 0.3), (500, 0.6 * CPU_SHARE, 0.6)])
@@ -55,11 +55,11 @@ def test_a_log_dir_that_is_unavailable_is_left_alone_and_the_scrub_goes_on_when_
     log_dirs = open_log_dirs([disk.path])
     thread = one(disk, log_dirs, tmp_path)
     log_dirs.bar(disk.path, "it does not answer")
-    assert thread.turn() == UNAVAILABLE_SECONDS
+    assert thread.step() == UNAVAILABLE_SECONDS
     assert thread.progress is None
     log_dirs.unbar(disk.path)
     log_dirs.check()
-    turn(thread)
+    step(thread)
 
 
 def test_another_disk_in_the_place_of_one_is_another_scrub(tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ def test_another_disk_in_the_place_of_one_is_another_scrub(tmp_path: Path) -> No
     flip(closed(log.directory)[0].path, 8 * 70)
     log_dirs = open_log_dirs([disk.path])
     thread = one(disk, log_dirs, tmp_path)
-    turn(thread)
+    step(thread)
     assert thread.progress is not None
     assert len(thread.progress.found) == 1
     meta = disk.path / "meta.properties"
     meta.write_text(meta.read_text().replace("directory.id=", "directory.id=B"))
     log_dirs.check()
-    thread.turn()
+    thread.step()
     assert (thread.progress.ended_ms, thread.progress.found) == (-1, ())
 
 
@@ -95,7 +95,7 @@ def test_what_nobody_thought_of_is_passed_over_and_told(
 
     monkeypatch.setattr(SegmentCheck, "advance", failing)
     thread = one(disk, open_log_dirs([disk.path]), tmp_path)
-    turn(thread)
+    step(thread)
     assert thread.progress is not None
     assert [(each.path, each.error) for each in thread.progress.found] == [(bad, "a defect")]
     assert thread.progress.checked == closed(logs[1].directory)[0].size

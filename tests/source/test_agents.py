@@ -11,12 +11,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.agent.client import NO_FILES, AgentClient
 from streaming.agent.messages import Range
+from streaming.agent.problems import Reason
 from streaming.agent.service import Service
-from streaming.agent.trouble import Reason
 from streaming.errors import AgentError
 from streaming.simulator.log import PartitionLog
 from streaming.source import agents
-from streaming.source.agents import Line, Rests, ask_all, line
+from streaming.source.agents import Backoff, Line, ask_all, line
 from streaming.source.stream import EventStreamReader
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
@@ -186,7 +186,7 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
     with one.agent.served() as first, two.agent.served() as second:
         stream = Stream(first, second)
         now = [0.0]
-        stream.reader._rests = Rests(lambda: now[0])
+        stream.reader._backoff = Backoff(lambda: now[0])
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
         monkeypatch.setattr(AgentClient, "read", fail)
         for count in range(4, 24):
@@ -210,9 +210,9 @@ def test_one_of_another_cluster_is_not_even_greeted(hosts: list[Host], tmp_path:
             stream.until(lambda records: records == {"t1": 3})
             assert list(stream.end) == ["a1"]
             assert not strange.consumers.any()
-            trouble = line(other, NO_FILES).trouble
-            assert trouble is not None
-            assert trouble.reason == Reason.OTHER_CLUSTER
+            error = line(other, NO_FILES).error
+            assert error is not None
+            assert error.reason == Reason.OTHER_CLUSTER
     finally:
         strange.close()
 
@@ -225,7 +225,7 @@ def test_of_two_with_one_name_the_one_whose_journal_the_job_knows_takes_part(hos
                 stream = Stream(*addresses)
                 stream.end = {"a1": {"journal": twin.agent.journal.id, "seq": 0, "total": 0, "turn": 0}}
                 stream.until(lambda records: records == {"t9": 3})
-                assert list(stream.reader._greeted) == [second]
+                assert list(stream.reader._registered) == [second]
     finally:
         twin.agent.close()
 
@@ -285,7 +285,7 @@ def test_an_agent_that_answers_is_asked_and_nobody_else() -> None:
 
 def test_rests_grow_and_end_with_the_first_range_that_arrives() -> None:
     now = [0.0]
-    rests = Rests(lambda: now[0])
+    rests = Backoff(lambda: now[0])
     pauses = []
     for _ in range(9):
         rests.note("a", missed=True)

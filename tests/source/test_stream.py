@@ -92,7 +92,7 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 
 def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that fails whenever it is started looks once each time, and that is no sign of health."""
-    monkeypatch.setattr("streaming.source.agents._job_tells", False)  # put back, for what others log
+    monkeypatch.setattr("streaming.source.agents._job_logs", False)  # put back, for what others log
     looks = tmp_path / "looks"
     for _ in range(3):
         reader_of("127.0.0.1:1", looks=looks).latestOffset({}, ALL)
@@ -111,9 +111,9 @@ def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: py
 def test_a_look_that_cannot_be_noted_fails_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("streaming.source.agents._job_tells", False)
+    monkeypatch.setattr("streaming.source.agents._job_logs", False)
     assert reader_of("127.0.0.1:1", looks=tmp_path / "gone" / "looks").latestOffset({}, ALL) == {}
-    assert "the look for work cannot be noted" in caplog.messages
+    assert "the time of the last plan cannot be written" in caplog.messages
 
 
 class Waits:
@@ -203,7 +203,7 @@ def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> 
 
 
 def test_one_that_spark_has_left_looks_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.source.agents._job_tells", False)
+    monkeypatch.setattr("streaming.source.agents._job_logs", False)
     reader, looks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", looks=tmp_path / "looks"), tmp_path / "looks"
     reader._turns.wait = lambda: False  # type: ignore[method-assign]
     start: dict[str, Any] = {}
@@ -469,10 +469,10 @@ def test_an_agent_that_was_started_anew_before_it_was_ready_is_greeted_again(
     agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody had read its journal yet, so that the new process does not know that anybody waits."""
-    monkeypatch.setattr(stream, "GREET_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "REGISTER_AGAIN_SECONDS", 0.0)
     with agent.served() as address:
         reader = reader_of(address)
-        reader._greeted = {address: agent.service.status()}
+        reader._registered = {address: agent.service.status()}
         reader.prepareForTriggerAvailableNow()
         assert agent.consumers.committed("job") is not None
 

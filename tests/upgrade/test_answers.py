@@ -9,8 +9,8 @@ import pytest
 import streaming
 from streaming.agent.client import AgentClient
 from streaming.agent.columns import MISSING, as_events
-from streaming.agent.messages import Hello, PlanRequest, Range, Status
-from streaming.agent.trouble import Reason
+from streaming.agent.messages import PlanRequest, Range, Register, Status
+from streaming.agent.problems import Reason
 from streaming.agent.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
 from streaming.errors import AgentError, VersionError
 from streaming.rows import EVENTS
@@ -153,13 +153,15 @@ def test_an_agent_refuses_a_job_that_would_misread_it(tmp_path: Path) -> None:
         client = AgentClient(address)
         client.check(client.status())
         calls: list[Callable[[], object]] = [
-            lambda: client.hello(Hello("job", "earliest", resumed=False, protocol=OLDEST_JOB - 1)),
+            lambda: client.register(Register("job", "earliest", resumed=False, protocol=OLDEST_JOB - 1)),
             lambda: client.plan(PlanRequest("job", "run", "", -1, None, 0, protocol=OLDEST_JOB - 1)),
             lambda: client.read(Range("job", "run", agent.journal.id, -1, 0, 1, protocol=OLDEST_JOB - 1)),
         ]
         for call in calls:
             with pytest.raises(AgentError, match=f"speaks protocol {OLDEST_JOB - 1}, this agent is segtail .*: upgrade the job"):
                 call()
-        assert isinstance(client.hello(Hello("job", "earliest", resumed=False, protocol=PROTOCOL + 1)), Status)  # it decides for itself
+        assert isinstance(
+            client.register(Register("job", "earliest", resumed=False, protocol=PROTOCOL + 1)), Status
+        )  # it decides for itself
         client.close()
     agent.close()

@@ -12,7 +12,7 @@ from streaming.watcher.journal import Journal, Mark
 from tests.builders import CLUSTER_ID
 from tests.upgrade.before import DATA
 from tests.watcher.station import Clock
-from tests.watcher.test_journal import appended, place
+from tests.watcher.test_journal import appended, cursor
 
 FOUND = Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="id", log_dir="/d", segments=bytes(range(32)), oldest_timestamp=5)
 CORRUPT = Event(kind=Kind.CORRUPT, broker=1, topic="\u00fc.x", partition=0, topic_id="id", reason="bad 'magic'", start_position=4)
@@ -39,7 +39,7 @@ def test_it_holds_what_it_held(journal: Journal) -> None:
     assert (journal.trimmed(), journal.end()) == (Mark(1, 9), Mark(8, 36))
     assert [journal.at(seq).total for seq in range(1, 9)] == [9, 19, 19, 19, 19, 19, 26, 36]
     assert (journal.reach(1, 10), journal.reach(1, 17), journal.reach(1, None)) == (Mark(5, 19), Mark(7, 26), Mark(8, 36))
-    assert (journal.places(), Consumers(journal, journal.now_ms).committed("a")) == ([place(0, 10)], 1)
+    assert (journal.cursors(), Consumers(journal, journal.now_ms).committed("a")) == ([cursor(0, 10)], 1)
     assert journal.size() > 500
 
 

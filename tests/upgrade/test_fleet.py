@@ -116,7 +116,7 @@ def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(f
     stream.take(following)
     fleet.log.append(batch(4))
     stream.until(lambda records: records.get("bills") == 7)
-    while fleet.old.address in stream.reader._greeted:
+    while fleet.old.address in stream.reader._registered:
         stream.step()
     poll_until(fleet.watch, lambda: fleet.problems == {("a1", "protocol")})
     assert fleet.old.received == []

@@ -14,8 +14,8 @@ from streaming.watcher.cluster import Leads
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.events import Event, LogId, values_of
 from streaming.watcher.journal import Journal
-from streaming.watcher.roster import Beginning
-from streaming.watcher.watcher import SURVEY_MS, Watcher
+from streaming.watcher.registry import Beginning
+from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
 PRODUCERS_LIMIT = 100
@@ -224,8 +224,8 @@ class Station:
             self.close()
         self._open()
         for name in self.folds:
-            if self.consumers.hello(name):
-                self.watcher.greet()
+            if self.consumers.note_seen(name):
+                self.watcher.note_consumer()
             else:
                 self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
 
@@ -239,20 +239,20 @@ class Station:
             self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
 
     def begin(self, start_from: str, name: str = "first", *, resumed: bool = False) -> None:
-        """A new reader says hello; the next look publishes its beginning."""
+        """A new reader registers; the next look publishes its beginning."""
         self.folds.setdefault(name, Fold())
         self._starts.setdefault(name, start_from)
         self.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]
 
     def turn(self, hints: set[Path] | None = None, *, budget: int | None = None) -> bool:
-        more = self.watcher.turn(hints or set(), budget)
+        more = self.watcher.poll(hints or set(), budget)
         self._fold()
         return more
 
     def look(self, hints: set[Path] | None = None) -> list[Event]:
         """Turn until it rests; with a new survey unless there are hints. Returns what was published but censuses and lists of segments."""
         begun = len(self.events)
-        self.clock.now += 1000 if hints is not None else SURVEY_MS
+        self.clock.now += 1000 if hints is not None else RESCAN_MS
         for _ in range(MOST_TURNS):
             if not self.turn(hints):
                 break

@@ -12,7 +12,7 @@ from streaming.errors import JournalError
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.roster import Beginning
+from streaming.watcher.registry import Beginning
 from tests.builders import batch, delete, log_dir, partition
 from tests.watcher.station import Station
 
@@ -199,7 +199,7 @@ def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogD
     log.write_part(batch(5), size=100)
     bare.begin("earliest")
     bare.look()
-    assert [tail.place.settled for tail in bare.watcher.tails()] == [True]
+    assert [tail.cursor.settled for tail in bare.watcher.tails()] == [True]
     bare.close()
 
 
@@ -245,7 +245,7 @@ BEGINNINGS = [("second", "earliest", False), ("second", "latest", False), ("seco
 def test_a_beginning_is_whole_whatever_write_of_it_fails(
     bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch, name: str, start_from: str, resumed: bool, goes_on: bool, which: int
 ) -> None:
-    """The process dies there, and the reader says hello to the next one; or the same one tries again."""
+    """The process dies there, and the reader registers to the next one; or the same one tries again."""
     log = three_segments(disk)
     if name == "second":
         bare.begin("latest")

@@ -147,8 +147,8 @@ KINDS = st.one_of(
 @settings(max_examples=40)
 @given(st.lists(KINDS, min_size=1, max_size=40), st.data())
 def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[tuple[str, int]], draw: st.DataObject) -> None:
-    with TemporaryDirectory() as place:
-        log = partition(log_dir(Path(place)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
+    with TemporaryDirectory() as cursor:
+        log = partition(log_dir(Path(cursor)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
         now_open: dict[int, int] = {}
         told = {0: {}}
         for action, number in actions:

@@ -7,7 +7,7 @@ import pytest
 from streaming.catalog.changes import Version
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.telling import CHECK_MS
+from streaming.watcher.found import CHECK_MS
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 
@@ -52,10 +52,10 @@ def test_without_metadata_nobody_is_said_to_lead(asker: Asker) -> None:
 def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: Station) -> None:
     asker.changes(PARTITION)
     (tail,) = station.watcher.tails()
-    station.cluster.leaders[tail.place.log], station.cluster.changes = (2, 5), 1
+    station.cluster.leaders[tail.cursor.log], station.cluster.changes = (2, 5), 1
     (row,) = asker.changes(PARTITION)
     assert (row["leader"], row["leader_epoch"], row["isr"], row["replicas"]) == (2, 5, [2], [2])
-    station.cluster.replicas[tail.place.log], station.cluster.changes = (2, 3), 2
+    station.cluster.replicas[tail.cursor.log], station.cluster.changes = (2, 3), 2
     (row,) = asker.changes(PARTITION)
     assert (row["leader"], row["isr"]) == (2, [2, 3])
     station.cluster.metadata_versions[2], station.cluster.changes = 20, 3

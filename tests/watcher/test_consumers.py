@@ -56,10 +56,10 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_a_consumer_is_known_once_it_was_enrolled(desk: Desk) -> None:
     assert not desk.consumers.any()
-    assert not desk.consumers.hello("a")
+    assert not desk.consumers.note_seen("a")
     assert not desk.consumers.any()
-    desk.consumers.enrol("a")
-    assert desk.consumers.hello("a")
+    desk.consumers.register("a")
+    assert desk.consumers.note_seen("a")
     assert desk.consumers.any()
     assert desk.consumers.streamed("b") is None
     assert desk.consumers.committed("b") is None
@@ -67,22 +67,22 @@ def test_a_consumer_is_known_once_it_was_enrolled(desk: Desk) -> None:
 
 def test_a_new_consumer_begins_behind_everything_and_nothing_is_merged_across(desk: Desk) -> None:
     desk.journal.publish([appended(0, 10)])
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.journal.publish([appended(10, 10)])
     assert desk.consumers.streamed("a") == 1
     assert [event.bytes for _, event in desk.journal.read(1, 9)] == [10]
 
 
 def test_enrolling_again_changes_nothing(desk: Desk) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.publish(3)
     desk.consumers.note_streamed("a", 0, 2)
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     assert desk.consumers.streamed("a") == 2
 
 
 def test_only_what_continues_what_it_had_has_arrived(desk: Desk) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.publish(5)
     desk.consumers.note_streamed("a", 2, 4)
     assert desk.consumers.streamed("a") == 0
@@ -94,7 +94,7 @@ def test_only_what_continues_what_it_had_has_arrived(desk: Desk) -> None:
 
 
 def test_nothing_is_committed_that_has_not_arrived(desk: Desk) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.publish(5)
     desk.consumers.note_streamed("a", 0, 3)
     desk.consumers.note_committed("a", 5)
@@ -105,7 +105,7 @@ def test_nothing_is_committed_that_has_not_arrived(desk: Desk) -> None:
 
 def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
     for name in "ab":
-        desk.consumers.enrol(name)
+        desk.consumers.register(name)
     desk.publish(5)
     for name, seq in (("a", 5), ("b", 2)):
         desk.consumers.note_streamed(name, 0, seq)
@@ -116,14 +116,14 @@ def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
 
 def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> None:
     for name in "ab":
-        desk.consumers.enrol(name)
+        desk.consumers.register(name)
     desk.publish(5)
     desk.clock.now += BOUNDS.consumer_expiry_ms
     desk.consumers.note_streamed("a", 0, 4)
     desk.consumers.note_committed("a", 4)
     desk.trim(BOUNDS)
     assert desk.held == [5]
-    desk.consumers.hello("b")
+    desk.consumers.note_seen("b")
     desk.publish(1)
     desk.consumers.note_streamed("a", 4, 6)
     desk.consumers.note_committed("a", 6)
@@ -145,10 +145,10 @@ def test_without_any_consumer_only_the_bounds_hold(desk: Desk) -> None:
 
 
 def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.publish(3)
     desk.clock.now += BOUNDS.max_age_ms + 1
-    desk.consumers.hello("a")
+    desk.consumers.note_seen("a")
     desk.publish(2)
     desk.trim(BOUNDS)
     (seq, lost), *rest = desk.journal.read(0, 9)
@@ -161,7 +161,7 @@ def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told
 
 
 def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     desk.publish(100)
     bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
     desk.trim(bounds)
@@ -172,7 +172,7 @@ def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
 
 
 def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    desk.consumers.enrol("a")
+    desk.consumers.register("a")
     for look in range(5):
         desk.journal.publish([appended(look * 10, 10)])
     desk.journal.reach(0, None)
@@ -198,7 +198,7 @@ def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_som
 ) -> None:
     monkeypatch.setattr(trimming, "SLICE", 10)
     for name in "ab":
-        desk.consumers.enrol(name)
+        desk.consumers.register(name)
     desk.publish(35)
     desk.sent("b", 12)
     desk.consumers.send("b", 23)
@@ -229,7 +229,7 @@ def test_a_clock_that_was_ahead_for_a_while_makes_nothing_old_and_keeps_nothing_
     clock = Clock()
     journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
     consumers = Consumers(journal, journal.now_ms)
-    consumers.enrol("a")
+    consumers.register("a")
     journal.publish([appended(0, 10)])
     journal.close()
     clock.now += 400 * 24 * HOUR  # while no agent ran

@@ -11,7 +11,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.watcher.station import Station
-from tests.watcher.test_roster import names, shown
+from tests.watcher.test_registry import names, shown
 from tests.watcher.test_unavailable import unmount
 
 
@@ -76,8 +76,8 @@ def test_the_copy_that_the_metadata_names_counts_at_once(station: Station, two: 
     live, stale = live_and_stale(station, two)
     live.append(batch(4))
     (tail,) = station.watcher.tails()
-    station.cluster.leaders[tail.place.log] = (1, 0)
-    station.cluster.directories[tail.place.log] = (uuid_text(two[named].directory_id),)
+    station.cluster.leaders[tail.cursor.log] = (1, 0)
+    station.cluster.directories[tail.cursor.log] = (uuid_text(two[named].directory_id),)
     for _ in range(4):
         station.look()
         assert watched(station) == (live.directory, stale)[named]

@@ -74,7 +74,7 @@ def test_bytes_have_the_files_time_within_what_two_looks_leave_open(station: Sta
 def test_an_append_knows_whether_its_replica_led(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     station.look()
-    key = station.watcher.tails()[0].place.log
+    key = station.watcher.tails()[0].cursor.log
     for leader, leads in ((1, 1), (2, 0), (-1, 0), (-2, -1)):
         station.cluster.leaders[key] = (leader, 5)
         log.append(batch())
@@ -88,7 +88,7 @@ def test_a_short_tail_waits_until_it_is_whole(station: Station, disk: LogDir) ->
     for size in (1, 11, 12, 17, 60, 61, SIZE - 1):
         log.write_part(batch(), size=size)
         assert station.look() == []
-        assert not station.watcher.tails()[0].place.stopped
+        assert not station.watcher.tails()[0].cursor.stopped
     log.append(batch())
     assert ranges(station.look()) == [(Kind.APPENDED, 0, 2, 3)]
 
@@ -247,7 +247,7 @@ def test_what_lies_in_a_segment_that_was_unlinked_is_still_read(station: Station
 def test_segments_deleted_before_they_were_read_are_skipped_with_their_exact_size(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 1)
     log = partition(disk, "t")
     for count in (1, 2, 3):
         log.append(*[batch(4)] * count)

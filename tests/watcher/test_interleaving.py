@@ -200,7 +200,7 @@ class World:
             if segment.entries:
                 for one in self._of(number):
                     one.before_change()
-                kept = {entry.base_offset for place, entry in enumerate(segment.entries) if keep >> place & 1}
+                kept = {entry.base_offset for cursor, entry in enumerate(segment.entries) if keep >> cursor & 1}
                 compact(log, segment.base_offset, kept)
                 for one in self._of(number):
                     one.after_change()
@@ -326,7 +326,7 @@ def test_every_byte_is_counted_once_whatever_happens(done: list[Step]) -> None:
 def test_so_it_is_where_a_turn_reads_one_piece_and_everything_is_replayed(done: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as slow:
         slow.setattr(carrying, "AT_ONCE_BYTES", -1)
-        slow.setattr(watcher, "TURN_BYTES", 1)
+        slow.setattr(watcher, "POLL_BYTES", 1)
         hold(done)
 
 

@@ -12,7 +12,7 @@ from streaming.kafka import scan
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, reading, replaying, roster
+from streaming.watcher import carrying, reading, registry, replaying
 from streaming.watcher.events import Event
 from tests.builders import batch, partition
 from tests.watcher.station import Station
@@ -45,7 +45,7 @@ def breaks(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, is_bad: Any) 
 
 
 def of_bad_tail(tail: Any, *_: Any) -> bool:
-    return str(tail.place.log) == "bad-0"
+    return str(tail.cursor.log) == "bad-0"
 
 
 def of_bad_path(path: Path, *_: Any) -> bool:
@@ -110,7 +110,7 @@ def test_looking_for_growth(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.look()
-    breaks(monkeypatch, reading, "holds_anchor", lambda _, place: str(place.log) == "bad-0")
+    breaks(monkeypatch, reading, "holds_anchor", lambda _, cursor: str(cursor.log) == "bad-0")
     bad.append(batch(5))
     good.append(batch(6))
     station.look()
@@ -122,9 +122,9 @@ def test_listing_a_log_that_is_watched(
 ) -> None:
     station.look()
     bad.append(batch(5))
-    breaks(monkeypatch, roster, "log_start_offset", of_bad_path)
+    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
     station.look({bad.directory, good.directory})
-    assert "log cannot be looked at" in caplog.text
+    assert "log cannot be listed" in caplog.text
     station.look()
     assert [event.topic for event in station.events if event.kind is Kind.CORRUPT] == ["bad"]
     good.append(batch(6))
@@ -135,7 +135,7 @@ def test_listing_a_log_that_is_watched(
 def test_taking_up_a_log_that_is_new(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    breaks(monkeypatch, roster, "log_start_offset", of_bad_path)
+    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
     bad.append(batch(5))
     good.append(batch(6))
     station.look()
@@ -160,7 +160,7 @@ def test_what_is_open(
     bad.append(batch(1))
     good.append(batch(6))
     station.look()
-    assert "what is open in a log cannot be told" in caplog.text
+    assert "open transactions of a log are not known" in caplog.text
     assert station.fold_of("bad").bytes == bad.active.size - size
     assert station.fold_of("good").bytes == good.active.size
     station.close()
@@ -173,7 +173,7 @@ def test_looking_at_other_files(
     bad.append(batch(5))
     good.append(batch(6))
     station.look()
-    assert "log cannot be looked at" in caplog.text
+    assert "log cannot be listed" in caplog.text
     assert station.fold_of("bad").bytes == bad.active.size
     assert station.fold_of("good").bytes == good.active.size
     assert station.watcher.caught_up

@@ -16,7 +16,7 @@ from streaming.errors import JournalBusyError, JournalError
 from streaming.kafka.sums import together
 from streaming.rows import Kind
 from streaming.watcher.consumers import Consumers
-from streaming.watcher.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Event, LogId, Place
+from streaming.watcher.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Cursor, Event, LogId
 from streaming.watcher.joining import LEAST, LOOKS, Joining
 from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.trimming import Limits, Trimming
@@ -62,8 +62,8 @@ def appended(start: int, size: int, *, number: int = 0, **more: object) -> Event
     return replace(event, **more)  # type: ignore[arg-type]
 
 
-def place(number: int, position: int) -> Place:
-    return Place(
+def cursor(number: int, position: int) -> Cursor:
+    return Cursor(
         log=LOGS[number],
         segment=0,
         device=1,
@@ -77,8 +77,8 @@ def place(number: int, position: int) -> Place:
         frontier=2**63 - 1,
         stopped="why",
         skipped=9,
-        settled_segment=1,
-        settled_position=2,
+        backlog_segment=1,
+        backlog_position=2,
         first_timestamp=4,
         largest_timestamp=-2,
     )
@@ -207,20 +207,20 @@ def test_the_mark_of_a_seq(journal: Journal) -> None:
 
 
 def test_places_are_kept_with_the_events_they_lead_to(journal: Journal) -> None:
-    journal.publish([appended(0, 10)], [place(0, 10), place(1, 0)])
-    journal.publish([], [place(0, 20)])
-    assert sorted(journal.places(), key=lambda one: one.log) == [place(0, 20), place(1, 0)]
+    journal.publish([appended(0, 10)], [cursor(0, 10), cursor(1, 0)])
+    journal.publish([], [cursor(0, 20)])
+    assert sorted(journal.cursors(), key=lambda one: one.log) == [cursor(0, 20), cursor(1, 0)]
     journal.publish([], [], [LOGS[1]])
-    assert journal.places() == [place(0, 20)]
+    assert journal.cursors() == [cursor(0, 20)]
 
 
 def test_a_process_that_comes_later_goes_on_where_this_one_was(journal: Journal, tmp_path: Path) -> None:
-    journal.publish([appended(0, 10), appended(0, 20, number=1)], [place(0, 10)])
+    journal.publish([appended(0, 10), appended(0, 20, number=1)], [cursor(0, 10)])
     journal.reach(0, 10)
     before, identity = everything(journal), journal.id
     journal.close()
     again = opened(tmp_path / "journal")
-    assert (again.id, everything(again), again.end(), again.places()) == (identity, before, Mark(2, 30), [place(0, 10)])
+    assert (again.id, everything(again), again.end(), again.cursors()) == (identity, before, Mark(2, 30), [cursor(0, 10)])
     again.publish([appended(10, 5)])
     assert again.reach(0, 30) == Mark(2, 30)
     assert again.end() == Mark(3, 35)
@@ -320,7 +320,7 @@ def test_size_follows_what_is_held(journal: Journal, tmp_path: Path) -> None:
 
 
 @dataclass
-class Told:
+class Had:
     """What a reader has had."""
 
     seq: int
@@ -354,9 +354,9 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
 ) -> None:
     directory = tmp_path_factory.mktemp("journal")
     journal = opened(directory)
-    Consumers(journal, journal.now_ms).enrol("reader")
+    Consumers(journal, journal.now_ms).register("reader")
     ends, published, total, joined = [0, 0, 0], list[Event](), 0, False
-    told = Told(0, [])
+    told = Had(0, [])
     for name, value in done:
         if name == "publish":
             events = []
@@ -374,7 +374,7 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
             if value is not None and len(answer) > 1 and not joined:
                 assert size <= value  # type: ignore[operator]
             assert answer or journal.end().seq == told.seq
-            told = Told(mark.seq, told.events + answer)
+            told = Had(mark.seq, told.events + answer)
             had = sum(event.bytes for _, event in told.events)
             assert had <= mark.total
             assert joined or had == mark.total

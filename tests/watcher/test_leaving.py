@@ -13,7 +13,7 @@ from streaming.watcher.leaving import HOLD_MS
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import Station
-from tests.watcher.test_roster import held_deleted, names, shown
+from tests.watcher.test_registry import held_deleted, names, shown
 
 BIG = 1 << 20
 
@@ -48,12 +48,12 @@ def test_what_was_appended_last_is_counted_before_a_log_is_gone(station: Station
     assert events[-1].reason == ("moved" if exists else "deleted")
     assert told(station) == (size_of(log), 0)
     assert [flags for flags in descriptors(str(disk.path), ".log") if not flags & os.O_RDWR] == []
-    assert (station.journal.places(), station.watcher.tails()) == ([], [])
+    assert (station.journal.cursors(), station.watcher.tails()) == ([], [])
 
 
 def behind(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> PartitionLog:
     """A log of three segments of which one window is read."""
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 1)
     log = partition(disk, "t", segment_bytes=1 << 30)
     for _ in range(3):
         log.append(*[batch(1, value_bytes=BIG)] * 3)
@@ -124,7 +124,7 @@ def test_an_open_file_of_a_log_that_left_is_not_held_for_ever(station: Station, 
     log = behind(station, disk, monkeypatch)
     size = size_of(log)
     delete(disk, log).remove()
-    monkeypatch.setattr(watcher, "TURN_BYTES", 0)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 0)
     station.clock.now += 1000
     station.turn({disk.path})
     assert held_deleted(disk) == 1
@@ -181,7 +181,7 @@ def test_another_topic_of_its_name_comes_when_it_has_left(station: Station, disk
     second.append(batch(7))
     station.clock.now += 1000
     station.turn({disk.path})
-    assert {tail.place.log.topic_id for tail in station.watcher.tails()} == {"AAAAAAAAAAAAAAAAAAAAAQ"}
+    assert {tail.cursor.log.topic_id for tail in station.watcher.tails()} == {"AAAAAAAAAAAAAAAAAAAAAQ"}
     station.look({disk.path})
     assert told(station) == (size_of(log) + size_of(second), 0)
     assert station.fold_of("t").records == 7

@@ -11,7 +11,7 @@ from streaming.simulator.batches import Record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.messages import Messages
 from streaming.watcher import locate
-from streaming.watcher.locate import Spot, find_offset, start_spot, walk_on, window
+from streaming.watcher.locate import Boundary, find_offset, start_boundary, walk_on, window
 from tests.builders import NOW, batch, log_dir, partition
 
 BUFFER = window()
@@ -31,8 +31,8 @@ def spots(log: PartitionLog) -> dict[int, tuple[int, int, int]]:
     return found
 
 
-def shown(spot: Spot) -> tuple[int, int, int]:
-    return spot.segment.base_offset, spot.position, spot.next_offset
+def shown(boundary: Boundary) -> tuple[int, int, int]:
+    return boundary.segment.base_offset, boundary.position, boundary.next_offset
 
 
 @settings(max_examples=30)
@@ -58,9 +58,9 @@ def test_every_offset_is_found_whatever_the_index_says(
     segments = list_segments(log.directory)
     expected = spots(log)
     for offset in range(segments[0].base_offset, log.log_end_offset + 3):
-        spot = find_offset(segments, offset, BUFFER)
-        assert shown(spot) == expected.get(offset, expected[log.log_end_offset])
-        assert spot.last == (offset >= log.log_end_offset)
+        boundary = find_offset(segments, offset, BUFFER)
+        assert shown(boundary) == expected.get(offset, expected[log.log_end_offset])
+        assert boundary.last == (offset >= log.log_end_offset)
     assert shown(find_offset(segments, None, BUFFER)) == expected[log.log_end_offset]
     log.close()
 
@@ -68,9 +68,13 @@ def test_every_offset_is_found_whatever_the_index_says(
 def test_the_anchor_is_the_header_of_the_batch_before(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t")
     log.append(batch(2), batch(3), leader_epoch=7)
-    spot = find_offset(list_segments(log.directory), 5, BUFFER)
+    boundary = find_offset(list_segments(log.directory), 5, BUFFER)
     data = log.active.path("log").read_bytes()
-    assert (spot.anchor_position, spot.anchor, spot.log_epoch) == (log.active.positions[1], data[log.active.positions[1] :][:61], 7)
+    assert (boundary.anchor_position, boundary.anchor, boundary.log_epoch) == (
+        log.active.positions[1],
+        data[log.active.positions[1] :][:61],
+        7,
+    )
     first = find_offset(list_segments(log.directory), 0, BUFFER)
     assert (first.anchor, first.anchor_position, first.log_epoch) == (b"", 0, -1)
 
@@ -87,9 +91,9 @@ def test_where_a_reader_begins(tmp_path: Path) -> None:
     log.roll()
     log.append(batch(3))
     segments = list_segments(log.directory)
-    assert shown(start_spot(segments, "earliest", BUFFER)) == (100, 0, 100)
-    assert shown(start_spot(segments, "active", BUFFER)) == (102, 0, 102)
-    assert shown(start_spot(segments, "latest", BUFFER)) == (102, log.active.size, 105)
+    assert shown(start_boundary(segments, "earliest", BUFFER)) == (100, 0, 100)
+    assert shown(start_boundary(segments, "active", BUFFER)) == (102, 0, 102)
+    assert shown(start_boundary(segments, "latest", BUFFER)) == (102, log.active.size, 105)
 
 
 class Reads(OpenSegment):

@@ -16,7 +16,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying, watcher
 from streaming.watcher.consumers import Bounds
 from streaming.watcher.events import Event
-from streaming.watcher.roster import Beginning
+from streaming.watcher.registry import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher.station import Station
@@ -90,12 +90,12 @@ class World:
 
     def glance(self) -> None:
         """Look, and let nobody read: neighbouring ranges become one."""
-        self.station.watcher.turn(self.station.everything())
+        self.station.watcher.poll(self.station.everything())
 
     def restart(self, killed: bool) -> None:
         self.station.restart(killed=killed)
         for name, shard in self.shards.items():
-            if not self.station.consumers.hello(name):  # nobody has turned the agent since it was asked
+            if not self.station.consumers.note_seen(name):  # nobody has turned the agent since it was asked
                 self._begin(name, self.starts[name], resumed=bool(shard.states))
 
     def lose_journal(self) -> None:
@@ -192,7 +192,7 @@ def test_what_readers_fold_is_what_stands_open_in_the_log(done: list[Step]) -> N
 def test_so_it_is_where_everything_is_replayed_in_pieces(done: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as slow:
         slow.setattr(carrying, "AT_ONCE_BYTES", -1)
-        slow.setattr(watcher, "TURN_BYTES", 1)
+        slow.setattr(watcher, "POLL_BYTES", 1)
         hold(done)
 
 

@@ -12,7 +12,7 @@ from streaming.watcher import watcher
 from streaming.watcher.events import Event
 from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from tests.builders import batch, partition
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 MEGABYTE = 1 << 20
 
@@ -45,7 +45,7 @@ def test_nothing_is_published_while_nothing_happens(station: Station, disk: LogD
     assert set(ends(station)[1:]) == {end + 3}  # the facts of each log: a process knows not what was told before it
 
 
-def test_a_clock_that_is_set_back_does_not_stop_the_surveys(station: Station, disk: LogDir) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_the_rescans(station: Station, disk: LogDir) -> None:
     station.look()
     station.clock.now -= 24 * 3_600_000
     partition(disk, "t").append(batch(3))
@@ -57,7 +57,7 @@ def test_a_reader_that_says_hello_waits_for_a_look_and_brings_no_event(station: 
     partition(disk, "t").append(batch(3))
     station.look()
     end = station.journal.end()
-    station.watcher.greet()
+    station.watcher.note_consumer()
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
@@ -68,7 +68,7 @@ def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(sta
     publish = station.journal.publish
 
     def greeted_meanwhile(events: list[Event], *rest: object) -> None:
-        station.watcher.greet()
+        station.watcher.note_consumer()
         monkeypatch.undo()
         publish(events, *rest)  # type: ignore[arg-type]
 
@@ -129,7 +129,7 @@ def test_a_backlog_is_fair_over_logs(station: Station, disk: LogDir) -> None:
 def test_a_backlog_is_read_in_bounded_pieces_and_the_watcher_looks_around_between(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 8 * MEGABYTE)
     big = partition(disk, "big", segment_bytes=1 << 30)
     big.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
     assert station.turn()
@@ -147,7 +147,7 @@ def test_a_backlog_is_read_in_bounded_pieces_and_the_watcher_looks_around_betwee
 
 
 def test_a_log_that_leaves_in_the_middle_of_its_backlog(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 8 * MEGABYTE)
     log = partition(disk, "big", segment_bytes=1 << 30)
     log.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
     assert station.turn()
@@ -188,18 +188,18 @@ def test_a_budget_of_one_byte_reads_one_piece_a_turn(station: Station, disk: Log
         for _ in range(3):
             log.append(batch(2))
             log.roll()
-    turns = 0
+    breaks = 0
     while station.turn(budget=1):
-        turns += 1
+        breaks += 1
         assert station.watcher.backlog_bytes <= LEAST_WINDOW_BYTES + 64 * 1024
     assert station.fold_of("big").records == 9
-    assert turns >= 9 + 20 * 3
+    assert breaks >= 9 + 20 * 3
 
 
 def test_a_rate_is_kept_over_many_segments(station: Station, disk: LogDir) -> None:
     of_segments(disk, "t", 31, 1)
     rate, now = 2 * MEGABYTE, 0.0
-    pace = Pace(rate, watcher.TURN_BYTES)
+    pace = Pace(rate, watcher.POLL_BYTES)
     more = True
     while more:
         budget = pace.budget(now)
@@ -216,7 +216,7 @@ def test_what_is_appended_behind_a_backlog_of_many_segments_is_published_in_the_
     live.append(batch(2))
     station.look()
     of_segments(disk, "big", 8, 3, topic_id=2)
-    station.clock.now += SURVEY_MS
+    station.clock.now += RESCAN_MS
     station.turn(budget=MEGABYTE)
     for records in range(3, 8):
         live.append(batch(1))
@@ -231,7 +231,7 @@ def test_a_log_that_rolls_is_read_on_at_once_however_much_others_have_to_read(st
     station.look()
     for number in range(3):
         of_segments(disk, f"big-{number}", 2, 4, topic_id=2 + number)
-    station.clock.now += SURVEY_MS
+    station.clock.now += RESCAN_MS
     station.turn(budget=MEGABYTE)
     live.append(batch(1))
     live.roll()
@@ -265,15 +265,15 @@ def test_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
     live.append(batch(2))
     station.look()
     of_segments(disk, "big", 16, 1, topic_id=2)
-    station.clock.now += SURVEY_MS
-    turns = 0
+    station.clock.now += RESCAN_MS
+    breaks = 0
     facts = sum(event.kind is Kind.FOUND for event in station.events)
     while station.turn(budget=MEGABYTE):
         station.clock.now += 30_000
-        turns += 1
-        if turns == 4:
+        breaks += 1
+        if breaks == 4:
             live.roll()
-    assert turns >= 16
+    assert breaks >= 16
     assert sum(event.kind is Kind.FOUND and event.topic == "live" for event in station.events) > facts
 
 
@@ -300,9 +300,9 @@ def test_many_logs_and_places_are_kept_only_when_they_change(station: Station, d
     kept: list[int] = []
     publish = station.journal.publish
 
-    def counting(events: list[Event], places: list[object], *rest: object) -> None:
-        kept.append(len(places))
-        publish(events, places, *rest)  # type: ignore[arg-type]
+    def counting(events: list[Event], cursors: list[object], *rest: object) -> None:
+        kept.append(len(cursors))
+        publish(events, cursors, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(station.journal, "publish", counting)
     logs[7].append(batch())
@@ -315,10 +315,10 @@ def test_places_survive_the_process(station: Station, disk: LogDir, killed: bool
     log = partition(disk, "t")
     log.append(batch(2))
     station.look()
-    before = station.journal.places()
-    assert [place.next_offset for place in before] == [2]
+    before = station.journal.cursors()
+    assert [cursor.next_offset for cursor in before] == [2]
     station.restart(killed=killed)
-    assert station.journal.places() == before
+    assert station.journal.cursors() == before
     assert station.look() == []
 
 
@@ -332,7 +332,7 @@ def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: L
 def test_what_is_known_of_a_log_is_told_while_others_are_still_in_backlog(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "TURN_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 8 * MEGABYTE)
     partition(disk, "big", segment_bytes=1 << 30).append(*[batch(1, value_bytes=MEGABYTE)] * 40)
     partition(disk, "small", topic_id=2).append(batch(3))
     for _ in range(3):

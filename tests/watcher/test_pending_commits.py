@@ -65,9 +65,9 @@ def test_an_agent_answers_for_its_own_logs_with_names_that_may_be_told(
 ) -> None:
     station.look()
     tails = station.watcher.tails()
-    (tail,) = (each for each in tails if each.place.log.topic == TOPIC)
+    (tail,) = (each for each in tails if each.cursor.log.topic == TOPIC)
     mine = PendingCommits(
-        broker=tail.place.log.broker, topic=TOPIC, partition=0, topic_id=tail.place.log.topic_id, producer_id=P, first_offset=3
+        broker=tail.cursor.log.broker, topic=TOPIC, partition=0, topic_id=tail.cursor.log.topic_id, producer_id=P, first_offset=3
     )
     (found,) = answer([mine, asked(number=9), asked("orders")], tails, str.upper)
     assert (found.groups, found.more, found.first_offset) == (["BILLING", "STOCK", "NEW"], False, 3)

@@ -46,7 +46,7 @@ def test_of_ranges_that_become_one_the_gaps_are_added(station: Station, disk: Lo
     station.look()
     for sequence, producer in ((0, P), (5, P), (0, Q), (9, P)):
         log.append(data(producer, sequence))
-        station.watcher.turn(station.everything())
+        station.watcher.poll(station.everything())
     join(station.journal)
     assert counts(station.look()) == [(2, 2)]
 
@@ -76,7 +76,7 @@ def test_they_go_with_the_log(station: Station, disk: LogDir) -> None:
     disk.forget(log)
     log.remove()
     station.look()
-    assert station.journal.producers(tail.place.log, 10) is None
+    assert station.journal.producers(tail.cursor.log, 10) is None
 
 
 def test_a_log_that_is_read_from_its_middle_has_those_of_the_snapshot(disk: LogDir, tmp_path: Path) -> None:

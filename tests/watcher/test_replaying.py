@@ -15,7 +15,7 @@ from streaming.watcher.blobs import decode_steps
 from streaming.watcher.carrying import REPLAY_BYTES
 from streaming.watcher.events import Event, Replays
 from tests.builders import batch, commit, log_dir, partition
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 MEGABYTE = 1 << 20
 P, Q = 4000, 4001
@@ -56,10 +56,10 @@ def appearances(station: Station) -> list[tuple[int, list[tuple[int, int]] | Non
 
 def rest(station: Station, *, budget: int) -> int:
     """Turn until there is no more to do; returns in how many turns."""
-    for turns in range(1, 1000):
+    for breaks in range(1, 1000):
         began = bytes_read()
         if not station.turn(budget=budget):
-            return turns
+            return breaks
         assert bytes_read() - began <= budget + 2 * REPLAY_BYTES + 64 * 1024
     raise AssertionError("the watcher never rests")
 
@@ -74,13 +74,13 @@ def test_a_latest_beginning_is_paced_and_the_log_appears_once_it_is_known_what_i
     log.append(batch(3))
     assert not bare.watcher.caught_up
     assert [event.kind for event in bare.events] == [Kind.CENSUS]
-    turns = rest(bare, budget=budget)
-    assert turns >= 5 * MEGABYTE // max(budget, MEGABYTE)
+    breaks = rest(bare, budget=budget)
+    assert breaks >= 5 * MEGABYTE // max(budget, MEGABYTE)
     assert bytes_read() - began < 2 * log.segments[-1].size
     assert bare.watcher.caught_up
     assert appearances(bare) == [(end, [(P, 0), (Q, 6)])]
     assert bare.fold_of("t").records == 3
-    assert [tail.place.replay for tail in bare.watcher.tails()] == [Replays.NOT]
+    assert [tail.cursor.replay for tail in bare.watcher.tails()] == [Replays.NOT]
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -211,8 +211,8 @@ def test_a_segment_that_was_replayed_is_not_read_again_for_its_timestamps(bare: 
     bare.begin("latest")
     bare.look()
     (tail,) = bare.watcher.tails()
-    assert tail.place.largest_timestamp == log.segments[-1].largest_timestamp()
-    assert tail.place.first_timestamp == log.segments[-1].entries[0].max_timestamp
+    assert tail.cursor.largest_timestamp == log.segments[-1].largest_timestamp()
+    assert tail.cursor.first_timestamp == log.segments[-1].entries[0].max_timestamp
 
 
 def test_the_agent_is_asked_whether_to_stop_while_it_replays(bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ def test_a_log_that_cannot_be_read_when_a_consumer_begins(bare: Station, disk: L
     log.append(batch(4))
     bare.look()
     assert bare.fold_of("t").records == 4
-    bare.clock.now += SURVEY_MS
+    bare.clock.now += RESCAN_MS
     assert bare.look() == []
 
 

@@ -13,7 +13,7 @@ from tests.agents import Agent, Reader
 from tests.builders import batch, delete, log_dir, partition
 from tests.events import Shard
 from tests.watcher.station import Station
-from tests.watcher.test_roster import shown
+from tests.watcher.test_registry import shown
 
 NEW = UUID(int=77)
 
@@ -80,7 +80,7 @@ def test_a_log_from_before_topics_had_ids_goes_on_when_it_gets_one(station: Stat
         station._open()
     station.look()
     assert appended(station) == 7
-    assert [tail.place.log.topic_id for tail in station.watcher.tails()] == ["AAAAAAAAAAAAAAAAAAAATQ"]
+    assert [tail.cursor.log.topic_id for tail in station.watcher.tails()] == ["AAAAAAAAAAAAAAAAAAAATQ"]
 
 
 def test_the_files_of_another_log_under_another_topic_id_are_another_log(station: Station, disk: LogDir) -> None:

@@ -10,7 +10,7 @@ from streaming.rows import SEGMENTS, TIME_UNKNOWN, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 MEGABYTE = 1 << 20
 PIECE = 9 * MEGABYTE
@@ -39,21 +39,21 @@ def times(station: Station) -> list[list[int]]:
 
 def known(station: Station) -> list[int]:
     (tail,) = station.watcher.tails()
-    assert tail.told is not None
-    found: list[int] = tail.told.inventory.segments["largest_timestamp"].tolist()
+    assert tail.last_found is not None
+    found: list[int] = tail.last_found.inventory.segments["largest_timestamp"].tolist()
     return found
 
 
 def rest(station: Station, *, budget: int) -> int:
     """Turn until there is no more to do; returns how many bytes that took."""
-    station.clock.now += SURVEY_MS
+    station.clock.now += RESCAN_MS
     began = bytes_read()
     for _ in range(1000):
         before = bytes_read()
         more = station.turn(budget=budget)
         assert bytes_read() - before <= budget + PIECE
         station.clock.now += 1000
-        if not more and not any(tail.untold for tail in station.watcher.tails()):
+        if not more and not any(tail.list_due for tail in station.watcher.tails()):
             return bytes_read() - began
     raise AssertionError("the watcher never rests")
 
@@ -103,7 +103,7 @@ def test_what_was_deleted_while_no_agent_ran_is_forgotten(tmp_path: Path) -> Non
     log.config = log.config.__class__(retention_ms=-1)
     log.delete_old_segments(0)
     station._open()
-    station.watcher.greet()
+    station.watcher.note_consumer()
     rest(station, budget=1)
     assert sorted(key.base_offset for key in station.journal.scanned()) == [10, 15]
     station.close()
@@ -128,6 +128,6 @@ def test_an_active_segment_is_not_read_in_one_look_for_its_times(bare: Station, 
     bare.begin("latest")
     bare.look()
     bare.restart()
-    (place,) = bare.journal.places()
-    assert place.largest_timestamp == NOW + 19
+    (cursor,) = bare.journal.cursors()
+    assert cursor.largest_timestamp == NOW + 19
     bare.close()

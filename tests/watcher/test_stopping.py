@@ -12,7 +12,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher.events import Event
 from streaming.watcher.stopping import SUSPECT_MS
 from tests.builders import NOW, batch, partition
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 GOOD = encode(batch(2), 2)
 FLAWED = {
@@ -221,5 +221,5 @@ def test_a_log_that_stops_does_not_hold_up_the_full_picture(station: Station, di
     write(log, FLAWED["bad magic byte"])
     stop(station)
     assert station.watcher.caught_up
-    station.clock.now += SURVEY_MS
+    station.clock.now += RESCAN_MS
     assert station.turn() is False

@@ -148,9 +148,9 @@ def test_in_a_namespace_of_its_own(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if not line.startswith("InotifyEmitter.")]  # watchdog's own, while it stops
     if name == "few_watches":
-        assert said == ["directories have no inotify watch: they are compared at each look instead ()"]
+        assert said == ["directories have no inotify watch: they are compared at each poll instead ()"]
     elif name == "no_instances":
-        assert said == ["inotify does not work here: directories are compared at each look instead ()"]
+        assert said == ["inotify does not work here: directories are compared at each poll instead ()"]
 
 
 def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:

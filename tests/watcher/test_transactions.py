@@ -68,9 +68,9 @@ def test_ranges_that_become_one_tell_as_one(station: Station, disk: LogDir) -> N
     station.look()
     for _ in range(3):  # nobody reads between these turns
         log.append(data(P))
-        station.watcher.turn(station.everything())
+        station.watcher.poll(station.everything())
     log.append(commit(P))
-    station.watcher.turn(station.everything())
+    station.watcher.poll(station.everything())
     join(station.journal)
     (event,) = [event for event in station.look() if event.kind is Kind.APPENDED]
     assert told([event]) == [(Step.DATA, P, 0, 0), (Step.COMMIT, P, 3, log.active.positions[3])]
@@ -191,9 +191,9 @@ def test_what_coordinators_know_is_read_from_the_first_byte_wherever_a_reader_be
 def test_a_range_tells_the_newest_of_each_transactional_id(station: Station, disk: LogDir) -> None:
     log = partition(disk, "__transaction_state", 3)
     log.append(state("a", State.ONGOING))
-    station.watcher.turn(set())
+    station.watcher.poll(set())
     log.append(state("b", State.ONGOING), state("a", State.COMPLETE_ABORT))
-    station.watcher.turn(station.everything())
+    station.watcher.poll(station.everything())
     join(station.journal)
     events = station.look()
     assert entries(events) == [("b", "Ongoing", 1), ("a", "CompleteAbort", 2)]
@@ -351,8 +351,8 @@ def test_what_a_slow_reader_did_not_get_still_tells_what_it_opened_and_closed(st
     for _ in range(2):
         log.append(data(P), commit(P), data(P), data(Q), abort(Q))
         states.append(state("a", State.ONGOING), state("b", State.EMPTY))
-        station.watcher.turn(station.everything())
-        station.watcher.turn(station.everything())
+        station.watcher.poll(station.everything())
+        station.watcher.poll(station.everything())
     station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
     lost = {event.topic: event for event in station.look(station.everything()) if event.kind is Kind.SKIPPED}
     rows = [(Step(row["step"]), int(row["producer_id"]), int(row["first_offset"])) for row in decode_steps(lost["t"].transactions)]

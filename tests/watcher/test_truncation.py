@@ -15,7 +15,7 @@ from streaming.simulator.segment import LogConfig
 from streaming.watcher import watcher
 from streaming.watcher.events import Event
 from tests.builders import NOW, batch, log_dir, partition
-from tests.watcher.station import SURVEY_MS, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 STEPS = Path(__file__).parents[1] / "data" / "steps"
 
@@ -214,9 +214,9 @@ def test_a_truncation_between_a_restart_from_further_back_and_its_end(
     log.roll()
     log.append(batch(3), batch(4))
     station.look()
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 1)
     station.begin("earliest", "second")
-    station.clock.now += SURVEY_MS
+    station.clock.now += RESCAN_MS
     assert station.turn()
     log.truncate(5)
     log.append(batch(1), leader_epoch=1)
@@ -294,7 +294,7 @@ def test_an_epoch_that_was_read_stays_heeded_when_its_last_batches_are_cleaned(s
     station.restart()
     station.turn(budget=0)
     (tail,) = station.watcher.tails()
-    assert (tail.place.log_epoch, tail.place.next_offset) == (5, 5)
+    assert (tail.cursor.log_epoch, tail.cursor.next_offset) == (5, 5)
 
 
 def test_segments_deleted_with_their_epochs_are_no_truncation(station: Station, disk: LogDir) -> None:
@@ -351,5 +351,5 @@ def test_a_real_log_before_a_crash_torn_by_it_and_recovered(steps: Station) -> N
     assert shown(steps.look()) == [(Kind.TRUNCATED, -1, 448)]
     put(STEPS / "crash" / "3_recovered", directory)
     assert steps.look() == []
-    assert not steps.watcher.tails()[0].place.stopped
+    assert not steps.watcher.tails()[0].cursor.stopped
     steps.close()

@@ -1,4 +1,4 @@
-"""What keeps a job and an agent apart, in one word for metrics and in a sentence that says what to look at."""
+"""The problems between a job and an agent: one word for metrics, and a sentence that names what to check."""
 
 from enum import StrEnum
 
@@ -6,29 +6,29 @@ import pyarrow.flight as flight
 
 
 class Reason(StrEnum):
-    """Why an agent does not take part."""
+    """The reason why an agent does not take part."""
 
     REFUSED = "refused"  # nobody listens at the address
     SILENT = "silent"  # no answer in time
     UNRESOLVED = "unresolved"  # the name has no address
-    UNTRUSTED = "untrusted"  # its certificate is not one to talk to
+    UNTRUSTED = "untrusted"  # its certificate is not trusted
     UNAUTHORIZED = "unauthorized"  # it does not accept the job's token
-    PROTOCOL = "protocol"  # what listens there is no agent, one has TLS and one has not, or they are of versions that do not fit
+    PROTOCOL = "protocol"  # the process there is no agent, only one side has TLS, or the two versions do not fit
     FAILED = "failed"  # it answered that it cannot
     OTHER_CLUSTER = "other_cluster"  # it watches another cluster than the job
     SAME_NAME = "same_name"  # two agents have one name
     SHARED_LOG_DIR = "shared_log_dir"  # two agents watch one log dir
     CLOCK = "clock"  # its clock differs from the job's
     BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
-    TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, as of a checkpoint that was copied: one of them is refused
+    TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, for example because a checkpoint was copied: one of them is refused
     STUCK = "stuck"  # its watcher gives no sign of life
 
 
 TWIN = "another run of this job's query is served"
-"""How the refusal of a second job with one id begins."""
+"""The beginning of the error that refuses a second job with the same id."""
 
 _SIGNS = (
-    # what gRPC and OpenSSL say (no other channel tells these apart), the reason, and what it means
+    # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
     ("certificate has expired", Reason.UNTRUSTED, "its certificate has expired"),
     ("certificate verify failed", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
     ("is not in peer certificate", Reason.UNTRUSTED, "its certificate is for another name"),
@@ -48,7 +48,7 @@ _SIGNS = (
 
 
 def explain(error: Exception) -> tuple[Reason, str]:
-    """The reason for which a call failed, and what to tell."""
+    """The reason for which a call failed, and its explanation."""
     text = str(error).partition(" Detail:")[0].partition(". gRPC client debug context")[0]
     if isinstance(error, flight.FlightUnauthenticatedError):
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from streaming.agent.host_status import LOOK_EVERY_MS
 from streaming.agent.messages import Led, LogDirStatus
-from streaming.agent.overview import LOOK_EVERY_MS
 from streaming.simulator.controller import Controller
 from streaming.simulator.files import uuid_text
 from streaming.simulator.log_dir import LogDir
@@ -55,7 +55,7 @@ def test_a_log_dir_tells_its_space_and_what_lies_besides_segments(agent: Agent, 
 
 
 def test_logs_are_counted_before_anybody_reads_them(agent: Agent, directory: LogDir) -> None:
-    """A job chooses the shards of its state by them before it has said hello."""
+    """A job chooses the shards of its state by them before it has registered."""
     for topic in ("orders", "bills"):
         partition(directory, topic).append(batch(3))
     agent.look()
@@ -213,10 +213,10 @@ def test_a_broker_of_before_kraft_has_no_metadata_to_be_read(tmp_path: Path) -> 
 def test_it_is_looked_at_now_and_then_and_not_whenever_somebody_asks(agent: Agent, directory: LogDir) -> None:
     before = state_of(agent)
     directory.write_high_watermarks()
-    agent.overview.refresh()
+    agent.host_status.refresh()
     assert agent.service.status().log_dirs == [before]
     agent.now += LOOK_EVERY_MS
-    agent.overview.refresh()
+    agent.host_status.refresh()
     assert agent.service.status().log_dirs != [before]
 
 

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import UsageError
-from streaming.fresh import Fresh, read_secret
+from streaming.reloading import Reloading, read_secret
 
 
-def number(path: Path) -> Fresh[int]:
+def number(path: Path) -> Reloading[int]:
     def make() -> tuple[int, list[Path]]:
         text = read_secret(path, "--number").decode()
         if not text.isdigit():
             raise UsageError(f"{path} holds no number")
         return int(text), [path]
 
-    return Fresh(make)
+    return Reloading(make)
 
 
 def replace(path: Path, text: str) -> None:

@@ -17,14 +17,14 @@ from streaming.watcher.events import Event
 from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.locate import window
 from streaming.watcher.producers import KnownProducers
-from streaming.watcher.roster import HALF_MADE_MS, Roster
+from streaming.watcher.registry import HALF_MADE_MS, LogRegistry
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
-from tests.watcher.station import SURVEY_MS, Clock, Station
+from tests.watcher.station import RESCAN_MS, Clock, Station
 
 
 def names(station: Station) -> set[str]:
-    return {str(tail.place.log) for tail in station.watcher.tails()}
+    return {str(tail.cursor.log) for tail in station.watcher.tails()}
 
 
 def shown(events: list[Event]) -> list[tuple[Kind, str, str]]:
@@ -72,7 +72,7 @@ def test_a_log_that_left_is_told_with_the_reason(station: Station, disk: LogDir,
     assert shown(station.look({disk.path})) == [(Kind.GONE, "t-0", reason)]
     assert station.watcher.tails() == []
     assert [flags for flags in descriptors(str(disk.path), "00000.log") if not flags & os.O_RDWR] == []
-    assert station.journal.places() == []
+    assert station.journal.cursors() == []
 
 
 def test_a_topic_made_anew_under_the_same_path_is_another_log(station: Station, disk: LogDir) -> None:
@@ -116,7 +116,7 @@ def test_without_a_hint_nothing_of_the_new_topic_is_counted_for_the_old_one(stat
 
 
 def test_a_backlog_does_not_go_on_in_the_files_of_another_topic(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 1)
     first = partition(disk, "t", topic_id=1)
     for _ in range(3):
         first.append(batch(3))
@@ -149,7 +149,7 @@ def test_a_directory_that_gets_its_topic_id_a_moment_after_its_segment_is_one_lo
     log = partition(disk, "t", topic_id=None)
     modified = station.clock.now / 1000
     os.utime(log.active.path("log"), (modified, modified))
-    station.clock.now -= SURVEY_MS
+    station.clock.now -= RESCAN_MS
     assert station.look() == []
     (log.directory / "partition.metadata").write_bytes(encode_partition_metadata(disk.directory_id))
     log.append(batch())
@@ -307,7 +307,7 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(
     log, other = partition(disk, "t"), partition(disk, "u", topic_id=2)
     log.append(batch(3))
     station.look()
-    (tail,) = [tail for tail in station.watcher.tails() if tail.place.log.topic == "t"]
+    (tail,) = [tail for tail in station.watcher.tails() if tail.cursor.log.topic == "t"]
     tail.close()
     segment = log.active.path("log")
     hidden = segment.rename(segment.with_name("hidden"))
@@ -316,7 +316,7 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(
     for _ in range(3):
         station.look()
     assert station.fold_of("u").records == 2
-    assert [record.levelno for record in caplog.records if "cannot be looked at" in record.message] == [logging.WARNING]
+    assert [record.levelno for record in caplog.records if "cannot be listed" in record.message] == [logging.WARNING]
     segment.unlink()
     hidden.rename(segment)
     log.append(batch(1))
@@ -326,13 +326,13 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(
 
 def test_hints_in_directories_that_are_deleted_or_moved_are_no_reason_to_list_the_log_dirs(disk: LogDir) -> None:
     log = partition(disk, "t")
-    roster = Roster(open_log_dirs([disk.path]), [], lambda _: None, lambda _: None, lambda _: KnownProducers(10), Clock(), window())
-    roster.survey()
-    assert not roster.heed({log.directory, disk.path / f"t-1.{1:032x}-delete", disk.path / f"t-2.{1:032x}-future", disk.path / "x"})
-    assert roster.heed({disk.path})
-    assert roster.heed({disk.path / "new-0"})
+    registry = LogRegistry(open_log_dirs([disk.path]), [], lambda _: None, lambda _: None, lambda _: KnownProducers(10), Clock(), window())
+    registry.rescan()
+    assert not registry.take_hints({log.directory, disk.path / f"t-1.{1:032x}-delete", disk.path / f"t-2.{1:032x}-future", disk.path / "x"})
+    assert registry.take_hints({disk.path})
+    assert registry.take_hints({disk.path / "new-0"})
     log.rename(f"{log.name}.{0:032x}-delete")
-    assert roster.heed({disk.path / "t-0"})
+    assert registry.take_hints({disk.path / "t-0"})
 
 
 # --- descriptors
@@ -359,7 +359,7 @@ def test_the_file_of_a_deleted_segment_is_let_go_within_a_minute_even_if_it_is_n
     log.append(batch())
     station.look()
     log.append(*[batch(1, value_bytes=1 << 20)] * 40)
-    monkeypatch.setattr(watcher, "TURN_BYTES", 1)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 1)
     station.clock.now += 1000
     station.turn()
     size = log.active.size
@@ -368,7 +368,7 @@ def test_the_file_of_a_deleted_segment_is_let_go_within_a_minute_even_if_it_is_n
     log.delete_records(41)
     log.delete_old_segments(station.clock.now)
     log.unlink_deleted(station.clock.now + 60_000)
-    monkeypatch.setattr(watcher, "TURN_BYTES", 0)
+    monkeypatch.setattr(watcher, "POLL_BYTES", 0)
     station.turn({log.directory})
     assert held_deleted(disk) == 1
     station.clock.now += HOLD_MS

@@ -1,6 +1,6 @@
-"""How options are written: each type of option with what it accepts, in words, and how its value is shown.
+"""The types of options: what each accepts, in words, and how its value is shown.
 
-The types are strict: text is read by the type's own parser, any other value (of a YAML file) must already have the right type, so
+The types are strict. Text is parsed by the type's own parser, and any other value (of a YAML file) must already have the right type, so
 ``true`` is no number and ``1`` no flag.
 """
 
@@ -19,11 +19,11 @@ from streaming import targets, units
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How people write an option.
+    """The text form of an option.
 
     Args:
         accepts: what is accepted, in words.
-        show: turns the value into what YAML shows for it.
+        show: converts the value for YAML.
     """
 
     accepts: str
@@ -31,7 +31,7 @@ class Form:
 
 
 def text(parse: Callable[[str], object]) -> BeforeValidator:
-    """Reads text, which is all that the environment and the command line can give; leaves other values to the type."""
+    """Parse text, which is all that the environment and the command line can give; leave other values to the type."""
     return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
 
 
@@ -54,7 +54,7 @@ def _pattern(written: str) -> re.Pattern[str]:
 
 
 def several_of(kind: type[StrEnum]) -> BeforeValidator:
-    """Reads names of an enumeration between commas; leaves lists of them to the same."""
+    """Parse names of an enumeration: text with commas, or a list of names."""
 
     def read(value: object) -> object:
         parts = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
@@ -74,7 +74,7 @@ def _path(name: str) -> Path:
 
 
 def _paths(value: object) -> object:
-    """Takes a YAML list or, as Kafka's own ``log.dirs``, names between commas."""
+    """Accept a YAML list or, like Kafka's own ``log.dirs``, names separated by commas."""
     parts = [name for name in value.split(",") if name] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return value
@@ -82,7 +82,7 @@ def _paths(value: object) -> object:
 
 
 def _targets(value: object) -> object:
-    """Takes a YAML list or text with commas."""
+    """Accept a YAML list or text with commas."""
     parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return value
@@ -107,14 +107,14 @@ def _pattern_text(written: str) -> str:
 
 
 def _config_value(value: object) -> object:
-    """Options of Spark and of Kafka are text; YAML reads ``4`` and ``true`` as something else."""
+    """Convert the value to text: options of Spark and of Kafka are text, but YAML reads ``4`` and ``true`` as other types."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
 
 AUTO: Literal["auto"] = "auto"
-"""Stands for what is chosen from what is found."""
+"""Means that the value is chosen automatically."""
 
 _DURATION = Form(units.DURATION_FORM, units.format_duration)
 _ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
@@ -125,7 +125,7 @@ DurationOrAuto = Annotated[
     text(lambda written: None if written == AUTO else units.parse_duration(written)),
     Form(f"{AUTO} or {units.DURATION_FORM}", lambda duration: AUTO if duration is None else units.format_duration(duration)),
 ]
-"""None stands for auto."""
+"""None means auto."""
 PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(milliseconds=1)), _ABOVE_ZERO]
 Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
 SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or {units.SIZE_FORM}", units.format_size)]

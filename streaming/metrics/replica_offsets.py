@@ -1,4 +1,4 @@
-"""Where every observed log stands among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
+"""The state of every observed log among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from streaming.rules.offsets import Copies, Sizes, Undecided, high_watermarks, s
 from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
 
 ABSENT = -1
-"""Stands where a number has no value; no number that has one is negative, but ``leader_id`` (see `streaming.rules.leaders.Roles`)."""
+"""A number without a value. No value is negative, except that of ``leader_id`` (see `streaming.rules.leaders.Roles`)."""
 
 COLUMNS = (
     "size_bytes",
@@ -30,20 +30,21 @@ COLUMNS = (
     "in_sync",
     "replica_lag_offsets",
 )
-"""What `stand` works out. ``in_sync`` is 1 for a replica that is; ``replica_lag_offsets`` is how far it is behind the leader's end."""
+"""What `replica_offsets_of` computes. ``in_sync`` is 1 for a replica in sync. ``replica_lag_offsets`` is how far a replica is behind the
+leader's end."""
 
 OFFSETS = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "last_stable_offset_lag_bytes")
-"""Those that follow from how far a partition is replicated."""
+"""The columns that depend on how far a partition is replicated."""
 
-Standing = dict[str, Longs]
-"""Columns by name, one item a log."""
+ReplicaOffsets = dict[str, Longs]
+"""Columns by name, with one item per log."""
 
 
 Known = tuple[Decided, Roles]
-"""What is decided of all logs, and what each of them is by that."""
+"""What is decided of all logs, and the role that each of them has by that."""
 
 
-def stand(
+def replica_offsets_of(
     logs: Columns,
     carried: Sequence[Carried],
     names: Sequence[str],
@@ -54,19 +55,19 @@ def stand(
     limits_of: LimitsOf,
     *,
     assume_replicated: bool,
-) -> Standing:
-    """Work out `COLUMNS`, for all observed logs; `ABSENT` where there is no value.
+) -> ReplicaOffsets:
+    """Compute `COLUMNS` for all observed logs; `ABSENT` where there is no value.
 
     Args:
         logs: the observed logs, all replicas of all partitions.
-        carried: what is carried of each.
+        carried: the carried values of each.
         names: their topics.
         known: what is decided of each.
-        ahead: what will be when more has been taken in: of all high watermarks that follow the smallest counts, so that none is later than
-            the truth, whichever of these the rows that were taken in belong to.
-        silent: whose agents have not answered for long.
+        ahead: what will be decided of each when more rows have been processed. The smallest of all high watermarks that follow counts: so
+            none is higher than the true one, whichever of these decisions the processed rows belong to.
+        silent: whether the agent of each log has not answered for long.
         fenced: brokers that the controller has fenced off.
-        limits_of: the limits of a topic on a broker.
+        limits_of: returns the limits of a topic on a broker.
     """
     decided, roles = known
     assigned = _assigned(logs, decided, roles, silent)
@@ -123,24 +124,24 @@ def _copies(
         leads=roles.leads,
         in_sync=_members(logs, decided, assigned),
         isr=_of_partition(decided.in_sync_replicas, assigned)[logs["replicas_of"]],
-        stands=_standing(logs, names, known, assigned, limits_of)[logs["replicas_of"]],
+        stands=_may_stay_below(logs, names, known, assigned, limits_of)[logs["replicas_of"]],
         fenced=np.isin(logs["broker"], list(fenced)),
         silent=silent,
     )
 
 
 def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
-    """The transactions of several logs one behind the other, and whose each is."""
+    """The transactions of several logs, one after the other, and before them the index of the log of each."""
     some = [item for item, each in enumerate(transactions) if len(each)]
     if not some:
         return np.empty(0, np.int64), NO_TRANSACTIONS
     owners = np.repeat(np.array(some, np.int64), [len(transactions[item]) for item in some])
-    # Not `np.concatenate`, which works out the common type of every two structured arrays.
+    # Not `np.concatenate`, which computes the common type of every two structured arrays.
     return owners, np.frombuffer(b"".join(transactions[item].tobytes() for item in some), NO_TRANSACTIONS.dtype)
 
 
 def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
-    """Bytes of each log on disk: its segments as they were listed, and what the last of them has grown since."""
+    """Bytes of each log on disk: its segments as they were listed, and the bytes by which the log has grown since."""
     listed = np.array([(each.listed_bytes, each.last_segment, each.last_bytes) for each in carried], np.int64).reshape(-1, 3)
     total, last, size = listed.T
     grown = np.where(logs["active_segment"] == last, logs["active_position"] - size, 0)
@@ -149,10 +150,10 @@ def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
 
 
 def _assigned(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
-    """For each partition the log whose agent tells its replicas and ISR, `NOWHERE` where nobody knows them.
+    """For each partition the log whose agent determines its replicas and ISR, `NOWHERE` if they are not known.
 
-    That of the leader's own broker, which hears of a change first, for it asked for it; where it is not observed or silent, of the highest
-    leader epoch that a broker knows.
+    It is the log of the leader's own broker, which learns of a change first, because it requested the change. If that log is not observed
+    or silent, it is the log whose broker knows the highest leader epoch.
     """
     count = int(logs["replicas_of"].max()) + 1 if len(logs) else 0
     return best_of_each(logs["replicas_of"], count, decided.in_sync_replicas >= 0, (decided.leader_epoch, roles.leads, ~silent))
@@ -163,11 +164,11 @@ def _of_partition(column: Longs, assigned: Longs) -> Longs:
     return found
 
 
-def _standing(logs: Columns, names: Sequence[str], known: Known, assigned: Longs, limits_of: LimitsOf) -> Flags:
-    """Whether the leader of each partition may not move its high watermark on: by its own broker's limits, where it is observed."""
+def _may_stay_below(logs: Columns, names: Sequence[str], known: Known, assigned: Longs, limits_of: LimitsOf) -> Flags:
+    """Whether the leader of each partition may leave its high watermark where it is: by its own broker's limits, if it is observed."""
     decided, roles = known
     isr, replicas = (_of_partition(column, assigned) for column in (decided.in_sync_replicas, decided.all_replicas))
-    stands: Flags = (isr >= 0) & (replicas >= 0) & (isr < replicas)  # also where the leader is not observed, or there is none
+    stands: Flags = (isr >= 0) & (replicas >= 0) & (isr < replicas)  # also if the leader is not observed, or there is none
     few = roles.leads & stands[logs["replicas_of"]]
     if not few.any():
         return stands

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.checkpoints import EpochEntry
-from streaming.watcher.heeded import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
+from streaming.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
 
 
 def entries(*pairs: tuple[int, int]) -> list[EpochEntry]:

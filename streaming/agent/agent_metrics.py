@@ -1,4 +1,4 @@
-"""An agent's own numbers, for its own /metrics: what it has to say of itself, not of Kafka's logs."""
+"""An agent's own metrics, for its own /metrics: about the agent itself, not about Kafka's logs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class _Shown:
     value: Callable[[], float | None]
 
 
-class Numbers:
-    """Counters that the agent's parts turn, and values that are asked for when the page is made. For several threads."""
+class AgentMetrics:
+    """Counters that the agent's parts increment, and values that are computed when the page is made. For several threads."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -31,21 +31,21 @@ class Numbers:
         self.rows = Counter("segtail_agent_rows", "Rows that were sent to jobs.", registry=registry)
         self.refused = Counter("segtail_agent_unauthorized", "Calls that showed no token which this agent knows.", registry=registry)
 
-    def tell(self, version: str, agent: str, brokers: Iterable[int]) -> None:
-        """What the agent is."""
+    def add_info(self, version: str, agent: str, brokers: Iterable[int]) -> None:
+        """Add the series with the agent's name, version and brokers."""
         info = Info("segtail_agent_build", "The agent, its version and the brokers whose log dirs it watches.", registry=self._registry)
         info.info({"version": version, "agent": agent, "brokers": ",".join(map(str, brokers))})
 
     def gauge(self, name: str, text: str, value: Callable[[], float | None]) -> None:
-        """A value that goes up and down; where it is None there is no sample."""
+        """A value that goes up and down. Where it is None, there is no sample."""
         self._shown.append(_Shown(GaugeMetricFamily, name, text, value))
 
     def counter(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """A value that only grows, kept elsewhere."""
+        """A value that only grows and is kept elsewhere."""
         self._shown.append(_Shown(CounterMetricFamily, name, text, value))
 
     def collect(self) -> Iterable[Samples]:
-        """As `prometheus_client` asks for it."""
+        """Yield the samples, as `prometheus_client` expects them."""
         for shown in self._shown:
             value = shown.value()
             if value is not None:

@@ -12,7 +12,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment import LogConfig
 from streaming.watcher.events import Event, LogId
-from streaming.watcher.telling import CHECK_MS, QUIET_MS
+from streaming.watcher.found import CHECK_MS, QUIET_MS
 from tests.builders import NOW, batch, partition
 from tests.watcher.joined import join
 from tests.watcher.station import Station
@@ -48,7 +48,7 @@ def segments_of(event: Event) -> list[tuple[int, int, int]]:
 
 def key(station: Station) -> LogId:
     (tail,) = station.watcher.tails()
-    return tail.place.log
+    return tail.cursor.log
 
 
 def test_the_first_look_tells_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
@@ -131,8 +131,8 @@ def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(statio
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 2)])
     station.look()
     (tail,) = station.watcher.tails()
-    assert tail.told is not None
-    assert (tail.told.log_start_offset, tail.told.local_log_start_offset) == (2, 7)
+    assert tail.last_found is not None
+    assert (tail.last_found.log_start_offset, tail.last_found.local_log_start_offset) == (2, 7)
 
 
 def test_what_the_cleaner_has_done_only_the_catalog_tells(station: Station, log: PartitionLog, disk: LogDir) -> None:
@@ -176,8 +176,8 @@ def test_a_change_of_leader_is_told_and_of_replicas_only_by_the_catalog(station:
 def test_without_metadata_nobody_is_said_to_lead(station: Station, log: PartitionLog) -> None:
     station.look()
     (tail,) = station.watcher.tails()
-    assert tail.told is not None
-    assert (tail.told.leader, tail.told.leader_epoch) == (-2, -1)
+    assert tail.last_found is not None
+    assert (tail.last_found.leader, tail.last_found.leader_epoch) == (-2, -1)
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -187,14 +187,14 @@ def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_aga
     log.append(batch(1, timestamp=NOW + 3))
     station.look()
     (tail,) = station.watcher.tails()
-    before = tail.told
+    before = tail.last_found
     station.restart(killed=killed)
     monkeypatch.setattr("streaming.disk.active.scan_on", None)
     station.look()
     (tail,) = station.watcher.tails()
     assert before is not None
-    assert tail.told is not None
-    assert tail.told.news(before) == {}
+    assert tail.last_found is not None
+    assert tail.last_found.changes_since(before) == {}
 
 
 def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(
@@ -204,8 +204,8 @@ def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all
     station.begin("latest")
     station.look()
     (tail,) = station.watcher.tails()
-    assert tail.told is not None
-    assert tail.told.inventory.active_first_ms == NOW + 6
+    assert tail.last_found is not None
+    assert tail.last_found.inventory.active_first_ms == NOW + 6
     station.close()
 
 

@@ -1,8 +1,8 @@
-"""What stands of a log in other files than its segments and in the metadata log: told at the first look, for a new reader, when it changes.
+"""Publishes FOUND events: the list of a log's segments, and its values in other files and in the metadata log.
 
-A log is looked at again only where there is a reason to: its directory was listed anew, its first batch was written, a checkpoint names
-another offset for it, the metadata log another leader or configuration. Its high watermark goes with what is appended; alone it is
-told where nothing was appended for a while.
+A FOUND event is published at the first check of a log, for a new consumer, and when something changes. A log is checked again only for a
+reason: its directory was listed anew, its first batch was written, a checkpoint has another offset for it, or the metadata log has another
+leader or configuration. The high watermark is published with appends. It is published alone only if nothing was appended for a while.
 """
 
 import logging
@@ -26,36 +26,36 @@ from streaming.watcher.catalog import Decided
 from streaming.watcher.checkpoints import Checkpoints
 from streaming.watcher.cluster import LEADER_UNKNOWN, Cluster
 from streaming.watcher.events import TIMES_UNKNOWN, Event
-from streaming.watcher.tail import Tail, Told
+from streaming.watcher.tail import LastFound, Tail
 
 log = logging.getLogger(__name__)
 
 CHECK_MS = 1_000
-"""How often checkpoints and what the metadata log says are compared with what was told, at most."""
+"""The shortest time between two comparisons of checkpoints and metadata log with the published values."""
 
 ALL_CHECKS = 60
-"""Every log is looked at in one of so many checks in any case."""
+"""Every log is checked in one of this many comparisons in any case."""
 
 QUIET_MS = 3_000
-"""A log that was appended to this lately soon tells its high watermark with what is appended next."""
+"""If a log was appended to within this time, its high watermark is published with the next append."""
 
 LOOK_SECONDS = 0.02
-"""How long logs are looked at in one turn, so that the others go on."""
+"""How long logs are checked in one poll, so that other work goes on."""
 
 FIRST_LOOK_SECONDS = 0.2
-"""The same while there are logs of which nothing has been told yet."""
+"""The same while there are logs without a published FOUND event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """What a round led to: events, and whether there are logs of which everything has to be told yet."""
+class FoundRound:
+    """The result of a round: events, and whether some logs still have to be published with all their values."""
 
     events: list[Event]
     more: bool
 
 
-class Teller:
-    """Looks at the logs under watch. Only the watcher's thread calls it.
+class FoundPublisher:
+    """Checks the watched logs, and makes their FOUND events. Only the watcher's thread calls it.
 
     Args:
         once: as in `streaming.watcher.scope.Scope`.
@@ -68,13 +68,13 @@ class Teller:
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
         self.decided = Decided(cluster, self._checkpoints)
-        """What is decided of the logs."""
+        """The catalog of the logs."""
         self._clock_ms = clock_ms
         self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
-        self._unfinished: dict[Tail, None] = {}  # of which something has to be scanned
-        self._due: deque[Tail] = deque()  # to be looked at
+        self._unfinished: dict[Tail, None] = {}  # with something to scan
+        self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
-        self._version = -1  # of what metadata logs say, as it was compared last
+        self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
 
     @property
@@ -93,10 +93,10 @@ class Teller:
         return bool(self._unfinished)
 
     def scan(self, budget: int, is_there: Callable[[Tail], bool]) -> None:
-        """Scan for about ``budget`` bytes what has to be scanned of one log.
+        """Scan about ``budget`` bytes of one log that has something to scan.
 
         Args:
-            is_there: whether a log is under watch still, and may be read.
+            is_there: whether a log is still watched, and may be read.
         """
         tail = next(iter(self._unfinished))
         try:
@@ -104,38 +104,38 @@ class Teller:
                 self._inventory.scan(tail.partition, budget)
                 if self._inventory.unfinished(tail.partition):
                     return
-                tail.untold = True
+                tail.list_due = True
         except MemoryError:
             raise
-        except Exception as error:  # whatever is wrong with an old batch, everything else goes on
-            tail.untold = isinstance(error, FileNotFoundError)  # compacted or deleted; any other is tried again at the next look in turn
-            extra = {"log": str(tail.place.log), "path": tail.path, "error": str(error)}
+        except Exception as error:  # an error in an old batch does not stop anything else
+            tail.list_due = isinstance(error, FileNotFoundError)  # compacted or deleted; after other errors the next regular check tries
+            extra = {"log": str(tail.cursor.log), "path": tail.path, "error": str(error)}
             log.warning("segment cannot be scanned", exc_info=None if isinstance(error, OSError) else error, extra=extra)
         del self._unfinished[tail]
 
     def forget_others(self, tails: Sequence[Tail]) -> None:
-        """What was scanned before this process, and is in none of these logs, is no more; all of them have been looked at."""
-        if all(tail.told is not None for tail in tails):
+        """Forget the scans of earlier processes whose segments are in none of these logs; only once all logs have been checked."""
+        if all(tail.last_found is not None for tail in tails):
             self._inventory.scanned.keep_only(self._inventory.files())
 
-    def round(self, tails: Sequence[Tail], *, at_once: bool) -> Telling:
-        """Look at those that may have changed, for a short while, but for those that are away or leaving.
+    def round(self, tails: Sequence[Tail], *, at_once: bool) -> FoundRound:
+        """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
 
         Args:
-            at_once: somebody waits for it: whatever may have changed is looked at now.
+            at_once: somebody waits for it: every log that may have changed is checked now.
         """
         now = self._clock_ms()
         check = not self._next_check - CHECK_MS <= now < self._next_check
         anew = check or (at_once and not self._due)
         if anew:
             there = [tail for tail in tails if not (tail.away or tail.leaving)]
-            read = [tail for tail in there if tail.live or tail.place.stopped]  # the others will be looked at when they have been read
+            read = [tail for tail in there if tail.live or tail.cursor.stopped]  # the others are checked when they have been read
             replaced = check and self._checkpoints.refresh()
             self.decided.look(tails, replaced=replaced)
             if check:
                 self._next_check = now + CHECK_MS
                 self._compare(read, now, replaced=replaced)
-            self._due = deque(tail for tail in read if tail.untold)
+            self._due = deque(tail for tail in read if tail.list_due)
         first = any(tail.owes_list for tail in self._due)
         ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
@@ -144,84 +144,84 @@ class Teller:
             event = self._look_safely(tail)
             if event is not None:
                 events.append(event)
-        # those that have been read since the others were listed come next
-        return Telling(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
+        # logs that have been read since then come in the next round
+        return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
 
     def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
         self._forget(tails)
         before, self._version = self._version, self._cluster.version()
         for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
-            tail.untold = True  # whatever was missed; and of its time indexes one is checked at each look
+            tail.list_due = True  # a change may have been missed; and each check compares one time index with its segment
         for tail in tails:
-            told = tail.told
-            if told is None or tail.untold:
+            last = tail.last_found
+            if last is None or tail.list_due:
                 continue
-            if tail.high_watermark != told.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS:
-                tail.untold = True
-            if replaced and self._is_moved(tail, told):
-                tail.untold = True
-            if self._version != before and self._is_changed(tail, told):
-                tail.untold = True
+            if tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS:
+                tail.list_due = True
+            if replaced and self._is_moved(tail, last):
+                tail.list_due = True
+            if self._version != before and self._is_changed(tail, last):
+                tail.list_due = True
 
     def _forget(self, tails: Iterable[Tail]) -> None:
-        """Let go of logs that have left."""
-        if len(self._looked_at) > sum(tail.told is not None for tail in tails):
+        """Forget logs that have left."""
+        if len(self._looked_at) > sum(tail.last_found is not None for tail in tails):
             there = {tail.partition.path for tail in tails}
             for path in [path for path in self._looked_at if path not in there]:
                 self._inventory.forget(self._looked_at.pop(path))
 
-    def _is_moved(self, tail: Tail, told: Told) -> bool:
-        """Whether checkpoints name other offsets."""
+    def _is_moved(self, tail: Tail, last: LastFound) -> bool:
+        """Whether the checkpoints contain other offsets than before."""
         tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
         starts = self._checkpoints.log_start(tail.partition), self._checkpoints.cleaned(tail.partition)
-        return starts != (told.inventory.start_checkpoint, told.inventory.cleaner_checkpoint)
+        return starts != (last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint)
 
-    def _is_changed(self, tail: Tail, told: Told) -> bool:
-        """Whether the metadata log names another leader, or configures where the log starts in another way."""
-        state = self._cluster.partition(tail.place.log)
-        if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (told.leader, told.leader_epoch):
+    def _is_changed(self, tail: Tail, last: LastFound) -> bool:
+        """Whether the metadata log has another leader, or a configuration that changes how the log start is determined."""
+        state = self._cluster.partition(tail.cursor.log)
+        if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (last.leader, last.leader_epoch):
             return True
-        return limits_of(tail.place.log.topic, self._cluster.configs(tail.place.log)).remote_storage != told.remote
+        return limits_of(tail.cursor.log.topic, self._cluster.configs(tail.cursor.log)).remote_storage != last.remote
 
     def _look_safely(self, tail: Tail) -> Event | None:
         try:
             return self._look(tail)
         except MemoryError:
             raise
-        except Exception:  # whatever is wrong with one log's other files, what was told stands and the others go on
-            log.exception("log cannot be looked at", extra={"log": str(tail.place.log), "path": tail.path})
+        except Exception:  # after an error in one log's other files its published values stay, and the other logs go on
+            log.exception("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path})
             return None
 
     def _look(self, tail: Tail) -> Event | None:
-        """What has to be told of a log now."""
-        tail.untold = False
+        """The FOUND event that has to be published for a log now, None for none."""
+        tail.list_due = False
         self._looked_at[tail.partition.path] = tail.partition
         read = _read_of(tail)
         if read is not None:
-            self._inventory.told(tail.partition, read)
+            self._inventory.note_active(tail.partition, read)
         try:
             inventory = self._inventory.look(tail.partition, None if tail.stamp is None else Listing(tail.stamp, tail.segments))
-        except OSError as error:  # its directory is gone, or cannot be read: what was told stands until that is known
-            log.info("log cannot be looked at", extra={"log": str(tail.place.log), "error": str(error)})
+        except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
+            log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
             return None
         if inventory is None:
             return None
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
-        before, tail.told = tail.told, self._tell(tail, inventory)
-        news = tail.told.news(None if tail.owes_list else before)
+        before, tail.last_found = tail.last_found, self._last_found(tail, inventory)
+        changes_since = tail.last_found.changes_since(None if tail.owes_list else before)
         tail.owes_list = False
-        return tail.event(Kind.FOUND, **news) if news else None
+        return tail.event(Kind.FOUND, **changes_since) if changes_since else None
 
-    def _tell(self, tail: Tail, inventory: LogInventory) -> Told:
-        log_ = tail.place.log
+    def _last_found(self, tail: Tail, inventory: LogInventory) -> LastFound:
+        log_ = tail.cursor.log
         state, limits = self._cluster.partition(log_), limits_of(log_.topic, self._cluster.configs(log_))
         tail.producers.expiration_ms = producer_expiration(limits, self._cluster.metadata_version(log_.broker))
         tail.producers.expire(self._clock_ms())
         tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         remote = limits.remote_storage
-        return Told(
+        return LastFound(
             inventory=inventory,
             remote=remote,
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
@@ -234,18 +234,18 @@ class Teller:
 
 
 def _read_of(tail: Tail) -> ActiveRead | None:
-    """What the tail has read of the active segment, None where that is not all up to its place."""
-    place = tail.place
-    if place.largest_timestamp == TIMES_UNKNOWN or tail.behind or place.stopped:
+    """What the tail has read of the active segment; None if it has not read everything up to its cursor."""
+    cursor = tail.cursor
+    if cursor.largest_timestamp == TIMES_UNKNOWN or tail.behind or cursor.stopped:
         return None
     return ActiveRead(
-        identity=Identity(place.device, place.inode),
-        base_offset=place.segment,
-        position=place.position,
-        next_offset=place.next_offset,
-        first_timestamp=place.first_timestamp,
-        largest_timestamp=place.largest_timestamp,
-        anchor=place.anchor,
-        anchor_position=place.anchor_position,
+        identity=Identity(cursor.device, cursor.inode),
+        base_offset=cursor.segment,
+        position=cursor.position,
+        next_offset=cursor.next_offset,
+        first_timestamp=cursor.first_timestamp,
+        largest_timestamp=cursor.largest_timestamp,
+        anchor=cursor.anchor,
+        anchor_position=cursor.anchor_position,
         zero_tail=tail.zero_tail,
     )

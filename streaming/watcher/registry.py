@@ -1,4 +1,4 @@
-"""Which logs there are: takes them up, follows them when they move between log dirs, lets them go."""
+"""The registry of logs: begins to watch logs, follows them when they move between log dirs, and removes them when they leave."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,35 +15,35 @@ from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
 from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.copies import Copies
-from streaming.watcher.events import Event, LogId, Place, Replays
+from streaming.watcher.events import Cursor, Event, LogId, Replays
 from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
-from streaming.watcher.locate import StartFrom, beginning, start_spot
+from streaming.watcher.locate import StartFrom, beginning, start_boundary
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
-from streaming.watcher.same_log import has_files_of, has_open_file_of, has_place
+from streaming.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
 from streaming.watcher.scope import EVERYTHING as ALL_LOGS
 from streaming.watcher.scope import Scope
-from streaming.watcher.stopping import failed, retry, tell_stopped
-from streaming.watcher.tail import EVERYTHING, Tail, log_id, place_at
+from streaming.watcher.stopping import failed, retry, stopped_event
+from streaming.watcher.tail import EVERYTHING, Tail, cursor_at, log_id
 from streaming.watcher.truncation import epoch_before
 from streaming.watcher.unreadable import LeftOut, Unreadable, unreadable
 
 log = logging.getLogger(__name__)
 
 HALF_MADE_MS = 60_000
-"""An empty directory without ``partition.metadata`` may still be getting it for so long; then it is from before topics had ids."""
+"""How long an empty directory without ``partition.metadata`` may still get that file; later it is from before topics had ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A new consumer wants the logs from ``start_from`` on. ``resumed``: it knows these logs already, by another journal."""
+    """A new consumer wants the logs from ``start_from`` on. ``resumed``: it knows these logs already, from another journal."""
 
     start_from: StartFrom
     resumed: bool
 
 
 _WANTED = ("", "latest", "active", "earliest", "resumed")
-"""What a consumer may want of a log, as the journal keeps it; each wants all that the one before does."""
+"""The beginnings that a consumer may want of a log, as the journal stores them; each includes everything of the one before it."""
 
 
 def _most(*wanted: str) -> str:
@@ -63,30 +63,30 @@ def _as_beginning(wanted: str) -> Beginning | None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at the directories led to: events in order, and the logs that are no more. ``again``: look once more now."""
+    """The result of listing directories: events in order, and the logs that are gone. ``again``: list once more now."""
 
     events: list[Event]
     gone: list[LogId]
     again: bool = False
 
 
-class Roster:
-    """The logs under watch. Only the watcher's thread changes it.
+class LogRegistry:
+    """The watched logs. Only the watcher's thread changes it.
 
     Args:
-        log_dirs: into one that is unavailable no call is made, and nothing in it is gone. Whatever makes one unavailable, it is told there.
-        places: where an earlier process left each log.
-        has_topic: whether a topic still exists by the metadata log, None if nobody knows.
-        assigned: the directory.id in which the metadata log has the log, None if it does not say.
-        producers: those of a log as an earlier process left them.
-        between: called between one log and the next: a survey of many takes a while.
-        scope: which logs are taken up.
+        log_dirs: no call is made into an unavailable one, and nothing in it is gone. It contains every reason why one is unavailable.
+        cursors: the cursor of each log at the end of an earlier process.
+        has_topic: whether a topic still exists by the metadata log, None if it is not known.
+        assigned: the directory.id of the log in the metadata log, None if that contains none.
+        producers: the producers of a log at the end of an earlier process.
+        between: called between one log and the next: a rescan of many logs takes a while.
+        scope: which logs are watched.
     """
 
     def __init__(
         self,
         log_dirs: LogDirs,
-        places: Iterable[Place],
+        cursors: Iterable[Cursor],
         has_topic: Callable[[LogId], bool | None],
         assigned: Callable[[LogId], str | None],
         producers: Callable[[LogId], KnownProducers],
@@ -99,7 +99,7 @@ class Roster:
         self._at: dict[Path, Tail] = {}  # the same by their directories
         self._doubts_of_left = 0
         self._log_dirs = log_dirs
-        self._kept = {place.log: place for place in places}
+        self._kept = {cursor.log: cursor for cursor in cursors}
         self._has_topic = has_topic
         self._producers = producers
         self._clock_ms = clock_ms
@@ -115,21 +115,21 @@ class Roster:
         self._left_out = LeftOut()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
         self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
-        self._unmet: dict[LogId, str] = {}  # what new consumers want of logs that nobody could look at so far
+        self._unmet: dict[LogId, str] = {}  # what new consumers want of logs that could not be read so far
         self._unmet_in: dict[Path, str] = {}  # the same of all logs in a log dir that cannot be read
 
-    # --- looking around
+    # --- listing
 
-    def survey(self, wanted: Beginning | None = None, *, thorough: bool = True) -> Found:
+    def rescan(self, wanted: Beginning | None = None, *, thorough: bool = True) -> Found:
         """List the log dirs.
 
         Args:
             wanted: a new consumer begins here.
-            thorough: also look again at the logs that are known.
+            thorough: also check the known logs again.
         """
         found = self._list()
         if self._missing(found):
-            found = self._list()  # a move between log dirs shows a log nowhere for a moment
+            found = self._list()  # during a move between log dirs a log is listed nowhere for a moment
         gone: list[LogId] = []
         events: list[Event] = []
         self._adopt(found, events, gone)
@@ -148,43 +148,44 @@ class Roster:
             known = self.tails.get(key)
             self._between()
             if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._stays(known, partition)):
-                self._awaited = True  # another of its name: it comes when the one of before has left
+                self._awaited = True  # another log of the same name: it comes when the earlier one has left
                 continue
-            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.place.wanted
+            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.cursor.wanted
             try:
                 if thorough or not is_known or key in self._back:
                     self._take_up(key, partition, wanted, events)
                     self._back.discard(key)
                     self._left_out.clear(key)
                 met.add(key)
-            except OSError as error:  # gone or unreadable since it was listed: the next survey tries again
+            except OSError as error:  # gone or unreadable since it was listed: the next rescan tries again
                 self._leave_out(key, partition, error)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one log, the others are taken up
+            except Exception as error:  # noqa: BLE001 - an error in one log does not stop the others
                 events.extend(self._fail(key, partition, error))
         self._note_unmet(found, met, _as_wanted(wanted))
         return Found(events, gone)
 
     def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogId]]:
-        """What has to be told before a new consumer begins, the logs under watch, and those that are no more.
+        """The events to publish before a new consumer begins, the watched logs, and the logs that are gone.
 
-        It is told of the logs as they are then; what an earlier process did not know yet is nothing of its beginning. A log of which nobody
-        was told yet appears now: where another consumer began may not become the beginning of this one, nor the other way round.
+        The consumer begins with the logs as they are then: changes that an earlier process did not know are not a part of its beginning.
+        A log that is not published yet appears now: the beginning of another consumer may not become the beginning of this one, nor the
+        other way round.
         """
-        found = self.survey()
+        found = self.rescan()
         tails, events = list(self.tails.values()), list(found.events)
         for tail in tails:
-            if tail.place.replay == Replays.FIRST:
-                tail.place = replace(tail.place, replay=Replays.ALONGSIDE)
+            if tail.cursor.replay == Replays.FIRST:
+                tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE)
                 events.append(tail.appeared(None))
         return events, tails, found.gone
 
     def _note_unmet(self, found: dict[LogId, Partition], met: set[LogId], wanted: str) -> None:
-        """What a new consumer wants of a log that could not be looked at holds until it can be: that log is not read on before."""
+        """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
             if wanted and key not in met and key not in self._leaving:
-                tail.place = replace(tail.place, wanted=_most(tail.place.wanted, wanted))
+                tail.cursor = replace(tail.cursor, wanted=_most(tail.cursor.wanted, wanted))
         left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
-        # what nobody knows yet is read whole for those that are there: where a later consumer begins may not change that
+        # a log that is not known yet is read whole for the present consumers: the beginning of a later consumer may not change that
         unmet = {key: _most(wanted, self._owed(key, partition)) or self._whole(key) for key, partition in left_out.items()}
         self._unmet = {key: owed for key, owed in unmet.items() if owed}
         in_dirs = {
@@ -196,57 +197,57 @@ class Roster:
         return "" if key in self._kept else "earliest"
 
     def _owed(self, key: LogId, partition: Partition) -> str:
-        """What consumers that began while a log could not be looked at want of it."""
-        place = self.tails[key].place if key in self.tails else self._kept.get(key)
-        if place is not None:
-            return place.wanted
+        """What consumers want of a log that could not be read when they began."""
+        cursor = self.tails[key].cursor if key in self.tails else self._kept.get(key)
+        if cursor is not None:
+            return cursor.wanted
         return _most(self._unmet.get(key, ""), self._unmet_in.get(partition.log_dir.path, ""))
 
-    def heed(self, hints: set[Path]) -> bool:
-        """Look at the directories in which something happened; returns whether the log dirs have to be listed too."""
+    def take_hints(self, hints: set[Path]) -> bool:
+        """List the directories in which something happened; returns whether the log dirs have to be listed too."""
         roots = {log_dir.path for log_dir in self._log_dirs}
-        stirred = bool(hints & roots)
+        changed = bool(hints & roots)
         for hint in hints - roots:
             tail, name = self._at.get(hint), parse_partition_dir(hint.name)
             if tail is not None and tail.away:
                 continue
             if tail is not None:
-                stirred = not self._look_again(tail) or stirred
-            elif name is not None and name.state is DirState.LIVE:  # in those being deleted or moved things happen all the time
-                stirred = True
-        return stirred
+                changed = not self._look_again(tail) or changed
+            elif name is not None and name.state is DirState.LIVE:  # directories that are being deleted or moved change all the time
+                changed = True
+        return changed
 
     def _look_again(self, tail: Tail) -> bool:
         """List a log's directory; False if it does not hold this log (any more)."""
         try:
             segments = list_segments(tail.partition.path)
             topic_id = self._topic_ids.read(tail.partition.path)
-            is_same = topic_id in (tail.place.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
+            is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
             if not segments or not is_same:
                 return False
             tail.log_start = log_start_offset(tail.partition.path, segments)
         except OSError:
             return False
-        except Exception as error:  # the next survey stops it
+        except Exception as error:  # the next rescan stops the log
             if isinstance(error, MemoryError):
                 raise
-            log.warning("log cannot be looked at", exc_info=error, extra={"log": str(tail.place.log), "path": tail.path})
+            log.warning("log cannot be listed", exc_info=error, extra={"log": str(tail.cursor.log), "path": tail.path})
             tail.stamp = None
             return True
-        if not tail.place.stopped:  # a stopped log's growth is counted from one survey to the next
+        if not tail.cursor.stopped:  # a stopped log's growth is counted from one rescan to the next
             tail.relist(segments, self._clock_ms())
         return True
 
     def release(self) -> list[Event]:
-        """Let go of unlinked files that were held for long enough; what was not read of them is skipped."""
+        """Close unlinked files that were held for long enough; their unread bytes are skipped."""
         now, events = self._clock_ms(), []
         for tail in self.tails.values():
             held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and not 0 <= now - tail.lost_since_ms < HOLD_MS
             if held and tail.file is not None and tail.file.unlinked():
                 try:
                     events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))
-                except OSError as error:  # its directory is gone too: the next survey drops it
-                    log.info("deleted file let go", extra={"log": str(tail.place.log), "path": tail.path, "error": str(error)})
+                except OSError as error:  # its directory is gone too: the next rescan drops it
+                    log.info("deleted file let go", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
                     tail.close()
                 except Exception as error:  # noqa: BLE001 - as above
                     events.extend(failed(tail, error))
@@ -259,23 +260,23 @@ class Roster:
         return list(unreadable(list(self.tails.values()), self._left_out, directories, self._log_dirs))
 
     def appear_again(self) -> list[Event]:
-        """Say of every log where it is read, and what is open there: some reader has missed what led there."""
+        """APPEARED events of all logs, with the cursor and what is open there: some consumer has missed the events that led there."""
         events = []
         for tail in self.tails.values():
-            if tail.away and tail.place.replay == Replays.NOT:
-                tail.place = replace(tail.place, replay=Replays.ALONGSIDE)
-            if tail.place.log.topic == TRANSACTION_TOPIC and not tail.place.reread:
-                tail.place = replace(tail.place, reread=True)
-            if tail.resumed and tail.place.replay != Replays.FIRST:
+            if tail.away and tail.cursor.replay == Replays.NOT:
+                tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE)
+            if tail.cursor.log.topic == TRANSACTION_TOPIC and not tail.cursor.reread:
+                tail.cursor = replace(tail.cursor, reread=True)
+            if tail.resumed and tail.cursor.replay != Replays.FIRST:
                 events.append(tail.appeared(None if tail.away else still_open(tail)))
         return events
 
     def logs(self) -> dict[LogId, Path | None]:
-        """All that there are, those included that cannot be looked at, and the log dir of each, None where that is not known."""
+        """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
         here: dict[LogId, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
         return {**dict.fromkeys((*self._kept, *self._left_out.logs)), **here}
 
-    # --- which are there
+    # --- which logs are there
 
     def _list(self) -> dict[LogId, Partition]:
         """The directory of each log that is there."""
@@ -296,57 +297,57 @@ class Roster:
         return found
 
     def _is_elsewhere(self, key: LogId, copy: Partition) -> bool:
-        """Whether the log itself lies in a log dir that is unavailable, and this copy is an old one."""
+        """Whether the log itself is in an unavailable log dir, and this copy is an old one."""
         tail, away = self.tails.get(key), self._log_dirs.unavailable
         if not away or (tail is not None and not tail.away):
             return False
-        place = self._kept.get(key) if tail is None else tail.place
-        return place is not None and not self._copies.goes_on_in(copy, place)
+        cursor = self._kept.get(key) if tail is None else tail.cursor
+        return cursor is not None and not self._copies.goes_on_in(copy, cursor)
 
-    # --- whose directory it is
+    # --- which log a directory contains
 
     def _as_known(self, partition: Partition) -> Partition:
-        """A directory that has lost its topic id, with that of the log that it still holds."""
+        """The directory with its topic id; if it has lost that, with the topic id of the log that it still contains."""
         if partition.topic_id:
             return partition
         tail = self._at.get(partition.path)
         try:
-            if tail is not None and tail.place.log.topic_id:
-                return replace(partition, topic_id=tail.place.log.topic_id if has_files_of(tail, list_segments(partition.path)) else "")
-            for place in self._kept_as(partition):
-                if has_place(partition.path, place):
-                    return replace(partition, topic_id=place.log.topic_id)
+            if tail is not None and tail.cursor.log.topic_id:
+                return replace(partition, topic_id=tail.cursor.log.topic_id if has_files_of(tail, list_segments(partition.path)) else "")
+            for cursor in self._kept_as(partition):
+                if holds_cursor(partition.path, cursor):
+                    return replace(partition, topic_id=cursor.log.topic_id)
         except OSError as error:
-            log.info("log cannot be looked at", extra={"path": str(partition.path), "error": str(error)})
+            log.info("log cannot be listed", extra={"path": str(partition.path), "error": str(error)})
         return partition
 
-    def _kept_as(self, partition: Partition) -> list[Place]:
-        """The places that an earlier process left in logs of a name with a topic id."""
+    def _kept_as(self, partition: Partition) -> list[Cursor]:
+        """The cursors of an earlier process in logs of this name that have a topic id."""
         named = log_id(partition)
         if not self._kept or named in self._kept:
             return []
-        return [place for key, place in self._kept.items() if key.topic_id and replace(key, topic_id="") == named]
+        return [cursor for key, cursor in self._kept.items() if key.topic_id and replace(key, topic_id="") == named]
 
     def _adopt(self, found: dict[LogId, Partition], events: list[Event], gone: list[LogId]) -> None:
-        """A log whose files are there under another topic id goes on under that: what was read of it is not read again."""
+        """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
         for key, partition in list(found.items()):
             if key in self.tails or key in self._kept or not key.topic_id:
                 continue
             tail = self._at.get(partition.path)
-            before = tail.place if tail is not None and tail.resumed else self._kept.get(replace(key, topic_id=""))
+            before = tail.cursor if tail is not None and tail.resumed else self._kept.get(replace(key, topic_id=""))
             if before is None or before.log in found:
                 continue
             try:
                 segments = list_segments(partition.path)
                 certain = tail is not None and has_open_file_of(tail, segments)
-                if not certain and (before.log.topic_id or not has_place(partition.path, before)):
+                if not certain and (before.log.topic_id or not holds_cursor(partition.path, before)):
                     continue
                 producers = self._producers(before.log) if tail is None else tail.producers
                 renamed = KnownProducers(producers.limit)
                 renamed.reset(producers.now)
                 tail, led_to = resume(partition, segments, replace(before, log=key), renamed, self._buffer)
-            except OSError as error:  # it stays what it was until it can be looked at
-                log.warning("log cannot be looked at", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
+            except OSError as error:  # it keeps the old topic id until it can be read
+                log.warning("log cannot be listed", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
                 found[before.log] = replace(found.pop(key), topic_id=before.log.topic_id)
                 continue
             log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
@@ -357,12 +358,12 @@ class Roster:
             events.append(tail.appeared(still_open(tail)))
 
     def unseen(self) -> list[Path]:
-        """The log dirs of which is not known what lies in them now. Any thread may ask."""
+        """The log dirs whose logs are not known now. Any thread may call it."""
         seen = self._seen_in
         return [log_dir.path for log_dir in self._log_dirs if log_dir.path not in seen]
 
     def _listed(self) -> list[Partition]:
-        """What lies in the log dirs that are available before and after."""
+        """The directories in the log dirs that are available before and after the listing."""
         self._log_dirs.check()
         listed: dict[LogDir, Sequence[Partition]] = {}
         unlisted: dict[Path, str] = {}
@@ -371,7 +372,7 @@ class Roster:
                 listed[log_dir] = list_partitions(log_dir, self._topic_ids.read)
             except OSError as error:
                 unlisted[log_dir.path] = str(error)
-        self._log_dirs.check()  # one that was unmounted meanwhile seemed empty
+        self._log_dirs.check()  # a log dir that was unmounted meanwhile seemed empty
         self._log_dirs.log_changes()
         available = set(self._log_dirs.available)
         for log_dir in listed.keys() - available:
@@ -386,7 +387,7 @@ class Roster:
         return [each for each in there if each.state is not DirState.LIVE or self._scope.wants(each)]
 
     def part(self) -> None:
-        """Leave alone the logs in log dirs that are unavailable, and take up again those in log dirs that are back."""
+        """Stop all calls for logs in unavailable log dirs, and begin again with logs in log dirs that are back."""
         unavailable, barred = self._log_dirs.unavailable, self._log_dirs.barred
         for tail in self.tails.values():
             path = tail.partition.log_dir.path
@@ -394,10 +395,10 @@ class Roster:
                 continue
             tail.away = not tail.away
             if tail.away and path not in barred:
-                tail.close()  # an open file holds up an unmount
+                tail.close()  # an open file prevents an unmount
             tail.doubt()
-            if not tail.away:  # nothing that happened there meanwhile was heeded
-                self._back.add(tail.place.log)
+            if not tail.away:  # hints about it were ignored meanwhile
+                self._back.add(tail.cursor.log)
                 tail.stamp = None
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
@@ -405,7 +406,7 @@ class Roster:
         return [key for key in (*self.tails, *self._kept) if key not in there and self._hidden_in(key) is None]
 
     def _hidden_in(self, key: LogId) -> LogDir | None:
-        """Where a log that was not found may lie all the same: where nothing can be read now."""
+        """The log dir that may still contain a log that was not found, because it cannot be read now; None if there is none."""
         tail = self.tails.get(key)
         for log_dir in self._log_dirs if tail is None or not tail.resumed else (tail.partition.log_dir,):
             if log_dir.broker in (key.broker, UNKNOWN_BROKER) and (
@@ -417,7 +418,7 @@ class Roster:
         return None
 
     def _keep_hidden(self, found: dict[LogId, Partition]) -> None:
-        """What an earlier process read is there, only not to be read: nobody may take it for gone."""
+        """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
         for key in [key for key in self._kept if key not in found]:
             log_dir = self._hidden_in(key)
             if log_dir is not None:
@@ -429,27 +430,27 @@ class Roster:
     # --- leaving
 
     def _leave(self, key: LogId, events: list[Event]) -> bool:
-        """Go on with a log whose directory is not where it was, as long as there is something to read; False if there is nothing."""
+        """Read on in a log whose directory was renamed or removed; False if there is nothing to read."""
         tail, renamed = self.tails.get(key), self._renamed.get(key.partition, ())
-        place = self._kept[key] if tail is None else tail.place
+        cursor = self._kept[key] if tail is None else tail.cursor
         try:
-            found = find_renamed(key, place, renamed)
-            if tail is None or not tail.resumed:  # only what an earlier process kept is known of it
+            found = find_renamed(key, cursor, renamed)
+            if tail is None or not tail.resumed:  # only the cursor of an earlier process is known
                 if found is None:
                     return False
-                tail, led_to = resume(*found, place, self._producers(key), self._buffer)
+                tail, led_to = resume(*found, cursor, self._producers(key), self._buffer)
                 events.extend(led_to)
                 self._hold(key, tail)
-        except OSError as error:  # the next survey tries again
+        except OSError as error:  # the next rescan tries again
             log.warning("log that leaves cannot be read now", extra={"log": str(key), "error": str(error)})
             return True
         if self._at.get(tail.partition.path) is tail:
             del self._at[tail.partition.path]
         leave(tail, found, self._clock_ms())
         self._leaving.add(key)
-        if tail.place.held:  # what is left of it is read now or never
-            events.extend([tail.appeared(None)] if tail.place.replay == Replays.FIRST else [])
-            tail.place = replace(tail.place, replay=Replays.NOT, wanted="")
+        if tail.cursor.held:  # the rest of the log is read now or never
+            events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
+            tail.cursor = replace(tail.cursor, replay=Replays.NOT, wanted="")
         return True
 
     def _stays(self, tail: Tail, partition: Partition) -> bool:
@@ -460,11 +461,11 @@ class Roster:
             return False
         if back:
             tail.partition, tail.leaving = partition, False
-            self._leaving.discard(tail.place.log)
+            self._leaving.discard(tail.cursor.log)
         return back
 
     def departed(self) -> Found:
-        """The logs that have left and of which nothing more can be read. Call it when what can be read was read."""
+        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
         found, now = Found([], [], again=self._awaited), self._clock_ms()
         for key in list(self._leaving):
             tail = self.tails[key]
@@ -487,7 +488,7 @@ class Roster:
         return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
 
     def _fail(self, key: LogId, partition: Partition, error: Exception) -> list[Event]:
-        """Stop a log that is watched; leave one alone that is not."""
+        """Stop a log that is watched; leave out a log that is not."""
         tail = self.tails.get(key)
         if tail is not None and tail.resumed:
             return failed(tail, error)
@@ -504,13 +505,13 @@ class Roster:
         if key in self._kept:
             self._hold(key, _as_left(partition, self._kept[key], self._producers(key)))
 
-    # --- taking up
+    # --- beginning to watch
 
     def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
-        """Watch a log that is new, moved or known, from further back if a new consumer wants it so.
+        """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
 
         Raises:
-            OSError: it cannot be read now. It is held as it was before, or, where it is known, as far as ``events`` tell.
+            OSError: it cannot be read now. It stays as it was before; if it is known, it is in the state that ``events`` lead to.
         """
         wanted = _as_beginning(_most(_as_wanted(wanted), self._owed(key, partition)))
         stamp, known = directory_stamp(partition.path, self._clock_ms()), self.tails.get(key)
@@ -519,14 +520,14 @@ class Roster:
             return
         segments = list_segments(partition.path)
         if not segments or self._half_made(key, segments):
-            return  # its first segment, or its topic's id, is a hint of its own
+            return  # a hint will come with its first segment, or with its topic id
         log_start = log_start_offset(partition.path, segments)
-        tail, fresh, led_to = known, False, events  # what is done to a log that is held is done, whatever fails next
+        tail, is_new, led_to = known, False, events  # the changes of a known tail are kept, whatever fails next
         if tail is None or not tail.resumed or tail.partition.path != partition.path:
-            tail, fresh, led_to = self._tail(key, partition, segments)
-        replay = tail.place.replay
+            tail, is_new, led_to = self._tail(key, partition, segments)
+        replay = tail.cursor.replay
         try:
-            moved = self._read_from_where(tail, segments, wanted, led_to, fresh=fresh)
+            moved = self._read_from_where(tail, segments, wanted, led_to, is_new=is_new)
         except OSError:
             if tail is not known:
                 tail.close()
@@ -535,34 +536,34 @@ class Roster:
             self._hold(key, tail)
             events.extend(led_to)
         self._at[partition.path] = tail
-        tail.new = fresh and wanted is None
+        tail.new = is_new and wanted is None
         tail.stamp = stamp
         tail.log_start = log_start
         needed = moved or (tail.producers.now is None and not replay)
-        told = carry_over(tail, opens=self._scope.opens(key)) if needed else None
-        if fresh and wanted is not None and told is None:
-            tail.place = replace(tail.place, replay=Replays.FIRST)
-        elif fresh or wanted is not None:
-            events.append(tail.appeared(told if moved else still_open(tail)))
-        if replay == Replays.ALONGSIDE:  # for those that have come further than where it begins again now
-            tail.place = replace(tail.place, replay=replay)
-        if tail.place.wanted:
-            tail.place = replace(tail.place, wanted="")
-        if wanted is not None and tail.place.stopped:
-            events.append(tell_stopped(tail))
+        steps = carry_over(tail, opens=self._scope.opens(key)) if needed else None
+        if is_new and wanted is not None and steps is None:
+            tail.cursor = replace(tail.cursor, replay=Replays.FIRST)
+        elif is_new or wanted is not None:
+            events.append(tail.appeared(steps if moved else still_open(tail)))
+        if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
+            tail.cursor = replace(tail.cursor, replay=replay)
+        if tail.cursor.wanted:
+            tail.cursor = replace(tail.cursor, wanted="")
+        if wanted is not None and tail.cursor.stopped:
+            events.append(stopped_event(tail))
 
     def _read_from_where(
-        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, fresh: bool
+        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, is_new: bool
     ) -> bool:
-        """Find out where a log is to be read on by another listing; returns whether that is elsewhere than it was. Raises OSError."""
-        if tail.place.stopped:
+        """Find where a log is read on after another listing; returns whether this is another position than before. Raises OSError."""
+        if tail.cursor.stopped:
             events.extend(retry(tail, segments, self._buffer))
         else:
             tail.relist(segments, self._clock_ms())
-        return (wanted is not None and self._go_back(tail, wanted, fresh)) or fresh
+        return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
 
     def _hold(self, key: LogId, tail: Tail) -> None:
-        """This tail is its log's from now on; what was known of the log before has a place in it."""
+        """Make this tail the current one of its log; it replaces everything that was kept of the log before."""
         before = self.tails.get(key)
         if before is not None:
             self._let_go(before)
@@ -575,25 +576,25 @@ class Roster:
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 
     def _tail(self, key: LogId, partition: Partition, segments: Sequence[Segment]) -> tuple[Tail, bool, list[Event]]:
-        """A tail for a directory that is new to this process, whether nothing at all is known of its log, and what must be told."""
+        """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
         watched = self.tails.get(key)
-        place = watched.place if watched is not None else self._kept.get(key)
-        if place is None:
-            # a log that appears is read whole, unless a new consumer asks for less
-            return Tail(partition, place_at(key, beginning(segments[0]), segments, 0), segments, self._producers(key)), True, []
+        cursor = watched.cursor if watched is not None else self._kept.get(key)
+        if cursor is None:
+            # a log that appears is read whole, unless a new consumer wants less
+            return Tail(partition, cursor_at(key, beginning(segments[0]), segments, 0), segments, self._producers(key)), True, []
         producers = watched.producers.copy() if watched is not None else self._producers(key)
-        first = place.replay == Replays.FIRST
-        met = replace(place, replay=Replays.ALONGSIDE) if first else place
+        first = cursor.replay == Replays.FIRST
+        met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor
         tail, events = resume(partition, segments, met, producers, self._buffer)
-        if first and events:  # what happened to it happened behind the place where it was to appear
-            events.insert(0, Tail(partition, place, segments, producers).appeared(None))
+        if first and events:  # these events happened behind the cursor where the log appears
+            events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
         elif first:
-            tail.place = replace(tail.place, replay=Replays.FIRST)
+            tail.cursor = replace(tail.cursor, replay=Replays.FIRST)
         return tail, False, events
 
     @property
     def doubts(self) -> int:
-        """Files that did not tell what is open in their log, so far."""
+        """Files that did not show what is open in their log, so far."""
         return self._doubts_of_left + sum(tail.doubts for tail in list(self.tails.values()))
 
     def _let_go(self, tail: Tail) -> None:
@@ -602,29 +603,29 @@ class Roster:
             del self._at[tail.partition.path]
         tail.close()
 
-    def _go_back(self, tail: Tail, wanted: Beginning, fresh: bool) -> bool:
-        """Set the tail to where a new consumer wants to begin, never ahead of where others are; returns whether it was elsewhere."""
-        # what coordinators know is the newest of all that they ever wrote
-        whole = wanted.resumed or tail.place.log.topic == TRANSACTION_TOPIC
+    def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool) -> bool:
+        """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
+        # the state of coordinators consists of the newest entries of all that they ever wrote
+        whole = wanted.resumed or tail.cursor.log.topic == TRANSACTION_TOPIC
         start_from: StartFrom = "earliest" if whole else wanted.start_from
-        spot = start_spot(tail.segments, start_from, self._buffer)
-        goes = fresh or spot.next_offset < tail.place.next_offset
+        boundary = start_boundary(tail.segments, start_from, self._buffer)
+        goes = is_new or boundary.next_offset < tail.cursor.next_offset
         if goes:
             tail.close()
             tail.live = False
-            at = place_at(tail.place.log, spot, tail.segments, 0 if fresh else tail.place.frontier)
-            # what is cut off before it is told again others take for new entries behind a cut, which breaks their chain
-            reread = not fresh and tail.place.log.topic == TRANSACTION_TOPIC
-            tail.place = replace(at, log_epoch=epoch_before(tail, spot), reread=reread)
+            at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
+            # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
+            reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
+            tail.cursor = replace(at, log_epoch=epoch_before(tail, boundary), reread=reread)
         if wanted.resumed:
             tail.live = False
-            tail.place = replace(tail.place, frontier=EVERYTHING)
+            tail.cursor = replace(tail.cursor, frontier=EVERYTHING)
         return goes
 
 
-def _as_left(partition: Partition, place: Place, producers: KnownProducers) -> Tail:
-    """A tail of which only is known what an earlier process kept."""
-    identity = Identity(place.device, place.inode)
-    tail = Tail(partition, place, [Segment(place.segment, partition.path, False, place.position, 0, identity)], producers)
+def _as_left(partition: Partition, cursor: Cursor, producers: KnownProducers) -> Tail:
+    """A tail with nothing but the cursor and producers of an earlier process."""
+    identity = Identity(cursor.device, cursor.inode)
+    tail = Tail(partition, cursor, [Segment(cursor.segment, partition.path, False, cursor.position, 0, identity)], producers)
     tail.resumed = False
     return tail

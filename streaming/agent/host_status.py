@@ -1,4 +1,4 @@
-"""What concerns a broker or a log dir and no single log, looked at every few seconds."""
+"""The status of brokers and log dirs that does not belong to one log, checked every few seconds."""
 
 import logging
 from collections import Counter
@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 LOOK_EVERY_MS = 5_000
 
 
-class Overview:
-    """Refreshed by the thread that turns the watcher; what it says may be read by others."""
+class HostStatus:
+    """Refreshed by the watcher's thread; other threads may read its values."""
 
     def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
         self.logs = 0
-        """How many there are in the log dirs that can be read, watched or not."""
+        """The number of logs in the log dirs that can be read, watched or not."""
         self._dirs = log_dirs
         self._cluster = cluster
         self._tails = tails
@@ -36,18 +36,18 @@ class Overview:
         self._unlisted: dict[Path, Mapping[str, str]] = {}
 
     def refresh(self) -> None:
-        """Look again if it is time to."""
+        """Check again if it is time to."""
         now = self._clock_ms()
-        if now < self._next_look <= now + LOOK_EVERY_MS:  # else the clock was set back
+        if now < self._next_look <= now + LOOK_EVERY_MS:  # otherwise the clock was set back
             return
         self._next_look = now + LOOK_EVERY_MS
         self._dirs.check()
         self._dirs.log_changes()
         deleted, index = Counter[Path](), Counter[Path]()
         for tail in self._tails():
-            if tail.told is not None:
-                deleted[tail.partition.log_dir.path] += tail.told.inventory.deleted_bytes
-                index[tail.partition.log_dir.path] += tail.told.inventory.index_bytes
+            if tail.last_found is not None:
+                deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
+                index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
         self.brokers = self._cluster.statuses()
         self._live = 0
         self.log_dirs = [self._look(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
@@ -63,7 +63,7 @@ class Overview:
         except OSError as error:
             if log_dir.path not in self._down:
                 self._down.add(log_dir.path)
-                log.error("log dir cannot be looked into", extra={"log_dir": str(log_dir.path), "error": str(error)})
+                log.error("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
             return _down(log_dir, registered, str(error))
         self._down.discard(log_dir.path)
         self._log_unlisted(log_dir, found.unlisted)
@@ -88,7 +88,9 @@ class Overview:
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:
         before, self._unlisted[log_dir.path] = self._unlisted.get(log_dir.path, {}), unlisted
         for path in unlisted.keys() - before.keys():
-            log.warning("not looked into: the sizes of its log dir lack it", extra={"path": path, "error": unlisted[path]})
+            log.warning(
+                "directory cannot be listed: the sizes of its log dir are without it", extra={"path": path, "error": unlisted[path]}
+            )
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:

@@ -1,4 +1,4 @@
-"""A value that is made from files, and made anew when they change: certificates, tokens and passwords are exchanged without a restart."""
+"""A value that is made from files, and made again when they change: certificates, tokens and passwords are replaced without a restart."""
 
 import logging
 import threading
@@ -15,30 +15,30 @@ _Value = TypeVar("_Value")
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 
-class Fresh(Generic[_Value]):
+class Reloading(Generic[_Value]):
     """For several threads.
 
-    A change that cannot be used, such as a certificate whose key has not been written yet, leaves the value as it was; it is logged once,
+    If a change cannot be used, for example because a certificate's key is not written yet, the value stays as it was. This is logged once,
     counted in ``failures``, and tried again with the next change.
 
     Args:
-        make: the value and the files that it was made from.
+        make: returns the value and the files that it was made from.
 
     Raises:
-        UsageError: as ``make`` raises it; only here, never later.
+        UsageError: raised by ``make``; only here, never later.
     """
 
     def __init__(self, make: Callable[[], tuple[_Value, Iterable[Path]]]) -> None:
         self._make = make
         self._lock = threading.Lock()
         self.failures = 0
-        """How many changes could not be used."""
+        """The number of changes that could not be used."""
         self._value, files = make()
         self._files = tuple(files)
         self._seen = _signature(self._files)
 
     def get(self) -> _Value:
-        """The value of the files as they are; costs a ``stat`` for each of them."""
+        """The value for the current files; costs a ``stat`` for each of them."""
         with self._lock:
             seen = _signature(self._files)
             if seen != self._seen:
@@ -63,7 +63,7 @@ def _signature(files: Iterable[Path]) -> Signature:
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """A file that is replaced by another, or by a link to another, has another number or another time."""
+    """A file that is replaced by another, or by a link to another, has another inode or another time."""
     try:
         found = path.stat()
     except OSError:
@@ -72,10 +72,10 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def read_secret(path: Path, option: str) -> bytes:
-    """The bytes of a file of certificates, keys or tokens.
+    """Read a file of certificates, keys or tokens.
 
     Raises:
-        UsageError: it cannot be read. Names the option and the file, never what stands in it.
+        UsageError: it cannot be read. Names the option and the file, never its content.
     """
     try:
         return path.read_bytes()

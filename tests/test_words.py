@@ -1,0 +1,72 @@
+"""One word for one thing: names in the code are the glossary's, and words that were given up do not come back."""
+
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+GIVEN_UP = {
+    "befell": "counted for each log",
+    "bench": "judge",
+    "enrol": "register",
+    "forms": "option types",
+    "fresh": "new, reloading",
+    "glance": "listing",
+    "greet": "register",
+    "heed": "take, read",
+    "hello": "register",
+    "news": "changes",
+    "overview": "host status",
+    "roster": "registry",
+    "said": "reported, logged",
+    "spot": "boundary",
+    "standing": "replica offsets, phase",
+    "stirred": "changed",
+    "survey": "rescan",
+    "tell": "publish, send, log",
+    "teller": "publisher",
+    "told": "published, sent, stored, logged",
+    "trouble": "error, problem",
+    "weigh": "judge",
+    "willing": "available",
+}
+"""The word, and what is said instead."""
+
+
+def _names(path: Path) -> Iterator[tuple[int, str]]:
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], token.string
+
+
+def _words(name: str) -> set[str]:
+    parts = {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    return parts | {part.removesuffix("ed") for part in parts} | {part.removesuffix("s") for part in parts}
+
+
+def test_no_name_holds_a_word_that_was_given_up() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}: say {', '.join(GIVEN_UP[word] for word in sorted(_words(name) & GIVEN_UP.keys()))}"
+        for path in sorted((ROOT / "streaming").rglob("*.py"))
+        for line, name in _names(path)
+        if _words(name) & GIVEN_UP.keys()
+    ]
+    assert found == []
+
+
+def test_no_module_is_called_by_one() -> None:
+    modules = [path for path in (ROOT / "streaming").rglob("*.py") if _words(path.stem) & GIVEN_UP.keys()]
+    assert modules == []
+
+
+def test_the_glossary_is_in_order_and_says_each_word_once() -> None:
+    terms = re.findall(r"^\| ([^|]+) \| (?!-|meaning)", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert len(terms) > 60
+    assert len(set(terms)) == len(terms)
+    parts = (ROOT / "docs" / "glossary.md").read_text().split("\n## ")[1:]
+    for part in parts:
+        listed = re.findall(r"^\| ([^|]+) \| (?!-|meaning)", part, re.MULTILINE)
+        assert listed == sorted(listed, key=str.lower), part.splitlines()[0]
