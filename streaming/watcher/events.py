@@ -1,10 +1,9 @@
 """The events of the journal: one class for all kinds, with exactly the columns that are sent (`streaming.rows.EVENTS`)."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
-from streaming.kafka.sums import Sums, together
+from streaming.kafka.sums import together
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, Kind
 from streaming.watcher.blobs import merged_entries, merged_steps
 
@@ -119,16 +118,6 @@ def merged_found(before: Event, event: Event) -> Event:
 
 def _blobs(event: Event) -> int:
     return len(event.transactions or b"") + len(event.coordinator or b"")
-
-
-def values_of(sums: Sums) -> dict[str, Any]:
-    """The results of a scan, by the names of an event's columns."""
-    values = {name: getattr(sums, name) for name in _SUMMED}
-    values["log_epoch"] = sums.leader_epoch
-    return values
-
-
-_SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
 
 
 TIMES_UNKNOWN = -2

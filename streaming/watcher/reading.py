@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from streaming.disk.reads import bytes_read
 from streaming.kafka.detail import pack
@@ -17,7 +16,7 @@ from streaming.rows import Kind
 from streaming.watcher.blobs import encode_steps
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator import find_entries
-from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, LogId, values_of
+from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, LogId
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
@@ -248,30 +247,38 @@ class Reading:
         seen_at = _appended_at(tail, now)
         _note(tail, now)
         gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
-        tail.cursor = replace(
-            before,
-            position=before.position + scanned.end - start,
-            next_offset=sums.next_offset,
-            log_epoch=max(before.log_epoch, sums.leader_epoch),
-            epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
-            anchor=scanned.anchor,
-            anchor_position=before.position + scanned.anchor_position - start,
-            frontier=max(before.frontier, sums.next_offset),
-            **_times_with(before, scanned, sums),
-        )
-        return tail.event(
-            Kind.APPENDED,
+        tail.cursor = after = _behind(before, start, scanned, sums)
+        log = before.log
+        return Event(
+            kind=Kind.APPENDED,
+            broker=log.broker,
+            log_dir=str(tail.partition.log_dir.path),
+            topic=log.topic,
+            partition=log.partition,
+            topic_id=log.topic_id,
+            segment=after.segment,
             start_position=before.position,
-            end_position=tail.cursor.position,
+            end_position=after.position,
+            base_offset=sums.base_offset,
+            next_offset=sums.next_offset,
+            log_epoch=sums.leader_epoch,
             leads=columns.leads,
+            settled=after.settled,
             seen_at=seen_at,
+            max_timestamp=sums.max_timestamp,
+            bytes=sums.bytes,
+            batches=sums.batches,
+            records=sums.records,
+            old_format_batches=sums.old_format_batches,
+            codec_bytes=sums.codec_bytes,
+            batch_bytes_buckets=sums.batch_bytes_buckets,
+            batch_records_buckets=sums.batch_records_buckets,
             detail=columns.detail,
             transactions=columns.transactions,
-            coordinator=columns.coordinator,
-            sequence_gaps=gaps,
             active_producers=tail.producers.active,
+            sequence_gaps=gaps,
+            coordinator=columns.coordinator,
             high_watermark=tail.high_watermark,
-            **values_of(sums),
         )
 
     def _flawed(self, tail: Tail, what: str, done: Read) -> None:
@@ -339,9 +346,33 @@ def _note(tail: Tail, now_ms: int) -> None:
         tail.last_found = replace(tail.last_found, high_watermark=tail.high_watermark)
 
 
-def _times_with(before: Cursor, scanned: Scanned, sums: Sums) -> dict[str, Any]:
-    """The timestamps of the segment up to the end of the range that was scanned behind a cursor."""
-    if before.largest_timestamp == TIMES_UNKNOWN:
-        return {}
-    first = max(int(scanned.batches.max_timestamp[0]), -1) if before.position == 0 else before.first_timestamp
-    return {"first_timestamp": first, "largest_timestamp": max(before.largest_timestamp, sums.max_timestamp)}
+def _behind(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
+    """The cursor after a range that was scanned from ``start`` of a buffer. All fields are named: this runs for every range."""
+    first, largest = before.first_timestamp, before.largest_timestamp
+    if largest != TIMES_UNKNOWN:
+        largest = max(largest, sums.max_timestamp)
+        if before.position == 0:
+            first = max(int(scanned.batches.max_timestamp[0]), -1)
+    return Cursor(
+        log=before.log,
+        segment=before.segment,
+        device=before.device,
+        inode=before.inode,
+        position=before.position + scanned.end - start,
+        next_offset=sums.next_offset,
+        log_epoch=max(before.log_epoch, sums.leader_epoch),
+        anchor=scanned.anchor,
+        anchor_position=before.position + scanned.anchor_position - start,
+        frontier=max(before.frontier, sums.next_offset),
+        stopped=before.stopped,
+        skipped=before.skipped,
+        backlog_segment=before.backlog_segment,
+        backlog_position=before.backlog_position,
+        first_timestamp=first,
+        largest_timestamp=largest,
+        epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
+        replay=before.replay,
+        wanted=before.wanted,
+        entries_upto=before.entries_upto,
+        reread=before.reread,
+    )

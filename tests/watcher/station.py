@@ -2,22 +2,24 @@
 
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.detail import first_offset_above, sums_from
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.sums import Sums
 from streaming.rows import Kind
 from streaming.watcher.census import members
 from streaming.watcher.cluster import Leads
 from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.events import Event, LogId, values_of
+from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Journal
 from streaming.watcher.registry import Beginning
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
+SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
 PRODUCERS_LIMIT = 100
 MOST_TURNS = 200
 """A watcher that still has more to do after so many turns never rests."""
@@ -144,7 +146,7 @@ class Fold:
                 sums = sums_from(event.detail, counted.next_offset)
                 if sums is None:
                     return
-                values = replace(event, **values_of(sums))
+                values = replace(event, log_epoch=sums.leader_epoch, **{name: getattr(sums, name) for name in SUMMED})
         if values.next_offset <= counted.next_offset:
             return
         assert values.base_offset >= counted.next_offset, "a range straddles what was counted and has no detail to cut it by"
