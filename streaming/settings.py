@@ -171,7 +171,7 @@ class Settings(BaseModel):
     export_granularity: Annotated[Granularity, text(Granularity), one_of(Granularity)] = Field(
         default=Granularity.PARTITION,
         validation_alias="export.granularity",
-        description="What is told of: every partition, or every topic alone. Series of late and hanging transactions stay those "
+        description="What is exported: every partition, or every topic alone. Series of late and hanging transactions stay those "
         "of partitions.",
     )
     export_topics: Pattern = Field(

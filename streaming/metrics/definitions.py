@@ -350,7 +350,7 @@ TRANSACTION_DURATION = _transactions(
 HANGING = _transactions(
     "segtail_partition_hanging_transactions",
     Type.GAUGE,
-    "Open transactions, silent for longer than hanging_after, that no coordinator will end; absent where that cannot be told.",
+    "Open transactions, silent for longer than hanging_after, that no coordinator will end; absent where that is not known.",
     column="hanging_transactions",
     total=Total.SHOWN,
 )
@@ -365,7 +365,7 @@ STUCK = _transactions(
 STALLED = _transactions(
     "segtail_partition_last_stable_offset_stalled",
     Type.GAUGE,
-    "1 where records wait behind a transaction that has been open for longer than hanging_after; absent where that cannot be told.",
+    "1 where records wait behind a transaction that has been open for longer than hanging_after; absent where that is not known.",
     column="stalled",
     total=Total.SHOWN,
 )
@@ -379,8 +379,8 @@ LATE_START = _transactions(
 LATE_INFO = _transactions(
     "segtail_late_transaction_info",
     Type.GAUGE,
-    "1 for each of those transactions: whose it is, and what its coordinator says. groups: of a hanging one in __consumer_offsets, whose "
-    "offsets wait for it.",
+    "1 for each of those transactions, with its owner and its coordinator's state. groups: the consumer groups whose offsets wait for a "
+    "hanging one in __consumer_offsets.",
     labels=(
         *PARTITION,
         "producer_id",
@@ -465,7 +465,7 @@ TRUNCATIONS = _health(
 TRUNCATED_COMMITTED = _health(
     "segtail_partition_truncated_committed_offsets_total",
     "",
-    "Offsets that were cut off though they were below the high watermark: what was acknowledged is gone from this replica.",
+    "Offsets that were cut off though they were below the high watermark: acknowledged records are gone from this replica.",
     column="truncated_committed",
 )
 TRUNCATED_BYTES = _health(
@@ -705,8 +705,8 @@ REPLICA = (*PARTITION, "role")
 REPLICA_CORRUPT = _retention(
     "segtail_replica_corrupt_batches",
     "Damaged places in a replica, found_by the tail (places that are no batch, ever since) or the scrub (in closed segments, as known "
-    "now). role: leader, follower, unknown. All of segtail_replica_* is told of leaders and followers, whatever replicas and series_limit "
-    "say, where there is something to tell.",
+    "now). role: leader, follower, unknown. All segtail_replica_* metrics are exported for leaders and followers, whatever replicas and "
+    "series_limit are, where there is something to report.",
     labels=(*REPLICA, "found_by"),
 )
 REPLICA_TRUNCATIONS = _retention(
@@ -752,22 +752,22 @@ TOPIC_BLOCKED = _retention(
 )
 REPLICAS_OMITTED = _retention(
     "segtail_replicas_omitted",
-    "Replicas with something to tell that a metric of segtail_replica_* leaves out, beyond the 1,000 worst. Only where there are any.",
+    "Replicas with something to report that a metric of segtail_replica_* leaves out, beyond the 1,000 worst. Only where there are any.",
     labels=("metric",),
 )
 CHECK_INTERVAL = _broker(
     "segtail_broker_retention_check_interval_seconds",
     ("broker",),
-    "How often the broker looks for what it may delete: log.retention.check.interval.ms, Kafka's default where nobody tells it.",
+    "How often the broker checks what it may delete: log.retention.check.interval.ms, Kafka's default where it is not known.",
     unit="seconds",
 )
 UNOBSERVED = _broker("segtail_partitions_unobserved", ("broker",), "Partitions led by a broker that no agent watches.")
 CONTROLLER = _broker("segtail_cluster_controller_id", (), "Node id of the active controller, by the quorum-state file.")
-BROKER_FENCED = _broker("segtail_broker_fenced", ("broker",), "1 if the metadata log says that the broker is fenced.")
+BROKER_FENCED = _broker("segtail_broker_fenced", ("broker",), "1 if the broker is fenced by the metadata log.")
 BROKER_STATUS = _broker(
     "segtail_broker_status",
     ("broker", "status"),
-    "1 for where a registered broker stands by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
+    "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
     "since), stopping (in controlled shutdown, ended by one, or away without any replica, however it ended), down (fenced although it "
     "served).",
 )
@@ -809,7 +809,7 @@ LOG_DIR_TOPIC_SIZE = _broker(
 LOG_DIR_OTHER = _broker(
     "segtail_log_dir_other_bytes",
     ("broker", "log_dir", "kind"),
-    "Bytes in the log dir that are no live log: what waits for its deletion, moves, is left over, indexes, metadata.",
+    "Bytes in the log dir that are no live log: logs that wait for deletion, move or are left over, indexes, metadata.",
     unit="bytes",
 )
 LOG_DIR_UP = _broker(
@@ -878,7 +878,7 @@ BROKER_INFO = _broker("segtail_broker_info", ("broker", "cluster_id", "agent"), 
 UNREADABLE_LOGS = _broker(
     "segtail_unreadable_logs",
     ("broker",),
-    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. They stand still.",
+    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. They do not go on.",
 )
 METADATA_READABLE = _broker(
     "segtail_broker_metadata_readable",
@@ -907,7 +907,7 @@ AGENT_DOUBTS = _observer(
     Type.COUNTER,
     ("agent", "kind"),
     "",
-    "What an agent could not believe, so that something else stood in for it: a producer_snapshot (an older one, or the log itself), a "
+    "Files or values that an agent could not use, so that it used something else: a producer_snapshot (an older one, or the log itself), a "
     "time_index (its segment was scanned), the value of a configuration (the next level counts); or a checkpoint, whose offsets are not "
     "known then.",
 )
