@@ -42,15 +42,8 @@ from streaming.option_types import (
     text,
 )
 from streaming.pace.schedule import LONGEST_SECONDS
+from streaming.start_from import StartFrom
 from streaming.units import Address
-
-
-class StartFrom(StrEnum):
-    """Where a new job begins in the logs that already exist."""
-
-    EARLIEST = "earliest"
-    ACTIVE = "active"
-    LATEST = "latest"
 
 
 class Replicas(StrEnum):

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from streaming.configuration import load, render_yaml
 from streaming.errors import SettingsError
-from streaming.settings import OPTIONS, Granularity, MetricGroup, Replicas, Settings, StartFrom
+from streaming.settings import OPTIONS, Granularity, MetricGroup, Replicas, Settings
+from streaming.start_from import StartFrom
 from streaming.units import Address
 
 

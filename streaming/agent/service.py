@@ -44,11 +44,11 @@ from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import EVENTS, Kind
+from streaming.start_from import StartFrom
 from streaming.watcher.blocks import longs
 from streaming.watcher.consumers import Consumers
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
-from streaming.watcher.locate import StartFrom
 from streaming.watcher.losses import UNKNOWN, Loss
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
@@ -61,7 +61,6 @@ LOOK_SECONDS = 1.5
 WAIT_SECONDS = 0.3
 """How often a plan that waits for something new checks again."""
 
-_STARTS: dict[str, StartFrom] = {"earliest": "earliest", "active": "active", "latest": "latest"}
 _ASKS_ALL = StatusRequest()
 
 
@@ -159,9 +158,9 @@ class Service:
         """
         _serve_only(request.protocol)
         self._claim(request.consumer, request.run)
-        if request.start_from not in _STARTS:
-            raise AgentError(f"no such start: {request.start_from!r}; there are {', '.join(_STARTS)}")
-        beginning = Beginning(_STARTS[request.start_from], request.resumed)
+        if request.start_from not in set(StartFrom):
+            raise AgentError(f"no such start: {request.start_from!r}; there are {', '.join(StartFrom)}")
+        beginning = Beginning(StartFrom(request.start_from), request.resumed)
         if not request.resumed and self.consumers.has_committed(request.consumer):
             log.warning(
                 "a job that has committed what it was sent knows nothing of it any more: it begins anew",

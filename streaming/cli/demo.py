@@ -20,7 +20,8 @@ import click
 from streaming import logs
 from streaming.cli.options import with_settings
 from streaming.cli.stopping import Signals, Stopped
-from streaming.settings import LogLevel, Settings, StartFrom
+from streaming.settings import LogLevel, Settings
+from streaming.start_from import StartFrom
 from streaming.units import Address
 
 

@@ -15,6 +15,7 @@ from streaming.agent.host_status import HostStatus
 from streaming.agent.messages import Status, UnreadableLog
 from streaming.agent.tables import blocks_table
 from streaming.disk.availability import LogDirs
+from streaming.start_from import StartFrom
 from streaming.watcher.journal import Journal
 from streaming.watcher.scope import Scope
 from streaming.watcher.watcher import POLL_BYTES, Beginning, Watcher
@@ -75,7 +76,7 @@ class Onlooker:
 
     def begin(self) -> pa.Table:
         """Read all logs; returns rows of `streaming.rows.EVENTS`."""
-        self.watcher.begin(Beginning("active", resumed=False))
+        self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
         return self._look(())
 
     def again(self, directories: Collection[Path]) -> pa.Table:

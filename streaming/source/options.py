@@ -7,6 +7,7 @@ from pathlib import Path
 from streaming.agent.client import ClientFiles
 from streaming.agent.lookup import addresses
 from streaming.errors import UsageError
+from streaming.start_from import StartFrom
 from streaming.targets import FORM, Target
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
@@ -72,7 +73,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         cluster_id=given.get("cluster_id", ""),
         address_file=Path(given["address_file"]) if "address_file" in given else None,
         consumer=given.get("consumer", ""),
-        start_from=_one_of(given, "start_from", "active", ("earliest", "active", "latest")),
+        start_from=_one_of(given, "start_from", "active", tuple(StartFrom)),
         resumed=_one_of(given, "resumed", "false", ("false", "true")) == "true",
         shards=_number(given, "shards", 64, least=1),
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from streaming.kafka.batches import read_batch
 from streaming.kafka.layout import HEADER_BYTES
 from streaming.kafka.scan import Scanned, batch_size_at
 from streaming.kafka.walk import Bytes
+from streaming.start_from import StartFrom
 from streaming.watcher.preallocated import without_half_written
-
-StartFrom = Literal["earliest", "active", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +52,9 @@ def walk_on(
 
 def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Boundary:
     """Where a new consumer begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
-    if start_from == "latest":
+    if start_from == StartFrom.LATEST:
         return find_offset(segments, None, buffer)
-    return beginning(segments[0 if start_from == "earliest" else -1])
+    return beginning(segments[0 if start_from == StartFrom.EARLIEST else -1])
 
 
 def beginning(segment: Segment) -> Boundary:

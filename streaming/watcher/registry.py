@@ -13,11 +13,12 @@ from streaming.disk.topic_ids import TopicIds
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.start_from import StartFrom
 from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.copies import Copies
 from streaming.watcher.events import Cursor, Event, LogId, Replays
 from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
-from streaming.watcher.locate import StartFrom, beginning, start_boundary
+from streaming.watcher.locate import beginning, start_boundary
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
 from streaming.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
@@ -42,7 +43,8 @@ class Beginning:
     resumed: bool
 
 
-_WANTED = ("", "latest", "active", "earliest", "resumed")
+_RESUMED = "resumed"
+_WANTED = ("", StartFrom.LATEST, StartFrom.ACTIVE, StartFrom.EARLIEST, _RESUMED)
 """The beginnings that a consumer may want of a log, as the journal stores them; each includes everything of the one before it."""
 
 
@@ -53,12 +55,13 @@ def _most(*wanted: str) -> str:
 def _as_wanted(beginning: Beginning | None) -> str:
     if beginning is None:
         return ""
-    return "resumed" if beginning.resumed else beginning.start_from
+    return _RESUMED if beginning.resumed else beginning.start_from
 
 
 def _as_beginning(wanted: str) -> Beginning | None:
-    starts: dict[str, StartFrom] = {"latest": "latest", "active": "active", "earliest": "earliest", "resumed": "earliest"}
-    return Beginning(starts[wanted], wanted == "resumed") if wanted else None
+    if not wanted:
+        return None
+    return Beginning(StartFrom.EARLIEST, resumed=True) if wanted == _RESUMED else Beginning(StartFrom(wanted), resumed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +192,13 @@ class LogRegistry:
         unmet = {key: _most(wanted, self._owed(key, partition)) or self._whole(key) for key, partition in left_out.items()}
         self._unmet = {key: owed for key, owed in unmet.items() if owed}
         in_dirs = {
-            path: _most(wanted, self._unmet_in.get(path, "")) or "earliest" for path in (*self._log_dirs.unavailable, *self._unlisted)
+            path: _most(wanted, self._unmet_in.get(path, "")) or StartFrom.EARLIEST
+            for path in (*self._log_dirs.unavailable, *self._unlisted)
         }
         self._unmet_in = {path: owed for path, owed in in_dirs.items() if owed}
 
     def _whole(self, key: LogId) -> str:
-        return "" if key in self._kept else "earliest"
+        return "" if key in self._kept else StartFrom.EARLIEST
 
     def _owed(self, key: LogId, partition: Partition) -> str:
         """What consumers want of a log that could not be read when they began."""
@@ -607,7 +611,7 @@ class LogRegistry:
         """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
         # the state of coordinators consists of the newest entries of all that they ever wrote
         whole = wanted.resumed or tail.cursor.log.topic == TRANSACTION_TOPIC
-        start_from: StartFrom = "earliest" if whole else wanted.start_from
+        start_from = StartFrom.EARLIEST if whole else wanted.start_from
         boundary = start_boundary(tail.segments, start_from, self._buffer)
         goes = is_new or boundary.next_offset < tail.cursor.next_offset
         if goes:

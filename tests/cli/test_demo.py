@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.demo import free_address, with_demo_defaults
-from streaming.settings import Settings, StartFrom
+from streaming.settings import Settings
+from streaming.start_from import StartFrom
 from streaming.units import Address
 
 LINE_SECONDS = 120.0  # a busy machine may take long to start a JVM; nothing waits for longer than it has to
