@@ -15,7 +15,7 @@ PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
 PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print
-COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-emit-options \
   --allow-unsafe --strip-extras $(UPGRADE) --output-file
 
 help: ## List the targets
