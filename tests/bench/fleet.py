@@ -27,6 +27,7 @@ from streaming.units import Address
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.events import Event, LogId
 from streaming.watcher.journal import Journal
+from tests.bench.partitions import now_ms
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
@@ -155,11 +156,6 @@ class Simulated:
             events.append(self.logs[self._next].appended(now))
             self._next = (self._next + 1) % len(self.logs)
         self.journal.publish(events)
-
-
-def now_ms() -> int:
-    """The clock, Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) -> None:

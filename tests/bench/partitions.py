@@ -46,16 +46,16 @@ class Partitions:
 
     def _assign(self, log_dir: LogDir, count: int) -> Controller:
         """The metadata log: of a log without one nobody knows who leads it, and every row of it is unusual."""
-        controller = Controller(log_dir, 1, UUID(int=5), [log_dir.directory_id], 9092, _now_ms())
+        controller = Controller(log_dir, 1, UUID(int=5), [log_dir.directory_id], 9092, now_ms())
         for first in range(0, count, PARTITIONS_A_TOPIC):
             topic, _ = self.place(first)
             directories = [log_dir.directory_id] * min(PARTITIONS_A_TOPIC, count - first)
-            controller.create_topic(topic, _topic_id(first), [], directories, _now_ms())
+            controller.create_topic(topic, _topic_id(first), [], directories, now_ms())
         return controller
 
     def heartbeat(self) -> None:
         """What a controller writes every half second."""
-        self._controller.heartbeat(_now_ms())
+        self._controller.heartbeat(now_ms())
 
     def __len__(self) -> int:
         return len(self._files)
@@ -86,7 +86,7 @@ class Partitions:
 
 def one_batch(size: int) -> bytes:
     """A batch without its base offset."""
-    now = _now_ms()
+    now = now_ms()
     value = os.urandom(max(1, size // RECORDS - 10))
     return encode(Batch(records=tuple(Record(None, value, now) for _ in range(RECORDS))), 0)[8:]
 
@@ -96,5 +96,6 @@ def _topic_id(item: int) -> UUID:
     return UUID(int=101 + item // PARTITIONS_A_TOPIC)
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """The clock, Unix milliseconds."""
     return time.time_ns() // 1_000_000

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from tests.bench.bounds import Bounds
-from tests.bench.partitions import Partitions
+from tests.bench.partitions import Partitions, now_ms
 from tests.bench.table import show
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock, Station
 
 BATCHES = 6
@@ -21,7 +22,7 @@ class _Wall(Clock):
     """The time of day, for a directory's own time is compared with it."""
 
     def __call__(self) -> int:
-        return time.time_ns() // 1_000_000
+        return now_ms()
 
 
 def run(bounds: Bounds) -> None:
@@ -57,6 +58,6 @@ def _follow(station: Station, logs: Partitions, seconds: float) -> tuple[float, 
         station.watcher.poll(set())
         cpu += time.process_time() - before
         upto = station.journal.reach(seq, None).seq
-        appended = [event for _, event in station.journal.read(seq, upto) if event.batches]
+        appended = [event for _, event in events_of(station.journal, seq, upto) if event.batches]
         ranges, size, seq = ranges + len(appended), size + sum(event.bytes for event in appended), upto
     return cpu, ranges, size
