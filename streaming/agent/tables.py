@@ -7,11 +7,8 @@ import pyarrow.compute as pc
 
 from streaming.agent.census import expanded
 from streaming.rows import EVENTS, Kind
-from streaming.watcher.blocks import Row, block_of, rows_of
+from streaming.watcher.blocks import OF_EVENT, Row, block_of, rows_of
 from streaming.watcher.events import Event
-
-_OF_EVENT = EVENTS.names[EVENTS.get_field_index("kind") :]
-
 
 SentEvents = tuple[int, Sequence[Event]]
 """Events that are in no block, and the seq that all of them have."""
@@ -49,4 +46,4 @@ def _named(agent: str, journal: str, block: pa.RecordBatch, part: pa.Array | Non
     if part is None:
         part = pa.repeat(pa.scalar(0, pa.int32()), count)
     named = [pa.repeat(agent, count), pa.repeat(journal, count), block["seq"], part]
-    return pa.RecordBatch.from_arrays([*named, *(block[name] for name in _OF_EVENT)], schema=EVENTS)
+    return pa.RecordBatch.from_arrays([*named, *(block[name] for name in OF_EVENT)], schema=EVENTS)

@@ -24,8 +24,10 @@ BLOCK_BYTES = 4 << 20
 COUNTED = (Kind.APPENDED, Kind.SKIPPED)
 """The kinds of events whose ``bytes`` are published bytes of logs."""
 
-_OF_EVENT = tuple(EVENTS.names[EVENTS.get_field_index("kind") :])
-BLOCK = pa.schema([("seq", pa.int64()), ("total", pa.int64()), *(EVENTS.field(name) for name in _OF_EVENT)])
+OF_EVENT = tuple(EVENTS.names[EVENTS.get_field_index("kind") :])
+"""The columns that an event has in a journal and on its way."""
+
+BLOCK = pa.schema([("seq", pa.int64()), ("total", pa.int64()), *(EVENTS.field(name) for name in OF_EVENT)])
 _BLOBS = tuple(field.name for field in BLOCK if pa.types.is_binary(field.type))
 _LISTS = tuple(field.name for field in BLOCK if pa.types.is_list(field.type))
 
@@ -53,7 +55,7 @@ def block_of(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as columns of `BLOCK`."""
     events = [row.event for row in rows]
     columns = [pa.array([row.seq for row in rows], pa.int64()), pa.array([row.total for row in rows], pa.int64())]
-    columns += [_column(name, [getattr(event, name) for event in events]) for name in _OF_EVENT]
+    columns += [_column(name, [getattr(event, name) for event in events]) for name in OF_EVENT]
     return pa.RecordBatch.from_arrays(columns, schema=BLOCK)
 
 
@@ -70,9 +72,9 @@ def rows_of(block: pa.RecordBatch) -> list[Row]:
     columns["kind"] = list(map(Kind, columns["kind"]))
     for name in _LISTS:
         columns[name] = list(map(tuple, columns[name]))
-    events = zip(*(columns[name] for name in _OF_EVENT), strict=True)
+    events = zip(*(columns[name] for name in OF_EVENT), strict=True)
     return [
-        Row(seq, total, Event(**dict(zip(_OF_EVENT, values, strict=True))))
+        Row(seq, total, Event(**dict(zip(OF_EVENT, values, strict=True))))
         for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)
     ]
 
@@ -101,6 +103,6 @@ def pack(block: pa.RecordBatch) -> bytes:
     return packed
 
 
-def unpack(packed: bytes, schema: pa.Schema = BLOCK) -> pa.RecordBatch:
+def unpack(packed: bytes) -> pa.RecordBatch:
     """The block that `pack` was given."""
-    return unpack_rows(lz4.frame.decompress(packed), schema)
+    return unpack_rows(lz4.frame.decompress(packed), BLOCK)

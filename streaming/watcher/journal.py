@@ -19,7 +19,7 @@ import pyarrow as pa
 from streaming.disk.scanned import SegmentKey
 from streaming.kafka.producers import Producers
 from streaming.watcher import producers, registering, stored
-from streaming.watcher.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part, rows_of
+from streaming.watcher.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.watcher.database import Database
 from streaming.watcher.events import Cursor, Event, LogId
 from streaming.watcher.producers import Pages
@@ -187,11 +187,12 @@ class Journal:
             if block is None:
                 return whole or begin
             rows = part(block.rows, after, block.last)
-            seqs, fitting = longs(rows, "seq"), int(np.searchsorted(longs(rows, "total"), limit, side="right"))
+            seqs, totals = longs(rows, "seq"), longs(rows, "total")
+            fitting = int(np.searchsorted(totals, limit, side="right"))
             if fitting == 0 and whole is not None:
                 return whole
             at = max(fitting - 1, 0)
-            return Mark(int(seqs[at]), int(longs(rows, "total")[at]))
+            return Mark(int(seqs[at]), int(totals[at]))
 
     def at(self, seq: int) -> Mark:
         """The mark of an event that is in the journal, or that was forgotten last."""
@@ -210,10 +211,6 @@ class Journal:
         with self.database.reading() as run:
             found = list(stored.blocks(run, after, upto))
         return [part(block.rows, after, upto) for block in found]
-
-    def read(self, after: int, upto: int) -> list[tuple[int, Event]]:
-        """The events with ``after < seq <= upto``, in order."""
-        return [(row.seq, row.event) for block in self.blocks(after, upto) for row in rows_of(block)]
 
     def has_been_at(self, seq: int, total: int) -> bool:
         """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -84,9 +84,9 @@ def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[E
     """The first rows with ``after < seq <= upto``, at most ``most``."""
     found: list[Entry] = []
     for block in blocks(run, after, upto):
-        seqs = longs(block.rows, "seq")
-        size = block.size / len(seqs)
-        found += [Entry(seq, size, block.at_ms) for seq in seqs.tolist() if after < seq <= upto][: most - len(found)]
+        has = block.rows
+        size = block.size / len(has)
+        found += [Entry(seq, size, block.at_ms) for seq in longs(part(has, after, upto), "seq")[: most - len(found)].tolist()]
         if len(found) == most:
             break
     return found
@@ -104,9 +104,9 @@ def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
     """The kinds of the rows with these seqs, as far as they exist."""
     found: dict[int, Kind] = {}
     for block, wanted in _of(run, sorted(seqs)):
-        has = block.rows
-        places = np.flatnonzero(np.isin(longs(has, "seq"), wanted))
-        found |= {has["seq"][place].as_py(): Kind(has["kind"][place].as_py()) for place in places.tolist()}
+        has = block.rows.select(["seq", "kind"])
+        has = has.filter(pa.array(np.isin(longs(has, "seq"), wanted)))
+        found |= dict(zip(has["seq"].to_pylist(), map(Kind, has["kind"].to_pylist()), strict=True))
     return found
 
 
@@ -123,13 +123,8 @@ def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
 def change(run: sqlite3.Connection, gone: Iterable[int], put: Mapping[int, Event]) -> int:
     """Delete rows, and replace the events of some others; returns by about how many bytes the stored blocks have grown."""
     gone, grown = set(gone), 0
-    for block, seqs in _of(run, sorted(gone | put.keys())):
-        changed = set(seqs)
-        left = [
-            Row(row.seq, row.total, put.get(row.seq, row.event)) if row.seq in changed else row
-            for row in rows_of(block.rows)
-            if row.seq not in gone
-        ]
+    for block, _ in _of(run, sorted(gone | put.keys())):
+        left = [replace(row, event=put[row.seq]) if row.seq in put else row for row in rows_of(block.rows) if row.seq not in gone]
         grown += _put(run, block, block_of(left))
     return grown
 

@@ -12,6 +12,7 @@ from streaming.watcher.events import Event
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
+from tests.watcher.journalled import events_of
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def census_of(rows: list[EventRow]) -> list[EventRow]:
 
 
 def censuses(agent: Agent) -> int:
-    return sum(event.kind is Kind.CENSUS for _, event in agent.journal.read(0, agent.journal.end().seq))
+    return sum(event.kind is Kind.CENSUS for _, event in events_of(agent.journal, 0, agent.journal.end().seq))
 
 
 def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: LogDir) -> None:
@@ -47,7 +48,7 @@ def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: L
 
 def test_it_tells_keys_and_log_dirs_and_nothing_else(agent: Agent) -> None:
     Reader(agent).begin()
-    (event,) = [event for _, event in agent.journal.read(0, agent.journal.end().seq) if event.kind is Kind.CENSUS]
+    (event,) = [event for _, event in events_of(agent.journal, 0, agent.journal.end().seq) if event.kind is Kind.CENSUS]
     for each in expanded(event)[:-1]:
         of_key = {name: getattr(each, name) for name in ("broker", "log_dir", "topic", "partition", "topic_id")}
         assert each == Event(kind=Kind.CENSUS, **of_key)

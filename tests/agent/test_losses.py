@@ -3,9 +3,10 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -27,6 +28,7 @@ from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher import joined
+from tests.watcher.journalled import events_of
 
 SHARDS = 3
 TOPICS = ("bills", "orders", "tills")
@@ -139,10 +141,10 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp())
-        self.slices = trimming.SLICE, joining.SLICE
-        trimming.SLICE, joining.SLICE = 3, 3
-        self.joins = joined.at_once()
-        self.joins.__enter__()
+        self.patched = ExitStack()
+        for module in (trimming, joining):
+            self.patched.enter_context(patch.object(module, "SLICE", 3))
+        self.patched.enter_context(joined.at_once())
         self.directory = log_dir(self.home)
         self.logs = [partition(self.directory, topic, topic_id=number + 1) for number, topic in enumerate(TOPICS)]
         self.agent = MortalAgent(self.directory.path, journal=self.home / "journal")
@@ -156,8 +158,7 @@ class World(RuleBasedStateMachine):
         try:
             self.settle()
         finally:
-            trimming.SLICE, joining.SLICE = self.slices
-            self.joins.__exit__(None, None, None)
+            self.patched.close()
             self.agent.close()
             for log in self.logs:
                 log.close()
@@ -356,7 +357,7 @@ def test_what_was_sent_and_not_committed_is_kept_for_a_consumer_that_is_silent(a
     agent.look()
     reader.step()
     agent.trim()
-    assert agent.journal.read(0, plan.seq) == []
+    assert events_of(agent.journal, 0, plan.seq) == []
 
 
 def test_a_loss_that_grows_before_it_is_committed_grows_by_what_was_lost_more(agent: Agent, log: PartitionLog) -> None:

@@ -18,6 +18,7 @@ from streaming.watcher.blobs import decode_steps
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.events import Shard
+from tests.watcher.journalled import events_of
 
 
 @pytest.fixture
@@ -353,7 +354,7 @@ def test_what_is_committed_by_all_is_forgotten_and_nothing_else(agent: Agent, lo
     agent.trim()
     assert records(slow.step()) == 3
     agent.trim()
-    assert agent.journal.read(0, agent.journal.end().seq) == []
+    assert events_of(agent.journal, 0, agent.journal.end().seq) == []
 
 
 def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_told_until_it_has_arrived_and_counted_once(
@@ -640,6 +641,6 @@ def test_a_job_that_said_hello_and_died_before_its_first_micro_batch_has_lost_no
     again.register()
     assert agent.watcher.caught_up is False
     agent.look()
-    kinds = [event.kind for _, event in agent.journal.read(before, agent.journal.end().seq)]
+    kinds = [event.kind for _, event in events_of(agent.journal, before, agent.journal.end().seq)]
     assert Kind.APPEARED not in kinds
     assert sum(row.records for row in again.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)

@@ -11,6 +11,7 @@ from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal, Mark
 from tests.builders import CLUSTER_ID
 from tests.upgrade.before import DATA
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
 from tests.watcher.test_journal import appended, cursor
 
@@ -35,7 +36,7 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def test_it_holds_what_it_held(journal: Journal) -> None:
-    assert journal.read(0, 99) == EVENTS
+    assert events_of(journal, 0, 99) == EVENTS
     assert (journal.trimmed(), journal.end()) == (Mark(1, 9), Mark(8, 36))
     assert [journal.at(seq).total for seq in range(1, 9)] == [9, 19, 19, 19, 19, 19, 26, 36]
     assert (journal.reach(1, 10), journal.reach(1, 17), journal.reach(1, None)) == (Mark(5, 19), Mark(7, 26), Mark(8, 36))

@@ -1,4 +1,4 @@
-"""A station on one log dir."""
+"""Stations on one log dir and on two."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,3 +22,15 @@ def station(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
     made.begin("earliest")
     yield made
     made.close()
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[LogDir, LogDir]:
+    return log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+
+
+@pytest.fixture
+def station_of_two(two: tuple[LogDir, LogDir], tmp_path: Path) -> Station:
+    made = Station(*[disk.path for disk in two], journal=tmp_path / "journal")
+    made.begin("earliest")
+    return made

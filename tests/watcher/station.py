@@ -18,6 +18,7 @@ from streaming.watcher.journal import Journal
 from streaming.watcher.registry import Beginning
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
+from tests.watcher.journalled import events_of
 
 SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
 PRODUCERS_LIMIT = 100
@@ -277,7 +278,7 @@ class Station:
             if begun is not None:
                 self._read.setdefault(name, begun)
                 upto = self.journal.reach(self._read[name], None).seq
-                for _, event in self.journal.read(self._read[name], upto):
+                for _, event in events_of(self.journal, self._read[name], upto):
                     fold.take(event)
                     if number == 0:
                         self.events.append(event)

@@ -14,6 +14,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.registry import Beginning
 from tests.builders import batch, delete, log_dir, partition
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 
 
@@ -215,7 +216,7 @@ def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDi
     bare.look()
     assert published.is_set()
     assert bare.consumers.streamed("second") == bare.consumers.committed("second") == before
-    assert bare.journal.read(before, before + 1)[0][1].kind is Kind.APPEARED
+    assert events_of(bare.journal, before, before + 1)[0][1].kind is Kind.APPEARED
     assert bare.watcher.caught_up
     bare.close()
 

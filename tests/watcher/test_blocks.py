@@ -14,6 +14,7 @@ from streaming.watcher.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, block_of, cou
 from streaming.watcher.events import Event
 from streaming.watcher.journal import Journal
 from tests.builders import CLUSTER_ID
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
 
 blobs = st.none() | st.binary(max_size=40)
@@ -111,4 +112,4 @@ def test_a_block_has_its_bounds(tmp_path: Path, event: Event, count: int) -> Non
     journal.publish([event] * count)
     with journal.database.reading() as run:
         assert run.execute("SELECT count(*) FROM blocks").fetchone() == (3,)
-    assert journal.read(0, count) == [(seq, event) for seq in range(1, count + 1)]
+    assert events_of(journal, 0, count) == [(seq, event) for seq in range(1, count + 1)]

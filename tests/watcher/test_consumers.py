@@ -10,6 +10,7 @@ from streaming.watcher import trimming
 from streaming.watcher.consumers import Bounds, Consumers
 from streaming.watcher.journal import Journal
 from tests.builders import CLUSTER_ID
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
 from tests.watcher.test_journal import appended
 
@@ -46,7 +47,7 @@ class Desk:
 
     @property
     def held(self) -> list[int]:
-        return [seq for seq, _ in self.journal.read(0, self.journal.end().seq)]
+        return [seq for seq, _ in events_of(self.journal, 0, self.journal.end().seq)]
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_new_consumer_begins_behind_everything_and_nothing_is_merged_across(de
     desk.consumers.register("a")
     desk.journal.publish([appended(10, 10)])
     assert desk.consumers.streamed("a") == 1
-    assert [event.bytes for _, event in desk.journal.read(1, 9)] == [10]
+    assert [event.bytes for _, event in events_of(desk.journal, 1, 9)] == [10]
 
 
 def test_enrolling_again_changes_nothing(desk: Desk) -> None:
@@ -151,7 +152,7 @@ def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told
     desk.consumers.note_seen("a")
     desk.publish(2)
     desk.trim(BOUNDS)
-    (seq, lost), *rest = desk.journal.read(0, 9)
+    (seq, lost), *rest = events_of(desk.journal, 0, 9)
     assert (seq, lost.kind, lost.reason, lost.bytes, lost.next_offset) == (3, Kind.SKIPPED, "journal_trimmed", 30, 30)
     assert [event.kind for _, event in rest] == [Kind.APPENDED] * 2
     assert [record.lost_bytes for record in caplog.records if record.levelname == "WARNING"] == [30]  # type: ignore[attr-defined]
@@ -165,10 +166,10 @@ def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
     desk.publish(100)
     bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
     desk.trim(bounds)
-    lost = sum(event.bytes for _, event in desk.journal.read(0, 100) if event.kind is Kind.SKIPPED)
+    lost = sum(event.bytes for _, event in events_of(desk.journal, 0, 100) if event.kind is Kind.SKIPPED)
     assert 490 <= lost <= 520
     assert desk.journal.size() <= bounds.max_bytes + 1000
-    assert sum(event.bytes for _, event in desk.journal.read(0, 100)) == 1000
+    assert sum(event.bytes for _, event in events_of(desk.journal, 0, 100)) == 1000
 
 
 def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
@@ -205,7 +206,7 @@ def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_som
     assert desk.consumers.trim(OLD)
     desk.publish(2)
     desk.trim(OLD)
-    assert [(seq, event.bytes, event.base_offset, event.next_offset) for seq, event in desk.journal.read(0, 99)] == [
+    assert [(seq, event.bytes, event.base_offset, event.next_offset) for seq, event in events_of(desk.journal, 0, 99)] == [
         (12, 120, 0, 120),
         (23, 110, 120, 230),
         (37, 140, 230, 370),
@@ -236,7 +237,7 @@ def test_a_clock_that_was_ahead_for_a_while_makes_nothing_old_and_keeps_nothing_
     journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
     consumers = Consumers(journal, journal.now_ms)
     assert not consumers.trim(BOUNDS)
-    assert [seq for seq, _ in journal.read(0, 9)] == [1]
+    assert [seq for seq, _ in events_of(journal, 0, 9)] == [1]
     journal.publish([appended(10, 10)])
     journal.close()
     clock.now -= 800 * 24 * HOUR
@@ -246,5 +247,5 @@ def test_a_clock_that_was_ahead_for_a_while_makes_nothing_old_and_keeps_nothing_
     assert not consumers.trim(BOUNDS)
     clock.now += BOUNDS.max_age_ms
     consumers.trim(BOUNDS)
-    assert journal.read(0, 9) == []
+    assert events_of(journal, 0, 9) == []
     journal.close()

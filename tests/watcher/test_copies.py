@@ -9,22 +9,15 @@ from streaming.rows import Kind
 from streaming.simulator.files import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.builders import batch, log_dir, partition
+from tests.builders import batch, partition
 from tests.watcher.station import Station
 from tests.watcher.test_registry import names, shown
 from tests.watcher.test_unavailable import unmount
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> tuple[LogDir, LogDir]:
-    return log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-
-
-@pytest.fixture
-def station(two: tuple[LogDir, LogDir], tmp_path: Path) -> Station:
-    made = Station(*[disk.path for disk in two], journal=tmp_path / "journal")
-    made.begin("earliest")
-    return made
+def station(station_of_two: Station) -> Station:
+    return station_of_two
 
 
 def live_and_stale(station: Station, two: tuple[LogDir, LogDir]) -> tuple[PartitionLog, Path]:

@@ -15,6 +15,7 @@ from streaming.watcher.events import Event, LogId
 from streaming.watcher.found import CHECK_MS, QUIET_MS
 from tests.builders import NOW, batch, partition
 from tests.watcher.joined import join
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 
 REMOTE = '{"topic":{"remote.storage.enable":"true"}}'
@@ -223,5 +224,5 @@ def test_lists_that_nobody_has_read_become_one(station: Station, log: PartitionL
     alone = replace(event, segments=None, high_watermark=9)
     station.journal.publish([event, alone])
     join(station.journal)
-    (kept,) = [event for _, event in station.journal.read(0, station.journal.end().seq) if event.kind is Kind.FOUND]
+    (kept,) = [event for _, event in events_of(station.journal, 0, station.journal.end().seq) if event.kind is Kind.FOUND]
     assert (kept.segments, kept.high_watermark, kept.leader) == (b"f", 9, 5)

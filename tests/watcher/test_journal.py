@@ -22,6 +22,7 @@ from streaming.watcher.journal import Journal, Mark
 from streaming.watcher.trimming import Limits, Trimming
 from tests.builders import CLUSTER_ID
 from tests.watcher.joined import join
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
 
 LOGS = [LogId(1, "t", number, "id") for number in range(3)]
@@ -100,7 +101,7 @@ def merge(journal: Journal, upto: int) -> int:
 
 
 def everything(journal: Journal) -> list[tuple[int, Event]]:
-    return journal.read(0, journal.end().seq)
+    return events_of(journal, 0, journal.end().seq)
 
 
 def test_events_come_back_as_they_were_written(journal: Journal) -> None:
@@ -369,7 +370,7 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
         elif name == "reach":
             mark = journal.reach(told.seq, value)  # type: ignore[arg-type]
             Consumers(journal, journal.now_ms).send("reader", mark.seq)
-            answer = journal.read(told.seq, mark.seq)
+            answer = events_of(journal, told.seq, mark.seq)
             size = sum(event.bytes for _, event in answer)
             if value is not None and len(answer) > 1 and not joined:
                 assert size <= value  # type: ignore[operator]
@@ -387,8 +388,8 @@ def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
             journal.close()
             journal = opened(directory)
         assert journal.end().total == total
-    rest = journal.read(told.seq, journal.end().seq)
-    assert journal.read(told.seq, journal.end().seq) == rest
+    rest = events_of(journal, told.seq, journal.end().seq)
+    assert events_of(journal, told.seq, journal.end().seq) == rest
     seen = told.events + rest
     assert [seq for seq, _ in seen] == sorted({seq for seq, _ in seen})
     assert summed([event for _, event in seen]) == summed(published)

@@ -19,6 +19,7 @@ from streaming.watcher.events import Event
 from streaming.watcher.registry import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
+from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 
 SEGMENT_BYTES = 700
@@ -131,7 +132,7 @@ class World:
             if begun is not None:
                 self.seqs.setdefault(name, begun)
                 upto = journal.reach(self.seqs[name], None).seq
-                rows = [self._row(seq, event) for seq, event in journal.read(self.seqs[name], upto) if event.kind is not Kind.CENSUS]
+                rows = [self._row(seq, event) for seq, event in events_of(journal, self.seqs[name], upto) if event.kind is not Kind.CENSUS]
                 shard.fold(*rows)
                 self.seqs[name] = upto
                 self.station.consumers.note_streamed(name, 0, upto)

@@ -18,7 +18,7 @@ from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.locate import window
 from streaming.watcher.producers import KnownProducers
 from streaming.watcher.registry import HALF_MADE_MS, LogRegistry
-from tests.builders import batch, delete, log_dir, partition
+from tests.builders import batch, delete, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import RESCAN_MS, Clock, Station
 
@@ -171,18 +171,6 @@ def test_a_directory_without_a_segment_is_no_log_yet(station: Station, disk: Log
 
 
 # --- moves between log dirs
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[LogDir, LogDir]:
-    return log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-
-
-@pytest.fixture
-def station_of_two(two: tuple[LogDir, LogDir], tmp_path: Path) -> Station:
-    made = Station(*[disk.path for disk in two], journal=tmp_path / "journal")
-    made.begin("earliest")
-    return made
 
 
 @pytest.mark.parametrize("restarted", [True, False])
