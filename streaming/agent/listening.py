@@ -6,8 +6,8 @@ import threading
 import pyarrow as pa
 
 from streaming.agent.agent_metrics import AgentMetrics
+from streaming.agent.flight_server import AgentServer
 from streaming.agent.security import Certificates, Security
-from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.errors import AgentError, UsageError
 from streaming.units import Address

@@ -16,15 +16,14 @@ import pyarrow as pa
 
 import streaming
 from streaming.agent.agent_metrics import AgentMetrics
-from streaming.agent.arrivals import Arrivals
 from streaming.agent.blocking import POLL_SECONDS, Blocking
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
+from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.descriptors import raise_limit
-from streaming.agent.health import HealthServer, Pulse
+from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.listening import Listening
 from streaming.agent.looking import Looking, LookingThread
-from streaming.agent.messages import BlockedFile
 from streaming.agent.permissions import Rights
 from streaming.agent.polls import Polls
 from streaming.agent.redaction import redacted
@@ -34,10 +33,11 @@ from streaming.agent.service import Service
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.journal import Journal
+from streaming.protocol.messages import BlockedFile
 from streaming.scrub.threads import Scrub, ScrubOptions
 from streaming.units import Address
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.journal import Journal
 from streaming.watcher.structure import Structure
 from streaming.watcher.watcher import Doubt, Watcher
 

@@ -9,12 +9,12 @@ from streaming.disk.calls import Calling
 from streaming.disk.oldest import MOST_BATCHES, read_entry_head
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.kafka.time_index import ENTRY_BYTES
-from streaming.kafka.walk import Bytes
+from streaming.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from struct import Struct
 
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.layout import (
     CONTROL_BIT,

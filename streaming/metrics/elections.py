@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.metrics import definitions
-from streaming.metrics.columns import FREE, Columns, Longs
 from streaming.metrics.family import Family, family_of
 from streaming.metrics.labels import labels
+from streaming.metrics.value_matrix import FREE, Columns, Longs
 from streaming.rules.leaders import Flags
 
 MOST_PARTITIONS = 1_000

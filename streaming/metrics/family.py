@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric
+from streaming.metrics.value_matrix import Longs
 
 TEXT = pa.large_string()
 """Texts with 64-bit offsets: a page may be larger than 2 GB."""

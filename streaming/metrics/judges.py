@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from streaming.agent.messages import Reassignment
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.overdue import DeletableSince
-from streaming.metrics.transactions import TransactionJudge
-from streaming.metrics.waiting import Waiting
+from streaming.metrics.transaction_columns import TransactionJudge
+from streaming.metrics.waiting_groups import Waiting
+from streaming.protocol.messages import Reassignment
 from streaming.rules.copying import Paces
 
 

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from streaming.agent.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.overdue import DeletableSince
-from streaming.metrics.transactions import READ_WITHIN_MS, TransactionJudge
+from streaming.metrics.static_configs import assumed_configs, static_configs, topic_patterns
+from streaming.metrics.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.reloading import Reloading
 from streaming.settings import Settings
 

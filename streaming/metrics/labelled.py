@@ -8,14 +8,14 @@ import pyarrow.compute as pc
 
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics import definitions
-from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import Metric
 from streaming.metrics.exported import Followers, Logs, Observed
 from streaming.metrics.family import TEXT, Family, Samples, family_of, text
 from streaming.metrics.labels import labels
-from streaming.metrics.transactions import CoordinatorView, Late, states_of
-from streaming.rules.compaction import UNCLEANABLE
-from streaming.rules.retention import BLOCKED
+from streaming.metrics.transaction_columns import CoordinatorView, Late, states_of
+from streaming.metrics.value_matrix import Longs
+from streaming.rules.cleaning import UNCLEANABLE
+from streaming.rules.retention_rule import BLOCKED
 
 
 def of_partitions(logs: Logs) -> Iterator[Family]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.agent.messages import Reassignment
 from streaming.metrics import definitions
 from streaming.metrics.exported import Observed
 from streaming.metrics.family import Family, family_of
 from streaming.metrics.labels import labels
+from streaming.protocol.messages import Reassignment
 from streaming.rules.copying import Paces, bytes_behind
 
 _Items = dict[tuple[str, int, int], int]

@@ -12,17 +12,17 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.metrics import definitions
 from streaming.metrics.broker_status import newest
+from streaming.metrics.cluster_counts import families as partition_families
 from streaming.metrics.definitions import Metric
 from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.health import Watched
-from streaming.metrics.health import families as health_families
-from streaming.metrics.partition_counts import families as partition_families
+from streaming.metrics.host_families import Watched
+from streaming.metrics.host_families import families as health_families
 from streaming.metrics.scrubs import families as scrub_families
 from streaming.metrics.taillag import TailLag
 from streaming.pace.schedule import Pace, Reason
+from streaming.protocol.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.rows import SKIP_REASONS
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from streaming.metrics.table import Replica
 from streaming.metrics.view import View
 from streaming.rules.leaders import LEADER_UNKNOWN, Flags
 from streaming.rules.limits import Source
-from streaming.rules.retention import BLOCKED
+from streaming.rules.retention_rule import BLOCKED
 
 MOST_REPLICAS = 1_000
 """At most so many replicas are named for each metric."""

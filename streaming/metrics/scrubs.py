@@ -5,10 +5,10 @@ from pathlib import PurePath
 
 from prometheus_client import Metric as Samples
 
-from streaming.agent.messages import ScrubStatus
 from streaming.metrics import definitions
 from streaming.metrics.client_family import client_family
 from streaming.metrics.table import Replica
+from streaming.protocol.messages import ScrubStatus
 
 
 def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:

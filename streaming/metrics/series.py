@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.metrics import elections, labelled, moves, replica_health
-from streaming.metrics.columns import Longs
 from streaming.metrics.definitions import (
     BATCH_RECORDS,
     BATCH_SIZE,
@@ -25,6 +24,7 @@ from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.exported import Logs
 from streaming.metrics.family import Family, Samples
 from streaming.metrics.labels import labels
+from streaming.metrics.value_matrix import Longs
 from streaming.metrics.view import Topics, View, sum_by
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
 from streaming.rules.leaders import Flags

@@ -13,16 +13,16 @@ import numpy as np
 
 from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
 from streaming.disk.reads import bytes_read
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches, Longs
+from streaming.journal.events import TIMES_UNKNOWN
 from streaming.kafka.producer_snapshot import ProducerState
-from streaming.kafka.producers import Producers
-from streaming.kafka.transactions import Steps, Times, first_timestamps, steps_of
-from streaming.kafka.walk import Bytes
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
-from streaming.rules.transactions import NO_TRANSACTIONS, Transactions, advance, open_ones
-from streaming.watcher.events import TIMES_UNKNOWN
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, advance, open_ones
+from streaming.scan.headers import Batches, Longs
+from streaming.scan.producer_states import Producers
+from streaming.scan.transaction_steps import Steps, Times, first_timestamps, steps_of
+from streaming.scan.walk import Bytes
 from streaming.watcher.locate import find_offset, scan_on, start_near, window
 from streaming.watcher.replay import batches_between
 

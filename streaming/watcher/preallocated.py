@@ -5,11 +5,11 @@ A writer is at one position of a file only, so only the last batch before the ze
 
 from dataclasses import replace
 
-from streaming.disk.segments import OpenSegment
+from streaming.disk.segment_files import OpenSegment
 from streaming.kafka.crc import CHECKED_FROM, OLD_CHECKED_FROM, OLD_CRC_AT, crc32, crc32c
 from streaming.kafka.layout import CURRENT_MAGIC, PREFIX_BYTES
-from streaming.kafka.scan import Piece, Scanned, scan
-from streaming.kafka.walk import Bytes, Stop
+from streaming.scan.pieces import Piece, Scanned, scan
+from streaming.scan.walk import Bytes, Stop
 
 _CRC_AT = 17
 

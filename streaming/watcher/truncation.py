@@ -9,11 +9,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.disk.segments import OpenSegment, Segment, read_leader_epochs
-from streaming.kafka.walk import Bytes
+from streaming.disk.segment_files import OpenSegment, Segment, read_leader_epochs
+from streaming.journal.events import Cursor, Event
 from streaming.rows import Kind
+from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import carry_over
-from streaming.watcher.events import Cursor, Event
 from streaming.watcher.locate import Boundary, beginning, find_offset
 from streaming.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.watcher.tail import Tail, moved

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.client import AgentClient, ClientFiles
-from streaming.agent.messages import Register
+from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.errors import AgentError
+from streaming.protocol.messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until

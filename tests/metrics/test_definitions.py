@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from streaming.metrics import definitions, replica_offsets, retention, transactions
-from streaming.metrics.columns import SCALARS
+from streaming.metrics import definitions, replica_offsets, retention_columns, transaction_columns
 from streaming.metrics.definitions import METRICS, PARTITION, Metric, Total, Type
+from streaming.metrics.value_matrix import SCALARS
 
 
 def test_every_metric_that_is_defined_is_in_the_table_once() -> None:
@@ -30,7 +30,14 @@ def test_help_is_one_sentence_that_needs_no_escape(metric: Metric) -> None:
 
 @pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.column], ids=lambda metric: metric.name)
 def test_a_partition_s_metric_shows_one_column_and_times_are_those_in_milliseconds(metric: Metric) -> None:
-    assert metric.column in {"leader", "leader_epoch", *SCALARS, *replica_offsets.COLUMNS, *transactions.COLUMNS, *retention.COLUMNS}
+    assert metric.column in {
+        "leader",
+        "leader_epoch",
+        *SCALARS,
+        *replica_offsets.COLUMNS,
+        *transaction_columns.COLUMNS,
+        *retention_columns.COLUMNS,
+    }
     assert metric.labels == PARTITION
     assert (metric.unit == "seconds") == metric.column.endswith("_ms")
 

@@ -14,7 +14,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.agent.messages import (
+from streaming.metrics.definitions import METRICS, Section, Type
+from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
+from streaming.metrics.table import Table
+from streaming.pace.schedule import Pace, Reason
+from streaming.protocol.messages import (
     AffectedPartition,
     BrokerStatus,
     CorruptBatch,
@@ -24,10 +28,6 @@ from streaming.agent.messages import (
     ScrubStatus,
     TopicCounts,
 )
-from streaming.metrics.definitions import METRICS, Section, Type
-from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
-from streaming.metrics.table import Table
-from streaming.pace.schedule import Pace, Reason
 from tests.metrics.reading import page, samples, series
 from tests.metrics.rows import departed, log, new_table, residue, states
 from tests.tools import require_tool

@@ -9,7 +9,7 @@ from streaming.metrics.replica_health import MOST_REPLICAS
 from streaming.metrics.table import Replica, Table
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_observer, new_table
-from tests.metrics.test_retention import COMPACT, HOUR, NOTHING_SET, NOW, facts
+from tests.metrics.test_retention_columns import COMPACT, HOUR, NOTHING_SET, NOW, facts
 
 LEADS = {"leader": 1, "leader_epoch": 5}
 

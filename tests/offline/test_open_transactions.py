@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.disk.segments import list_segments
-from streaming.kafka.transactions import Times, steps_of
-from streaming.kafka.walk import walk
+from streaming.disk.segment_files import list_segments
 from streaming.logs import TextFormatter
 from streaming.offline import open_transactions
 from streaming.offline.open_transactions import Answer, find_open
-from streaming.rules.transactions import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.verdicts import GRACE_MS
+from streaming.scan.transaction_steps import Times, steps_of
+from streaming.scan.walk import walk
 from streaming.settings import Settings
-from streaming.simulator.batches import Batch, Record
-from streaming.simulator.coordinators import State, TransactionState, offset_commit_record, transaction_record
+from streaming.simulator.batch_writer import Batch, Record
+from streaming.simulator.coordinator_records import State, TransactionState, offset_commit_record, transaction_record
 from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns

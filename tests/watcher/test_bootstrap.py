@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
 from streaming.rows import StartSource, Step
-from streaming.simulator.batches import Batch
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.watcher.bootstrap import Past, Replay, past_at
 from streaming.watcher.locate import window

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.segments import OpenSegment
+from streaming.disk.segment_files import OpenSegment
+from streaming.journal.events import Event
 from streaming.rows import Kind
-from streaming.simulator.batches import Record, encode
-from streaming.simulator.compaction import compact
-from streaming.simulator.compression import Codec
+from streaming.simulator.batch_writer import Record, encode
+from streaming.simulator.cleaner import compact
+from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.messages import Messages
+from streaming.simulator.message_writer import Messages
 from streaming.watcher import watcher
-from streaming.watcher.events import Event
 from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
