@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pyarrow.flight as flight
 
-from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.batch_listing import list_logs, scan_segment
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
 from streaming.errors import AgentError, SegtailError
@@ -47,7 +47,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
             tls_certificates=[] if certificates is None else [(certificates.pair.cert, certificates.pair.key)],
             verify_client=certificates is not None and certificates.client_ca is not None,
             root_certificates=None if certificates is None else certificates.client_ca,
-            middleware=None if tokens is None else {"token": TokenGate(tokens, metrics.refused.inc)},
+            middleware=None if tokens is None else {"token": TokenGate(tokens, metrics.unauthorized.inc)},
         )
         self._service = service
         self._room = threading.BoundedSemaphore(AT_ONCE)

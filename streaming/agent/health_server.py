@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic
 
-from streaming.agent.agent_metrics import AgentMetrics
+from streaming.agent.own_page import AgentMetrics
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.connections import BoundedServer

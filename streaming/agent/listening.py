@@ -5,8 +5,8 @@ import threading
 
 import pyarrow as pa
 
-from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.flight_server import AgentServer
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import Certificates, Security
 from streaming.agent.service import Service
 from streaming.errors import AgentError, UsageError

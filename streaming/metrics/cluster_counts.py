@@ -11,18 +11,18 @@ from functools import lru_cache
 
 from prometheus_client import Metric as Samples
 
+from streaming.definitions import availability_metrics
+from streaming.definitions.client_family import client_family
 from streaming.errors import AgentError
-from streaming.metrics import definitions
-from streaming.metrics.client_family import client_family
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment
 
 log = logging.getLogger(__name__)
 
 _COUNTED = {
-    definitions.TOPIC_OFFLINE: "offline",
-    definitions.TOPIC_UNDER_MIN_ISR: "under_min_isr",
-    definitions.TOPIC_UNDER_REPLICATED: "under_replicated",
+    availability_metrics.TOPIC_OFFLINE: "offline",
+    availability_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
+    availability_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
 }
 
 
@@ -34,15 +34,17 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
         min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
     """
     counts = None if newest is None else _judged(newest.counts, min_isr(newest.broker))
-    if counts is None or not export.has_metric(definitions.TOPIC_PARTITIONS):
+    if counts is None or not export.has_metric(availability_metrics.TOPIC_PARTITIONS):
         return
     topics = [each for each in counts.topics if export.has_topic(each.topic)]
-    yield client_family(definitions.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
+    yield client_family(availability_metrics.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
     for metric, name in _COUNTED.items():
         yield client_family(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
-    yield client_family(definitions.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic)))
+    yield client_family(
+        availability_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic))
+    )
     recovering = (each for each in counts.recovering if export.has_topic(each.topic))
-    yield client_family(definitions.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
+    yield client_family(availability_metrics.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
 
 
 @lru_cache(maxsize=4)

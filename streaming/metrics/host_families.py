@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from prometheus_client import Metric as Samples
 
+from streaming.definitions import broker_metrics, log_dir_metrics
+from streaming.definitions.client_family import client_family
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics import definitions
 from streaming.metrics.broker_status import broker_phases, newest, unwatched_log_dirs
-from streaming.metrics.client_family import client_family
 from streaming.protocol.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
@@ -40,35 +40,35 @@ def families(
         blocked: files in which calls of agents that are up wait.
     """
     readable = [each for each in log_dirs if each.up]
-    yield client_family(definitions.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
-    yield client_family(definitions.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
-    yield client_family(definitions.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
-    yield client_family(definitions.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
+    yield client_family(log_dir_metrics.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
+    yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
+    yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
+    yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
     yield client_family(
-        definitions.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each))
+        log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each))
     )
-    yield client_family(definitions.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
-    yield client_family(definitions.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
+    yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
+    yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
     yield from _broker_families(brokers, watched.remembered)
     yield client_family(
-        definitions.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items()))
+        broker_metrics.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items()))
     )
     unwatched = unwatched_log_dirs(brokers, watched.directories, watched.unnamed) if watched.complete else {}
-    yield client_family(definitions.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
-    yield client_family(definitions.CONTROLLER, (((), controller) for controller in _controller(brokers)))
+    yield client_family(broker_metrics.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
+    yield client_family(broker_metrics.CONTROLLER, (((), controller) for controller in _controller(brokers)))
 
 
 def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
     """The phases of brokers, and how their copies of the metadata log grow."""
     found = list(broker_phases(brokers, remembered))
-    yield client_family(definitions.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
-    yield client_family(definitions.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
+    yield client_family(broker_metrics.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
+    yield client_family(broker_metrics.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
     readable = [each for each in brokers if each.metadata_offset >= 0]
-    yield client_family(definitions.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
+    yield client_family(broker_metrics.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
     growing = [each for each in readable if each.appended_ms >= 0]
-    yield client_family(definitions.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
+    yield client_family(broker_metrics.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
     snapshots = [(each.broker, each.snapshot) for each in readable if each.snapshot is not None]
-    yield client_family(definitions.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
+    yield client_family(broker_metrics.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
 
 
 def _is_checkpointed(each: LogDirStatus) -> bool:

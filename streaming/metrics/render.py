@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
-from streaming.metrics.definitions import Metric, Type
+from streaming.definitions.metric import Metric, Type
 from streaming.metrics.family import TEXT, Family, Samples, text
 from streaming.metrics.observer import Families, Observer
 from streaming.metrics.series import choose

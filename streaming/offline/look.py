@@ -18,7 +18,7 @@ from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.answers import apply, written_ms
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.table import Snapshot, Table

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.agent_metrics import AgentMetrics
 from streaming.agent.listening import Listening
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials

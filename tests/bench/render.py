@@ -13,7 +13,7 @@ import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from streaming.catalog.catalog_tables import PARTITIONS, Catalog
-from streaming.metrics.definitions import METRICS
+from streaming.definitions.sections import METRICS
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render

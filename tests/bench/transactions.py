@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table

@@ -2,7 +2,7 @@
 
 import re
 
-from streaming.metrics.definitions import Section
+from streaming.definitions.sections import Section
 from streaming.metrics.export import Export
 from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, PartitionName, TopicCounts
 from streaming.rules.limits import Configs, Source, broker_configs

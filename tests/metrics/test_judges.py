@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import UsageError
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.settings import Settings
 
 

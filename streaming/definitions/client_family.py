@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.metrics.definitions import Metric, Type
+from streaming.definitions.metric import Metric, Type
 
 
 def client_family(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> Samples:
