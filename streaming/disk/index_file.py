@@ -4,12 +4,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from struct import Struct
 
 import numpy as np
 
 from streaming.disk.calls import Calling
-from streaming.kafka.offset_index import ENTRY_BYTES, read_offset_entries
+from streaming.kafka.offset_index import ENTRY_BYTES, read_offset_entries, unpack_offset_entry
 from streaming.scan.walk import Positions
 
 _MOST_ENTRIES_AT_ONCE = 8192
@@ -23,7 +22,6 @@ _BACK = 8
 A window ends inside a batch, and the next window begins with that batch.
 """
 
-_ENTRY = Struct(">ii")
 _NONE = np.empty(0, np.int64)
 
 
@@ -89,6 +87,4 @@ def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
 
 
 def _entry(fd: int, number: int) -> tuple[int, int]:
-    data = os.pread(fd, ENTRY_BYTES, number * ENTRY_BYTES)
-    offset, position = _ENTRY.unpack(data) if len(data) == ENTRY_BYTES else (0, 0)  # cut off in the meantime
-    return offset, position
+    return unpack_offset_entry(os.pread(fd, ENTRY_BYTES, number * ENTRY_BYTES))  # it may be cut off in the meantime

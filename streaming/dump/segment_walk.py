@@ -13,7 +13,8 @@ from streaming.disk.segment_files import OpenSegment
 from streaming.dump.ahead import PART_BYTES, Part, processors, walk_ahead
 from streaming.dump.finding import Finding, Report
 from streaming.errors import FormatError
-from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.entry_head import read_length, read_size
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
 from streaming.scan.crc_check import wrong_crcs
 from streaming.scan.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
 from streaming.scan.walk import Bytes, Positions, Stop, walk
@@ -160,8 +161,7 @@ class SegmentReader:
 
     def _large(self, position: int) -> tuple[Window | None, int, bool]:
         """Read one batch that is larger than the buffer."""
-        length = int.from_bytes(self._open.read(position + LENGTH_AT, PREFIX_BYTES - LENGTH_AT), "big", signed=True)
-        size, magic = PREFIX_BYTES + length, int(self._buffer[MAGIC_AT])
+        size, magic = read_size(self._open.read(position, PREFIX_BYTES)), int(self._buffer[MAGIC_AT])
         if position + size > self.size():
             following = self._over_damage(position, Stop.SHORT)
             return None, position if following is None else following, following is not None
@@ -191,7 +191,7 @@ class SegmentReader:
         head = self._open.read(position, HEADER_BYTES)
         if len(head) < PREFIX_BYTES:
             return f"expected a batch or the end of the file, found {left} bytes, the beginning of a batch that is not whole"
-        length = int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        length = read_length(head)
         if length < MIN_LENGTH:
             return f"expected a batch, found the length {length}, where {MIN_LENGTH} is the smallest"
         if len(head) > MAGIC_AT and head[MAGIC_AT] > CURRENT_MAGIC:
@@ -222,7 +222,7 @@ class SegmentReader:
         from streaming.kafka.record_batches import read_batch  # few dumps need it, and every import delays the others
 
         head = self._open.read(position, HEADER_BYTES)
-        length = int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        length = read_length(head)
         if len(head) <= MAGIC_AT or length < MIN_LENGTH or position + PREFIX_BYTES + length > self.size():
             return False
         data = memoryview(self._open.read(position, PREFIX_BYTES + length))

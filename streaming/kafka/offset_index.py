@@ -6,11 +6,14 @@ entries after the valid ones.
 """
 
 from dataclasses import dataclass
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 ENTRY_BYTES = 8
+
+_ENTRY = Struct(">ii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,9 @@ def read_offset_entries(data: bytes | memoryview, after_position: int = 0) -> Of
     growing[1:] = (positions[1:] > positions[:-1]) & (offsets[1:] > offsets[:-1])
     stop = len(pairs) if growing.all() else int(np.argmin(growing))
     return OffsetEntries(offsets[:stop], positions[:stop])
+
+
+def unpack_offset_entry(data: bytes) -> tuple[int, int]:
+    """One entry as it is: (relative offset, position); zeros if it is cut off."""
+    offset, position = _ENTRY.unpack(data) if len(data) == ENTRY_BYTES else (0, 0)
+    return offset, position

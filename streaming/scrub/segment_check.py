@@ -10,8 +10,9 @@ import numpy as np
 
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.kafka.checkpoint_files import EpochEntry
-from streaming.kafka.crc import CHECKED_FROM, OLD_CHECKED_FROM, OLD_CRC_AT
-from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, PREFIX_BYTES
+from streaming.kafka.crc import CHECKED_FROM, OLD_CHECKED_FROM
+from streaming.kafka.entry_head import read_base_offset, read_crc, read_leader_epoch, read_size
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.scan.headers import columns_of, raw_headers
 from streaming.scan.soundness import Damage, Fault, Place, Surroundings, check_batches, check_end, check_order
 from streaming.scan.walk import Bytes, Stop
@@ -21,8 +22,6 @@ WINDOW_BYTES = 1 << 20
 
 _SEEDED_BYTES = WINDOW_BYTES // 2
 """For fewer bytes than this, a walk from batch to batch is as fast as using the index."""
-
-_CRC_AT = 17
 
 
 class ChangedError(Exception):
@@ -117,7 +116,7 @@ class SegmentCheck:
     def _unwhole(self, stop: Stop, rest: Bytes) -> tuple[Damage, ...]:
         """Begin with bytes that are no batch, or a batch that is larger than a window; ``rest``: the part of them that was read."""
         begin, head = self.position, rest[:HEADER_BYTES].tobytes()
-        size = PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        size = read_size(head)
         whole = stop is Stop.SHORT and len(head) > MAGIC_AT and begin + size <= self.segment.size
         if whole and head[MAGIC_AT] <= CURRENT_MAGIC:
             at = begin + (CHECKED_FROM if head[MAGIC_AT] == CURRENT_MAGIC else OLD_CHECKED_FROM)
@@ -137,10 +136,10 @@ class SegmentCheck:
         if large.position < large.end:
             return ()
         self._large, self.checked = None, self.checked + large.end - large.begin
-        stored = int.from_bytes(large.header[_CRC_AT : _CRC_AT + 4] if current else large.header[OLD_CRC_AT : OLD_CRC_AT + 4], "big")
+        stored = read_crc(large.header)
         found: tuple[Damage, ...] = ()
         if stored != large.crc:
-            found = (Damage(Fault.CRC, large.begin, int.from_bytes(large.header[:8], "big", signed=True)),)
+            found = (Damage(Fault.CRC, large.begin, read_base_offset(large.header)),)
             self._place = replace(self._place, position=large.end)
         else:
             batches = columns_of(np.zeros(1, np.int64), raw_headers(np.frombuffer(large.header, np.uint8), np.zeros(1, np.int64)))
@@ -169,7 +168,7 @@ class SegmentCheck:
     def _is_sound(self, window: Bytes) -> bool:
         """Whether a window begins with a whole batch of this segment."""
         head = window[:HEADER_BYTES].tobytes()
-        size = PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+        size = read_size(head)
         if not MAGIC_AT < size <= len(window):
             return False
         checked = check_batches(window[:size], Place(0, self._around.base_offset), self._around)
@@ -196,7 +195,4 @@ def _first_epoch(segment: Segment) -> int:
             file.close()
     except OSError:  # it is gone or cannot be read: its own check reports that
         return -1
-    head = page[:HEADER_BYTES].tobytes()
-    if len(head) < HEADER_BYTES or head[MAGIC_AT] != CURRENT_MAGIC:
-        return -1
-    return int.from_bytes(head[PREFIX_BYTES:MAGIC_AT], "big", signed=True)
+    return read_leader_epoch(page[:HEADER_BYTES].tobytes())
