@@ -8,7 +8,6 @@ transactions, and 5,000 logs may have one each.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,17 +42,6 @@ class Outcome:
     aborted_bytes: int = 0
     duration_ms: int = 0
     duration_buckets: tuple[int, ...] = (0,) * (len(TRANSACTION_SECONDS_BOUNDS) + 1)
-
-    def plus(self, later: "Outcome") -> "Outcome":
-        """The sum of both."""
-        return Outcome(
-            committed=self.committed + later.committed,
-            aborted=self.aborted + later.aborted,
-            empty_markers=self.empty_markers + later.empty_markers,
-            aborted_bytes=self.aborted_bytes + later.aborted_bytes,
-            duration_ms=self.duration_ms + later.duration_ms,
-            duration_buckets=tuple(map(add, self.duration_buckets, later.duration_buckets)),
-        )
 
 
 NOTHING_ENDED = Outcome()

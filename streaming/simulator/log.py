@@ -15,7 +15,7 @@ from streaming.simulator.segment_writer import LogConfig, Segment
 
 
 class Appendable(Protocol):
-    """What can be appended: a `Batch`, or old `Messages`."""
+    """What can be appended: a `Batch`, for example."""
 
     def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
         """The batches it makes at this place of a log, and their bytes."""

@@ -5,19 +5,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from streaming.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, Catalog
+from streaming.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE
 from streaming.catalog.editions import Editions
 from streaming.journal.events import LogId
 from streaming.kafka.metadata_partitions import PartitionState
 from streaming.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.watcher.offset_checkpoints import Checkpoints
 from streaming.watcher.tail import Tail
-
-
-def catalog_of(tails: Sequence[Tail], cluster: Cluster, checkpoints: Checkpoints) -> Catalog:
-    """The catalog of some logs, by metadata logs and checkpoints as they were last read. It opens no file."""
-    logs = [tail.cursor.log for tail in tails]
-    return Catalog(topics=topics_of(logs, cluster), partitions=partitions_of(logs, cluster), logs=logs_of(tails, checkpoints))
 
 
 def topics_of(logs: Iterable[LogId], cluster: Cluster) -> pa.Table:

@@ -11,9 +11,9 @@ from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.message_writer import Messages
 from tests.builders import NOW, batch, log_dir, partition
 from tests.disk.descriptors import descriptors
+from tests.legacy_messages import Messages
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.legacy_messages import Message, inner_messages, read_message
 from streaming.kafka.records import Record
-from streaming.simulator import message_writer as written
 from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
+from tests import legacy_messages as written
 from tests.kafka.vectors import DATA_BATCH, TIME
 
 OLD_CODECS = [codec for codec in Codec if codec is not Codec.ZSTD]

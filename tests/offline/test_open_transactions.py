@@ -26,6 +26,7 @@ from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written
+from tests.rules.outcomes import together
 
 AFTER_GRACE_MS = GRACE_MS + 10_000
 
@@ -92,7 +93,7 @@ def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers
             buffer = np.frombuffer(data, np.uint8)
             batches = columns(data[: walk(buffer, 0, len(buffer)).end])
             transactions, ended = advance(transactions, steps_of(batches, buffer, Times.seen(NOW, NOW)), appended)
-            outcome, appended = outcome.plus(ended), appended + int(batches.size.sum())
+            outcome, appended = together(outcome, ended), appended + int(batches.size.sum())
         still = open_ones(transactions)
         firsts = still["first_offset"].tolist()
         found = ";".join(f"{producer}@{first}" for producer, first in zip(still["producer_id"].tolist(), firsts, strict=True))

@@ -21,6 +21,7 @@ from streaming.rules.transaction_fold import (
     truncated,
 )
 from streaming.scan.transaction_steps import steps_from
+from tests.rules.outcomes import together
 
 Row = tuple[Step, int, int]
 """Kind, producer and offset of a batch of one record."""
@@ -54,7 +55,7 @@ def after(*ranges: Steps) -> tuple[Transactions, Outcome]:
     transactions, outcome = NO_TRANSACTIONS, NOTHING_ENDED
     for one in ranges:
         transactions, ended = advance(transactions, one, 0)
-        outcome = outcome.plus(ended)
+        outcome = together(outcome, ended)
     return transactions, outcome
 
 
@@ -217,18 +218,19 @@ class Log:
         before = scanned(self.rows)
         self.rows += fresh
         after_it = scanned(self.rows)
-        self.counted = self.counted.plus(
+        self.counted = together(
+            self.counted,
             Outcome(
                 committed=after_it.committed - before.committed,
                 aborted=after_it.aborted - before.aborted,
                 empty_markers=after_it.empty_markers - before.empty_markers,
-            )
+            ),
         )
         again = begin - told_again  # a range that was told before, with more behind it, is cut where the log was counted up to
         told = steps(*self.rows[again:], first=again)
         cut = steps_from(told, begin, (begin - again) * BYTES) if told_again else told
         self.transactions, ended = advance(self.transactions, cut, self.appended)
-        self.outcome = self.outcome.plus(ended)
+        self.outcome = together(self.outcome, ended)
         self.appended += BYTES * len(rows)
 
     def truncate(self, offset: int) -> None:

@@ -8,9 +8,9 @@ import pytest
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.message_writer import Messages
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
+from tests.legacy_messages import Messages
 
 INDEX_BYTES, TIME_INDEX_BYTES = 10_485_760, 10_485_756
 

@@ -15,12 +15,12 @@ from streaming.simulator.cleaner import compact
 from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.message_writer import Messages
 from streaming.watcher import watcher
 from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors
+from tests.legacy_messages import Messages
 from tests.watcher.station import Station
 
 SIZE = len(encode(batch(), 0))

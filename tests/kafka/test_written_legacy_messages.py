@@ -8,7 +8,7 @@ import pytest
 
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.compressor import Codec
-from streaming.simulator.message_writer import Messages, encode_message
+from tests.legacy_messages import Messages, encode_message
 
 T = 1_700_000_000_000
 RECORDS = tuple(Record(b"k", b"v%d" % n, T + n) for n in range(3))
