@@ -8,7 +8,7 @@ import pytest
 
 from streaming.disk.availability import LogDirs, open_log_dirs
 from streaming.scrub.kept import file_of, load
-from streaming.scrub.scrub_pace import CPU_SHARE, ScrubPace
+from streaming.scrub.pace import CPU_SHARE, ScrubPace
 from streaming.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -84,7 +84,7 @@ def test_what_nobody_thought_of_is_passed_over_and_told(
     disk = log_dir(tmp_path)
     logs = [filled(disk, "a"), filled(disk, "b")]
     bad = closed(logs[0].directory)[0].path
-    from streaming.scrub.segment_check import SegmentCheck
+    from streaming.scrub.segment import SegmentCheck
 
     advance = SegmentCheck.advance
 
@@ -107,10 +107,10 @@ def test_a_call_that_does_not_come_back_stops_its_log_dir_alone(tmp_path: Path, 
     filled(well, "b")
     released, preadv, stop = threading.Event(), os.preadv, threading.Event()
 
-    def waiting(fd: int, *arguments: object) -> int:
-        if os.fstat(fd).st_ino == there.identity.inode:
+    def waiting(fd: int, buffers: list[memoryview], offset: int, flags: int = 0) -> int:
+        if os.fstat(fd).st_ino == there.identity.inode and not flags & os.RWF_NOWAIT:  # which waits for no disk
             released.wait(WAIT)
-        return preadv(fd, *arguments)
+        return preadv(fd, buffers, offset, flags)
 
     monkeypatch.setattr(os, "preadv", waiting)
     scrub = Scrub(open_log_dirs([dead.path, well.path]), OPTIONS, tmp_path, lambda: NOW)

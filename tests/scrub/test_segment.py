@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.segment_files import list_segments, read_leader_epochs
-from streaming.scan.soundness import Damage, Fault
-from streaming.scrub.segment_check import ChangedError, SegmentCheck
+from streaming.disk.segments import list_segments, read_leader_epochs
+from streaming.kafka.soundness import Damage, Fault
+from streaming.scrub.segment import ChangedError, SegmentCheck
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
 from tests.scrub.real import BY_TIME, CODECS, DATA, OLD_FORMATS, checked, closed, copied, flip
@@ -55,7 +55,7 @@ def missed(log: Path, bits: Sequence[int], window: int = 1 << 20) -> set[int]:
 @pytest.mark.parametrize("log", [BY_TIME, CODECS, *OLD_FORMATS], ids=lambda path: path.name)
 @pytest.mark.parametrize(("window", "every"), [(1 << 20, 211), (512, 997)])
 def test_flipped_bits_are_found_in_every_format_and_through_any_window(log: Path, window: int, every: int, tmp_path: Path) -> None:
-    """All of them, one by one: `tests/scan/test_soundness.py`."""
+    """All of them, one by one: `tests/kafka/test_soundness.py`."""
     here = with_an_active_segment(log, tmp_path)
     # those of old formats were made without a broker: gaps between their offsets, and magic 2 without leader epochs
     unknown = {*range(8), 12} if log in OLD_FORMATS else set()
