@@ -15,6 +15,8 @@ from tests.tools import missing
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
     from pyspark.sql import SparkSession
 
+pytest_plugins = ("tests.check.budget",)
+
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile(
     "quick", max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -103,6 +103,7 @@ def running(tmp_path_factory: pytest.TempPathFactory, addresses: Addresses, expo
         yield started
 
 
+@pytest.mark.slow
 def test_a_real_prometheus_scrapes_and_evaluates_every_rule(running: Monitoring) -> None:
     until("the page is scraped", lambda: running.query("segtail_build_info"))
     until("every rule is evaluated", lambda: all(rule["health"] != "unknown" for rule in running.rules()))
@@ -110,6 +111,7 @@ def test_a_real_prometheus_scrapes_and_evaluates_every_rule(running: Monitoring)
     until("a healthy page fires nothing", lambda: not running.firing())
 
 
+@pytest.mark.slow
 def test_a_hanging_transaction_pages_with_its_id_and_command_and_the_page_resolves(
     running: Monitoring, exporter: Exporter, pages: list[Page]
 ) -> None:

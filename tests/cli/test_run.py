@@ -160,6 +160,7 @@ def test_files_that_cannot_be_used_are_named_and_not_shown(tmp_path: Path) -> No
         assert "geheim" not in said
 
 
+@pytest.mark.slow
 def test_once_ends_where_no_agent_answers(tmp_path: Path) -> None:
     arguments = ("run", "--once", "--agents", "grpc://127.0.0.1:1", "--checkpoint", tmp_path / "c")
     with segtail(*arguments, said=tmp_path / "said") as job:

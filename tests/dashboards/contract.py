@@ -2,8 +2,7 @@
 
 import re
 
-from streaming.definitions.metric import Metric, Type
-from streaming.definitions.sections import METRICS
+from streaming.metrics.definitions import METRICS, Metric, Type
 
 OF_PROMETHEUS = frozenset({"scrape_samples_scraped", "scrape_duration_seconds"})
 """What Prometheus itself tells of a scrape."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.definitions.sections import METRICS
+from streaming.metrics.definitions import METRICS
 from tests.dashboards.contract import samples
 from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
 from tests.dashboards.panels import Panel, all_panels
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("prometheus")  # one process starts it, not
 each_panel = pytest.mark.parametrize("panel", all_panels(), ids=str)
 
 
-@pytest.fixture(scope="module", params=[SMALL, LARGE], ids=["28 partitions", "1,028 partitions"])
+@pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["28 partitions", "1,028 partitions"])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.param
     return found

@@ -8,8 +8,10 @@ import re
 import urllib.request
 from pathlib import Path
 
-from streaming.client.agent_client import AgentClient
-from streaming.protocol.messages import Register
+import pytest
+
+from streaming.agent.client import AgentClient
+from streaming.agent.messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.processes import Segtail, segtail, until
 
@@ -26,6 +28,7 @@ def health(agent: Segtail) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.slow
 def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) -> None:
     good, bad = log_dir(tmp_path / "good"), log_dir(tmp_path / "bad")
     first, second = partition(good, "t", 0), partition(bad, "t", 1)
@@ -62,6 +65,7 @@ def kept_size(file: Path) -> int:
     return file.stat().st_size
 
 
+@pytest.mark.slow
 def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "t")

@@ -28,6 +28,7 @@ def ended_again(running: Service) -> bool:
     return running.starts > 1
 
 
+@pytest.mark.slow
 def test_an_agent_goes_on_where_it_was_when_its_journal_has_room_again(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with (

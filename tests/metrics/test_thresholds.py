@@ -1,6 +1,7 @@
 from datetime import timedelta
 
-from streaming.metrics.thresholds import Threshold, thresholds
+from streaming.metrics.observer import Threshold
+from streaming.metrics.thresholds import thresholds
 from streaming.settings import OPTIONS, Settings
 
 

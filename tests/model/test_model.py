@@ -221,6 +221,7 @@ def _without_logs() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600 if EXHAUSTIVE else 600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_happens_every_byte_is_counted_once_or_told_as_lost(part: int) -> None:

@@ -1,0 +1,84 @@
+"""Which tests `make check` takes first."""
+
+from pathlib import Path
+
+from tests.check.nearest import FAR, Tree, nearest, read
+
+TREE = Tree(
+    importers={
+        "streaming.kafka.varint": ["streaming.kafka.records", "tests.kafka.test_varint"],
+        "streaming.kafka.records": ["streaming.disk.reader", "tests.kafka.test_records", "tests.builders"],
+        "streaming.disk.reader": ["tests.disk.test_reader"],
+        "tests.builders": ["tests.disk.test_reader", "tests.dump.test_text"],
+        "tests.alerts.conftest": [],
+        "tests.alerts.test_rules": [],
+        "tests.disk.test_reader": [],
+        "tests.dump.test_text": [],
+        "tests.kafka.test_beside": [],
+        "tests.kafka.test_records": [],
+        "tests.kafka.test_varint": [],
+        "tests.test_words": [],
+    },
+    words={
+        "tests.alerts.test_rules": {"conf", "alerts"},
+        "tests.dump.test_text": {"docs", "dump.md"},
+        "tests.disk.test_reader": {"docs"},
+        "tests.builders": {"Makefile"},
+    },
+)
+WHOLE = "tests.test_words"
+
+
+def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
+    assert nearest(["streaming/kafka/varint.py"], TREE) == [
+        "tests.kafka.test_varint",
+        "tests.kafka.test_records",
+        "tests.kafka.test_beside",
+        WHOLE,
+        "tests.disk.test_reader",
+        "tests.dump.test_text",
+    ]
+
+
+def test_a_changed_test_comes_before_what_a_changed_helper_reaches() -> None:
+    assert nearest(["tests/disk/test_reader.py"], TREE) == ["tests.disk.test_reader", WHOLE]
+    assert nearest(["tests/builders.py"], TREE) == ["tests.disk.test_reader", "tests.dump.test_text", WHOLE]
+
+
+def test_a_conftest_reaches_the_tests_of_its_folder() -> None:
+    assert nearest(["tests/alerts/conftest.py"], TREE) == ["tests.alerts.test_rules", WHOLE]
+    assert set(nearest(["tests/conftest.py"], TREE)) == set(TREE.tests())
+
+
+def test_a_file_that_is_no_python_belongs_to_those_that_name_it_and_then_to_those_that_name_its_folder() -> None:
+    assert nearest(["docs/dump.md"], TREE) == ["tests.dump.test_text", "tests.disk.test_reader", WHOLE]
+    assert nearest(["conf/alerts/AgentDown.yaml"], TREE) == ["tests.alerts.test_rules", WHOLE]
+    assert nearest(["Makefile"], TREE) == ["tests.disk.test_reader", "tests.dump.test_text", WHOLE]
+
+
+def test_a_module_that_was_deleted_leaves_what_lies_beside_it() -> None:
+    assert nearest(["streaming/kafka/gone.py"], TREE) == [
+        "tests.kafka.test_beside",
+        "tests.kafka.test_records",
+        "tests.kafka.test_varint",
+        WHOLE,
+    ]
+
+
+def test_nothing_changed_is_nothing_to_test() -> None:
+    assert nearest([], TREE) == []
+
+
+def test_what_takes_more_steps_than_that_is_left_out() -> None:
+    names = [f"streaming.far.m{step}" for step in range(FAR)]
+    chain = dict(zip(names, [[name] for name in names[1:]] + [["tests.x.test_far"]], strict=True))
+    tree = Tree(importers=chain | {"tests.x.test_far": []}, words={})
+    assert nearest(["streaming/far/m0.py"], tree) == []
+    assert nearest(["streaming/far/m1.py"], tree) == ["tests.x.test_far"]
+
+
+def test_this_tree_is_known_as_it_is() -> None:
+    tree = read(Path(__file__).parents[2])
+    assert nearest(["tests/check/test_nearest.py"], tree)[0] == "tests.check.test_nearest"
+    assert "tests.kafka.test_headers" in nearest(["streaming/kafka/headers.py"], tree)[:20]
+    assert "tests.test_reliability" in nearest(["docs/reliability.md"], tree)[:5]
