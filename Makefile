@@ -73,9 +73,10 @@ conf: setup ## Write conf/segtail.yaml anew from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Write docs/metrics.md anew from the definitions in the code
+docs: setup ## Write docs/metrics.md and the tests' golden page anew from the definitions in the code
 	@$(BIN)/python -m streaming.metrics.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
+	@$(BIN)/python -m tests.metrics.golden
 
 dashboards: setup ## Write conf/dashboards/*.json anew from their generator
 	@$(BIN)/python -m conf.dashboards.generator

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
+from streaming.agent.flight_server import AgentServer
 from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.agent.polls import Polls
-from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.journal import Journal
+from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.rows import EventRow
 from streaming.units import Address
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.journal import Journal
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 

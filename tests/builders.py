@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.batches import Batch, Record, end_transaction
-from streaming.simulator.compression import Codec
+from streaming.simulator.batch_writer import Batch, Record, end_transaction
+from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 NOW = 1_700_000_000_000

@@ -5,9 +5,9 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.rules.log_state import LogState
-from streaming.simulator.batches import Batch, encode
+from streaming.simulator.batch_writer import Batch, encode
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.metadata import (
+from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     Replicas,
     metadata_batch,

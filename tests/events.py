@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streaming.kafka.detail import pack
-from streaming.kafka.headers import Batches
 from streaming.kafka.layout import HEADER
-from streaming.kafka.sums import sum_ranges
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, EventRow, Kind
 from streaming.rules.fold import Changed, Mark, ShardFold
 from streaming.rules.log_state import LogKey, LogState
+from streaming.scan.detail import pack
+from streaming.scan.headers import Batches
+from streaming.scan.sums import sum_ranges
 
 CONTROL = 1 << 5
 

@@ -78,8 +78,8 @@ def test_a_dump_imports_no_spark_and_little_else(arguments: list[str], heavy: se
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_flight_appears_in_the_agent_alone() -> None:
-    assert _rooms_that_import("pyarrow.flight") <= {"agent"}
+def test_flight_appears_only_between_agent_and_client() -> None:
+    assert _rooms_that_import("pyarrow.flight") <= {"agent", "client", "protocol"}
 
 
 def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
@@ -87,7 +87,7 @@ def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
     foreign = {"os", "pathlib", "io", "mmap", "time", "socket", "subprocess", "threading"}
     found = {
         str(path.relative_to(PACKAGE)): sorted(taken)
-        for room in ("kafka", "rules")
+        for room in ("kafka", "scan", "rules")
         for path in (PACKAGE / room).rglob("*.py")
         if (taken := foreign & {name.partition(".")[0] for name in _imports(path)})
     }
@@ -112,3 +112,8 @@ def test_the_lock_pins_what_the_project_asks_for_and_names_no_host(lock: str) ->
     pinned = [pins.get(canonicalize_name(each.name)) for each in requirements]
     assert [str(each) for each, pin in zip(requirements, pinned, strict=True) if pin is None or pin not in each.specifier] == []
     assert re.findall(r".*(?:://|index-url|find-links|trusted-host).*", content) == []
+
+
+def test_a_module_s_name_is_found_once() -> None:
+    names = [path.stem for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
+    assert {name for name in names if names.count(name) > 1} == set()

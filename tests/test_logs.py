@@ -91,7 +91,7 @@ def test_configuring_twice_does_not_log_twice(capsys: pytest.CaptureFixture[str]
 
 
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
-    script = "from streaming.source import agents; agents.line('127.0.0.1:1').ask(lambda client: client.status())"
+    script = "from streaming.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
     subprocess.run([sys.executable, "-c", script], check=True)
     said = capfd.readouterr().err
     assert said.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
@@ -99,14 +99,14 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
 
 
 SOURCE_OF_A_JOB = """
-from streaming.agent.problems import Reason
+from streaming.protocol.problems import Reason
 from streaming.errors import AgentError
-from streaming.source import agents
-from streaming.source.options import parse_options
+from streaming.source import agent_connections
+from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 
 EventStreamReader(parse_options({"agents": "127.0.0.1:1", "looks": "looks"}))
-line = agents.line("127.0.0.1:1")
+line = agent_connections.line("127.0.0.1:1")
 line.ask(lambda client: client.status())
 
 def plan(client):

@@ -5,10 +5,10 @@ from typing import get_type_hints
 
 import pyarrow as pa
 
+from streaming.journal.events import Event
 from streaming.rows import EVENTS, STATES, EventRow
 from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import NOT_SHOWN
-from streaming.watcher.events import Event
 
 BLOBS = ("detail", "transactions", "coordinator", "segments")
 OF_THE_AGENT = ["agent", "journal", "seq", "part"]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from streaming.agent.cluster import ClusterView
-from streaming.agent.messages import BrokerStatus, LogDirStatus
+from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.contents import look_into
 from streaming.disk.logdirs import LogDir
+from streaming.protocol.messages import BrokerStatus, LogDirStatus
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ import threading
 
 import pyarrow as pa
 
-from streaming.agent.agent_metrics import AgentMetrics
+from streaming.agent.flight_server import AgentServer
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import Certificates, Security
-from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.errors import AgentError, UsageError
 from streaming.units import Address

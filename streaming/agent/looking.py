@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.agent.cluster import ClusterView
-from streaming.agent.health import Pulse
+from streaming.agent.backlog_pace import Pace
+from streaming.agent.cluster_view import ClusterView
+from streaming.agent.health_server import Pulse
 from streaming.agent.host_status import HostStatus
-from streaming.agent.pace import Pace
 from streaming.agent.polls import Polls
 from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.errors import FencedError, SegtailError

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from streaming.agent.messages import PendingCommits
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
+from streaming.journal.events import LogId
 from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.watcher.events import LogId
+from streaming.protocol.messages import PendingCommits
 from streaming.watcher.pending_commits import waiting_groups
 from streaming.watcher.tail import Tail
 

@@ -15,29 +15,30 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
-from streaming.agent.agent_metrics import AgentMetrics
-from streaming.agent.arrivals import Arrivals
 from streaming.agent.blocking import POLL_SECONDS, Blocking
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
+from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.descriptors import raise_limit
-from streaming.agent.health import HealthServer, Pulse
+from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.listening import Listening
 from streaming.agent.looking import Looking, LookingThread
-from streaming.agent.messages import BlockedFile
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
 from streaming.agent.polls import Polls
 from streaming.agent.redaction import redacted
 from streaming.agent.scrubbing import scrub_statuses
 from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
+from streaming.definitions import agent_metrics
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.journal import Journal
+from streaming.protocol.messages import BlockedFile
 from streaming.scrub.threads import Scrub, ScrubOptions
 from streaming.units import Address
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.journal import Journal
 from streaming.watcher.structure import Structure
 from streaming.watcher.watcher import Doubt, Watcher
 
@@ -61,6 +62,13 @@ JOURNAL_WAIT_SECONDS = 10.0
 """How long a child waits for a journal that is in use: after a job was killed, its agent needs a moment to notice and end."""
 
 _JOURNAL_POLL_SECONDS = 0.1
+
+_DOUBTED = {
+    Doubt.PRODUCER_SNAPSHOT: agent_metrics.DOUBTED_PRODUCER_SNAPSHOTS,
+    Doubt.TIME_INDEX: agent_metrics.DOUBTED_TIME_INDEXES,
+    Doubt.CHECKPOINT: agent_metrics.DOUBTED_CHECKPOINTS,
+    Doubt.CONFIGURATION: agent_metrics.DOUBTED_CONFIGURATIONS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,29 +258,19 @@ def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
 def _add_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
     """Add the metrics of the agent's own page, besides those that its parts count."""
     journal, certificates = service.journal, security.certificates
-    metrics.add_info(streaming.__version__, service.name, service.watcher.log_dirs.brokers)
-    metrics.gauge("segtail_agent_logs", "Logs under watch.", lambda: len(service.watcher.tails()))
-    metrics.gauge("segtail_agent_caught_up", "1 if everything that was there has been read.", lambda: service.watcher.caught_up)
-    metrics.gauge("segtail_agent_journal_size_bytes", "What the events in the journal take.", journal.size)
-    metrics.counter("segtail_agent_published_bytes", "Bytes of logs published since the journal began.", lambda: journal.end().total)
-    metrics.counter("segtail_agent_published_events", "Events published since the journal began.", lambda: journal.end().seq)
-    metrics.gauge("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", lambda: rights.count)
-    metrics.gauge(
-        "segtail_agent_unwatched_directories",
-        "Partition directories without a working inotify watch: they are compared at each poll instead.",
-        lambda: blocking.current.structure.unwatched,
-    )
-    for doubt in Doubt:
-        text = f"Values of kind {doubt} that could not be believed, so that something else stood in for them."
-        metrics.counter(f"segtail_agent_doubted_{doubt}s", text, partial(_doubts, service, doubt))
-    metrics.counter(
-        "segtail_agent_security_failures", "Changes of certificates or tokens that could not be used.", lambda: security.failures
-    )
-    metrics.gauge(
-        "segtail_agent_certificate_end_timestamp_seconds",
-        "When the agent's certificate ends.",
-        lambda: None if certificates is None else certificates.get().pair.ends_at,
-    )
+    brokers = ",".join(map(str, service.watcher.log_dirs.brokers))
+    metrics.show(agent_metrics.BUILD, lambda: 1, streaming.__version__, service.name, brokers)
+    metrics.show(agent_metrics.LOGS, lambda: len(service.watcher.tails()))
+    metrics.show(agent_metrics.CAUGHT_UP, lambda: service.watcher.caught_up)
+    metrics.show(agent_metrics.JOURNAL_SIZE, journal.size)
+    metrics.show(agent_metrics.PUBLISHED_BYTES, lambda: journal.end().total)
+    metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
+    metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
+    metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
+    for doubt, metric in _DOUBTED.items():
+        metrics.show(metric, partial(_doubts, service, doubt))
+    metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
+    metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
 
 
 def _doubts(service: Service, doubt: Doubt) -> int:

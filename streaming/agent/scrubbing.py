@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from streaming.agent.messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.kafka.names import PartitionDir, parse_partition_dir
-from streaming.scrub.found import FoundSegment
+from streaming.protocol.messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
+from streaming.scrub.findings import FoundSegment
 from streaming.scrub.threads import ScrubReport
 
 MOST_NAMED = 50

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow.flight as flight
 
-from streaming.agent.tokens import HEADER, accepts, read_tokens
 from streaming.certificates import Pair, read_ca, read_pair, warn_if_open
 from streaming.errors import UsageError
+from streaming.protocol.tokens import HEADER, accepts, read_tokens
 from streaming.reloading import Reloading
 from streaming.targets import is_loopback
 from streaming.units import Address

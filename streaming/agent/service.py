@@ -11,12 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 import streaming
-from streaming.agent.arrivals import Arrivals
-from streaming.agent.cluster import ClusterView
-from streaming.agent.health import Pulse
+from streaming.agent.cluster_view import ClusterView
+from streaming.agent.consumer_memory import Arrivals
+from streaming.agent.health_server import Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.messages import (
+from streaming.agent.owners import Owners
+from streaming.agent.pending import answer
+from streaming.agent.polls import Polls
+from streaming.catalog.changes import Version
+from streaming.errors import AgentError, VersionError
+from streaming.journal.blocks import longs
+from streaming.journal.consumers import Consumers
+from streaming.journal.events import Event
+from streaming.journal.journal import Journal, Mark
+from streaming.journal.losses import UNKNOWN, Loss
+from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.protocol.event_tables import blocks_table
+from streaming.protocol.messages import (
     MOST_UNREADABLE,
     NOT_BEGUN,
     BlockedFile,
@@ -34,22 +46,10 @@ from streaming.agent.messages import (
     UnreadableLog,
     UnreadableLogs,
 )
-from streaming.agent.owners import Owners
-from streaming.agent.pending import answer
-from streaming.agent.polls import Polls
-from streaming.agent.problems import TWIN, Reason
-from streaming.agent.tables import blocks_table
-from streaming.agent.versions import job_problem
-from streaming.catalog.changes import Version
-from streaming.errors import AgentError, VersionError
-from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.protocol.problems import TWIN, Reason
+from streaming.protocol.versions import job_problem
 from streaming.rows import EVENTS, Kind
 from streaming.start_from import StartFrom
-from streaming.watcher.blocks import longs
-from streaming.watcher.consumers import Consumers
-from streaming.watcher.events import Event
-from streaming.watcher.journal import Journal, Mark
-from streaming.watcher.losses import UNKNOWN, Loss
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.rules.limits import Configs, Source, TopicPattern, broker_configs, pattern_configs, topic_configs
 
 log = logging.getLogger(__name__)

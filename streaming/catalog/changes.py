@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.catalog.tables import NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
+from streaming.catalog.catalog_tables import NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
 from streaming.errors import FormatError
 
 GONE = "gone"
@@ -27,8 +27,8 @@ class Version:
 class Changes:
     """Changes that lead to ``version``: each row replaces the row with the same key; a row with `GONE` set only removes it.
 
-    ``whole``: these rows are the whole catalog, whatever was known before. ``tables``: one for each of `streaming.catalog.tables.SCHEMAS`,
-    with `GONE` as an additional last column.
+    ``whole``: these rows are the whole catalog, whatever was known before. ``tables``: one for each of
+    `streaming.catalog.catalog_tables.SCHEMAS`, with `GONE` as an additional last column.
     """
 
     version: Version

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog, key_of, spelled, together
 from streaming.catalog.changes import Changes, Version, with_gone
-from streaming.catalog.tables import NOTHING_DECIDED, Catalog, key_of, spelled, together
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]

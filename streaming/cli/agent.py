@@ -44,8 +44,8 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
     """
     from streaming.agent.process import AgentOptions, serve
     from streaming.agent.security import ServerFiles
+    from streaming.journal.consumers import Bounds
     from streaming.scrub.threads import ScrubOptions
-    from streaming.watcher.consumers import Bounds
 
     serve(
         AgentOptions(

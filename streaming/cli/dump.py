@@ -53,9 +53,9 @@ def command(
     """
     gc.disable()  # rows form no cycles: collections, also at every library's import, would visit millions of them and find nothing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
-    from streaming.dump.progress import Progress
+    from streaming.dump.output import OutputError, dump
+    from streaming.dump.progress_line import Progress
     from streaming.dump.request import Filters, Format, Payload, Request
-    from streaming.dump.run import OutputError, dump
 
     if no_payload and payload is not None:
         raise UsageError("--payload and --no-payload exclude each other: give one of them")

@@ -14,7 +14,7 @@ from streaming.errors import UsageError
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
-    from streaming.offline.retention import Row
+    from streaming.offline.partition_retention import Row
 
 SORTS = ("overdue", "lag", "reclaimable", "size")
 UNREADABLE = 1
@@ -36,7 +36,7 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     """
     from streaming.cli.retention_report import report, sorted_rows
     from streaming.disk.logdirs import open_log_dirs
-    from streaming.offline.retention import keep
+    from streaming.offline.partition_retention import keep
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from streaming.offline.retention import DirUse, Row
+from streaming.offline.partition_retention import DirUse, Row
 
 ADVICE = {
     "future_timestamp": "a record in the first segment claims to be from the future, and nothing of the log is deleted before that time "

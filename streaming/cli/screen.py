@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from streaming.cli.livetable import Pace, Report, Row, look, report
-from streaming.metrics.definitions import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
+from streaming.definitions.observer_metrics import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
 from streaming.metrics.view import view

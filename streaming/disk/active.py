@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
-from streaming.disk.segments import Identity, OpenSegment, Segment
+from streaming.disk.segment_files import Identity, OpenSegment, Segment
 from streaming.kafka.layout import PREFIX_BYTES
-from streaming.kafka.walk import Bytes, Stop
+from streaming.scan.walk import Bytes, Stop
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import numpy as np
 from streaming.disk.active import ActiveRead, covers
 from streaming.disk.largest import LargestScan, indexed_largest, is_there, scanned_largest
 from streaming.disk.scanned import ScannedTimes, SegmentKey
-from streaming.disk.segments import Identity, Segment
-from streaming.kafka.walk import Bytes
+from streaming.disk.segment_files import Identity, Segment
 from streaming.rows import TIME_UNKNOWN
+from streaming.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 

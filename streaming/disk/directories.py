@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.segments import Identity, Stamp, stamp_of
+from streaming.disk.segment_files import Identity, Stamp, stamp_of
 from streaming.kafka.names import DirState, parse_partition_dir
 
 

@@ -3,24 +3,20 @@
 import logging
 import os
 from pathlib import Path
-from struct import Struct
 
 from streaming.disk.calls import Calling
-from streaming.disk.oldest import MOST_BATCHES, read_entry_head
+from streaming.disk.oldest import MOST_BATCHES
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
+from streaming.kafka.entry_head import read_entry_head
+from streaming.kafka.layout import HEADER_BYTES
 from streaming.kafka.names import FileKind, segment_file_name
-from streaming.kafka.time_index import ENTRY_BYTES
-from streaming.kafka.walk import Bytes
+from streaming.kafka.time_index import ENTRY_BYTES, unpack_time_entries
+from streaming.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
-
-_ENTRY = Struct(">qi")
-_LARGEST = Struct(">q")
-_LARGEST_AT = 35
 
 
 def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
@@ -45,7 +41,7 @@ def _last_of(path: Path, segment: Segment, next_base: int) -> tuple[int, int] | 
         os.close(fd)
     if not data or size % ENTRY_BYTES or len(data) % ENTRY_BYTES:
         return None
-    entries = list(_ENTRY.iter_unpack(data))
+    entries = unpack_time_entries(data)
     timestamp, offset = entries[-1]
     grows = len(entries) == 1 or (timestamp > entries[0][0] and offset >= entries[0][1])
     if not grows or timestamp < 0 or not 0 <= offset < next_base - segment.base_offset:
@@ -66,20 +62,15 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
         indexed = file.indexed(offset + 1)
         position = 0 if indexed is None else indexed[1]
         for _ in range(MOST_BATCHES):
-            head = file.read(position, HEADER_BYTES)
-            entry = read_entry_head(head)
+            entry = read_entry_head(file.read(position, HEADER_BYTES))
             if entry is None or entry.last_offset >= offset:
-                return entry is not None and _largest_in(head, entry.timestamp) == timestamp
+                return entry is not None and entry.max_timestamp == timestamp
             position += entry.size
     except FormatError:  # the index points to a wrong position: a scan will find the timestamp
         return False
     finally:
         file.close()
     return False
-
-
-def _largest_in(head: bytes, old_timestamp: int) -> int:
-    return int(_LARGEST.unpack_from(head, _LARGEST_AT)[0]) if head[MAGIC_AT] == CURRENT_MAGIC else old_timestamp
 
 
 class LargestScan:

@@ -14,7 +14,7 @@ from streaming.disk.identity import LogDir as LogDir
 from streaming.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.errors import FormatError
 from streaming.kafka import names
-from streaming.kafka.checkpoints import CheckpointEntry, parse_offset_checkpoint
+from streaming.kafka.checkpoint_files import CheckpointEntry, parse_offset_checkpoint
 from streaming.kafka.names import DirState
 
 log = logging.getLogger(__name__)

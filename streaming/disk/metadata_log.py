@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.files import QUORUM_STATE
+from streaming.disk.kafka_files import QUORUM_STATE
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_past import MetadataPast, list_metadata_snapshots, load_metadata_snapshot
-from streaming.disk.segments import OpenSegment, list_segments
-from streaming.kafka.metadata import ClusterImage
+from streaming.disk.segment_files import OpenSegment, list_segments
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.segments import OpenSegment, Segment, list_segments
+from streaming.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.errors import FormatError
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.names import MetadataSnapshot, parse_metadata_snapshot
 
 _READ_BYTES = 1 << 20

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from streaming.catalog.tables import UNREADABLE
+from streaming.catalog.catalog_tables import UNREADABLE
 from streaming.disk.logdirs import LogDir, Partition, read_offset_checkpoint
 
 

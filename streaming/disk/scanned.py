@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from streaming.disk.segments import Segment
+from streaming.disk.segment_files import Segment
 
 
 class SegmentKey(NamedTuple):

@@ -4,10 +4,10 @@ from mmap import PAGESIZE
 
 import numpy as np
 
-from streaming.disk.segments import OpenSegment
+from streaming.disk.segment_files import OpenSegment
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
-from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
-from streaming.kafka.walk import Bytes, Stop
+from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
+from streaming.scan.walk import Bytes, Stop
 
 WINDOW_BYTES = 8 << 20
 """How much of a segment is read at once. Bytes that stay in the processor's cache are walked twice as fast as others."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from streaming.disk.calls import Calling
 from streaming.errors import FormatError
 from streaming.kafka import names
-from streaming.kafka.checkpoints import parse_partition_metadata
+from streaming.kafka.checkpoint_files import parse_partition_metadata
 
 log = logging.getLogger(__name__)
 

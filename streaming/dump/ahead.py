@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.kafka.layout import HEADER, HEADER_BYTES, MIN_LENGTH, OPAQUE_HEADER, PREFIX_BYTES
-from streaming.kafka.walk import Positions
+from streaming.scan.walk import Positions
 
 PART_BYTES = 8 << 20
 """The bytes of a part: bytes that stay in the processor's cache are walked twice as fast as others."""

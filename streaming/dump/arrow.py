@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.dump.table import Cell, Cells, Choices, Column, Flags, Numbers, Table
+from streaming.dump.row_table import Cell, Cells, Choices, Column, Flags, Numbers, Table
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 

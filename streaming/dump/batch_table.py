@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.codecs import CODECS
-from streaming.dump.segment import Window
-from streaming.dump.table import Choices, Column, Flags, Numbers, Table
-from streaming.kafka.crc_check import stored_crcs
-from streaming.kafka.headers import Batches
+from streaming.dump.row_table import Choices, Column, Flags, Numbers, Table
+from streaming.dump.segment_walk import Window
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
+from streaming.scan.crc_check import stored_crcs
+from streaming.scan.headers import Batches
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _NO_TIMESTAMP_TYPE = 2

@@ -8,14 +8,14 @@ import logging
 
 import numpy as np
 
-from streaming.disk.files import CLEANER_CHECKPOINT, FileType, KafkaFile, read_file
+from streaming.disk.kafka_files import CLEANER_CHECKPOINT, FileType, KafkaFile, read_file
 from streaming.dump.finding import Finding, Report
-from streaming.dump.segment import Window, report_flaws
+from streaming.dump.segment_walk import Window, report_flaws
 from streaming.errors import FormatError
-from streaming.kafka.checkpoints import parse_offset_checkpoint
-from streaming.kafka.headers import Batches
+from streaming.kafka.checkpoint_files import parse_offset_checkpoint
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
 from streaming.kafka.names import INTERNAL_TOPICS
+from streaming.scan.headers import Batches
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from streaming.dump.plain import plain
 from streaming.dump.request import Payload
-from streaming.dump.table import Cell
+from streaming.dump.row_table import Cell
 from streaming.kafka.consumer_groups import KeyType
 from streaming.kafka.consumer_offsets import read_offsets_key, read_offsets_value
 from streaming.kafka.control import ControlType, read_control

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.disk.files import BATCHES, FileType, KafkaFile, find_files
+from streaming.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files
 from streaming.dump.batch_table import batch_table
 from streaming.dump.continuity import Continuity
 from streaming.dump.finding import Finding, Report
-from streaming.dump.lookup import start_position
+from streaming.dump.index_lookup import start_position
 from streaming.dump.request import Format, Request
-from streaming.dump.segment import WINDOW_BYTES, SegmentReader, Ticks, Window
-from streaming.dump.table import Table
+from streaming.dump.row_table import Table
+from streaming.dump.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
 from streaming.errors import FormatError, UsageError
-from streaming.kafka.crc_check import stored_crcs
-from streaming.kafka.headers import Batches
 from streaming.kafka.names import FileKind, parse_metadata_snapshot
+from streaming.scan.crc_check import stored_crcs
+from streaming.scan.headers import Batches
 
 # Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
 if TYPE_CHECKING:

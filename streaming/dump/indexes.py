@@ -7,16 +7,16 @@ forgets entries without erasing them). They come last, and the log proves none o
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.disk.files import FileType, KafkaFile, read_file
+from streaming.disk.kafka_files import FileType, KafkaFile, read_file
 from streaming.dump.finding import Finding, Report
+from streaming.dump.row_table import Numbers, Table
 from streaming.dump.skeleton import Skeleton
-from streaming.dump.table import Numbers, Table
 from streaming.errors import FormatError
-from streaming.kafka import index, time_index, transaction_index
-from streaming.kafka.index import read_offset_entries
-from streaming.kafka.index_check import proven_offset_entries, proven_time_entries
+from streaming.kafka import offset_index, time_index, transaction_index
+from streaming.kafka.offset_index import read_offset_entries
 from streaming.kafka.time_index import read_time_entries
 from streaming.kafka.transaction_index import read_aborted_transactions
+from streaming.scan.index_check import proven_offset_entries, proven_time_entries
 
 _LARGEST_ENTRY_BYTES = time_index.ENTRY_BYTES
 
@@ -49,7 +49,7 @@ def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
         _check_aborted(file, data, skeleton, report)
         return
     proven = _proven(file, data, skeleton)
-    size = index.ENTRY_BYTES if file.type is FileType.OFFSET_INDEX else time_index.ENTRY_BYTES
+    size = offset_index.ENTRY_BYTES if file.type is FileType.OFFSET_INDEX else time_index.ENTRY_BYTES
     preallocated = _preallocated(file, data)
     valid = _valid(proven) if preallocated else len(proven)
     for entry in np.flatnonzero(~proven[:valid]).tolist():

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streaming.dump.digits import Characters, Painter, cell_view, digits_of, names_table
 from streaming.dump.request import Format
+from streaming.dump.row_table import Cells, Choices, Column, Flags, Numbers, Table
 from streaming.dump.styles import FLAGS, CsvStyle, JsonStyle, Style, TextStyle, csv_text
-from streaming.dump.table import Cells, Choices, Column, Flags, Numbers, Table
 
 _ROWS = 4096
 _STYLES: dict[Format, type[Style]] = {Format.TEXT: TextStyle, Format.JSON: JsonStyle, Format.CSV: CsvStyle}

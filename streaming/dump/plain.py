@@ -3,7 +3,7 @@
 from dataclasses import fields, is_dataclass
 from enum import IntEnum, StrEnum
 
-from streaming.dump.table import Cell
+from streaming.dump.row_table import Cell
 from streaming.kafka.transaction_state import TransactionState
 
 

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from streaming.disk.files import FileType, KafkaFile
+from streaming.disk.kafka_files import FileType, KafkaFile
 from streaming.dump.decode import Decoded, control_type, decode_control, decoder_for, is_opened, text
 from streaming.dump.finding import Finding, Report
 from streaming.dump.request import Filters, Payload
-from streaming.dump.segment import Window
-from streaming.dump.table import Cell, Cells, Column, Numbers, Table
+from streaming.dump.row_table import Cell, Cells, Column, Numbers, Table
+from streaming.dump.segment_walk import Window
 from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
-from streaming.kafka.headers import Batches
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.records import Header, Record
+from streaming.scan.headers import Batches
 
 _ROWS = 4096
 _NONE = -1

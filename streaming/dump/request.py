@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.dump.batch_table import producer_column, transactional
-from streaming.kafka.headers import Batches
+from streaming.scan.headers import Batches
 
 if TYPE_CHECKING:
     from streaming.kafka.records import Record

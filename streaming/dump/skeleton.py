@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from streaming.dump.segment import Window
-from streaming.kafka.headers import Batches, read_headers
-from streaming.kafka.walk import Positions
+from streaming.dump.segment_walk import Window
+from streaming.scan.headers import Batches, read_headers
+from streaming.scan.walk import Positions
 
 _EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
 

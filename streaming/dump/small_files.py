@@ -5,11 +5,11 @@ from dataclasses import fields
 
 import numpy as np
 
-from streaming.disk.files import FileType, KafkaFile, read_file
+from streaming.disk.kafka_files import FileType, KafkaFile, read_file
 from streaming.dump.plain import plain
-from streaming.dump.table import Cell, Numbers, Table, cells
+from streaming.dump.row_table import Cell, Numbers, Table, cells
 from streaming.errors import FormatError
-from streaming.kafka.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.checkpoint_files import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from streaming.kafka.producer_snapshot import ProducerState, read_producer_snapshot
 from streaming.kafka.properties import parse_meta_properties
 from streaming.kafka.quorum_state import parse_quorum_state

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from streaming.dump.digits import GROUP
-from streaming.dump.table import Cell, Column, Numbers, Table, cells_of
+from streaming.dump.row_table import Cell, Column, Numbers, Table, cells_of
 
 FLAGS = ("false", "true")
 

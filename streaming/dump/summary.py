@@ -6,11 +6,11 @@ import numpy as np
 
 from streaming.codecs import CODECS
 from streaming.dump.batch_table import producer_column, transactional
-from streaming.dump.segment import Tail, Window
-from streaming.dump.table import Cell, Table, cells
+from streaming.dump.row_table import Cell, Table, cells
+from streaming.dump.segment_walk import Tail, Window
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT
+from streaming.scan.headers import Batches
 
 _NONE = -1
 _MARKED_IDS = 1 << 16
@@ -90,7 +90,7 @@ class Summary:
         compressed = np.flatnonzero((batches.codec > 0) & (batches.magic == CURRENT_MAGIC) & (batches.records > 0))
         if not len(compressed):
             return
-        from streaming.kafka.compression import decompress  # many logs are not compressed, and the codecs' libraries are slow to import
+        from streaming.kafka.decompression import decompress  # many logs are not compressed, and the codecs' libraries are slow to import
 
         item = int(compressed[0])
         data = read(window.position + int(batches.positions[item]), int(batches.size[item]))

@@ -7,7 +7,7 @@ import pyspark
 
 import streaming
 from streaming.metrics.export import Export
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import thresholds

@@ -19,26 +19,26 @@ from streaming import java
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
-from streaming.job.agents import AgentWatch, cluster_of
+from streaming.job.agent_statuses import AgentWatch, cluster_of
 from streaming.job.backoff import BackOff
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.exporting import observer_of, table_of
 from streaming.job.jvm import SparkError
 from streaming.job.meanwhile import repeated
-from streaming.job.progress import Progress
+from streaming.job.query_progress import Progress
 from streaming.job.remote import check_agents, file_options
 from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness
-from streaming.metrics.server import Exporter
+from streaming.metrics.exporter import Exporter
 from streaming.pace.pacer import Pacer
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
 from streaming.settings import LogLevel, Settings
-from streaming.source.agents import PATIENCE_SECONDS
+from streaming.source.agent_connections import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
-from streaming.source.options import parse_options
+from streaming.source.source_options import parse_options
 
 log = logging.getLogger(__name__)
 

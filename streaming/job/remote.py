@@ -1,6 +1,6 @@
 """Agents elsewhere: the settings that concern them, and whether these fit together, before anything is started."""
 
-from streaming.agent.client import ClientFiles, credentials
+from streaming.client.agent_client import ClientFiles, credentials
 from streaming.errors import UsageError
 from streaming.settings import Settings
 from streaming.targets import Scheme, is_loopback

@@ -7,9 +7,9 @@ micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per sha
 import logging
 from collections.abc import Iterable, Sequence
 
-from streaming.agent.messages import Status
 from streaming.disk.identity import LogDir
 from streaming.disk.logdirs import list_partitions
+from streaming.protocol.messages import Status
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,13 @@ import zlib
 import google_crc32c
 import numpy as np
 
+from streaming.kafka.entry_head import read_crc
+from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.kafka.varint import Bytes
 
 CHECKED_FROM = 21
 """First byte of a batch of magic 2 that its CRC covers."""
 
-OLD_CRC_AT = 12
 OLD_CHECKED_FROM = 16
 """The same for a message of magic 0 or 1."""
 
@@ -28,3 +29,10 @@ def crc32c(data: Bytes) -> int:
 def crc32(data: Bytes) -> int:
     """CRC-32 (IEEE 802.3) of any contiguous bytes, without a copy of them."""
     return zlib.crc32(data)
+
+
+def has_right_crc(entry: memoryview) -> bool:
+    """Whether the CRC in the head of a whole entry, of any magic, is that of its bytes."""
+    head = entry[:HEADER_BYTES].tobytes()
+    found = crc32c(entry[CHECKED_FROM:]) if head[MAGIC_AT] == CURRENT_MAGIC else crc32(entry[OLD_CHECKED_FROM:])
+    return found == read_crc(head)

@@ -1,8 +1,8 @@
 """Reads the records of an entry of a `.log`, whether a batch of magic 2 or a message of magic 0 or 1 (`AbstractRecords`)."""
 
-from streaming.kafka.batches import read_batch
 from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT
-from streaming.kafka.messages import Message, inner_messages, read_message
+from streaming.kafka.legacy_messages import Message, inner_messages, read_message
+from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import MAX_RECORDS_BYTES, Record, read_records
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from struct import Struct, error
 
 from streaming.errors import FormatError
-from streaming.kafka.compression import decompress_old
+from streaming.kafka.decompression import decompress_old
 from streaming.kafka.layout import CODEC_MASK
 
 _OFFSET_SIZE = Struct(">qi")

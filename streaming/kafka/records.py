@@ -11,8 +11,8 @@ The length of key and value comes before them as a varint, -1 for null (a null v
 from dataclasses import dataclass
 
 from streaming.errors import FormatError
-from streaming.kafka.batches import RecordBatch
-from streaming.kafka.compression import decompress
+from streaming.kafka.decompression import decompress
+from streaming.kafka.record_batches import RecordBatch
 from streaming.kafka.varint import read_varint, read_varlong
 
 MAX_RECORDS_BYTES = 256 << 20

@@ -7,6 +7,7 @@ after the valid ones (`AbstractIndex.truncateToEntries` forgets entries without 
 """
 
 from dataclasses import dataclass
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 ENTRY_BYTES = 12
 
 _ENTRY = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+_FEW = Struct(">qi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +42,8 @@ def read_time_entries(data: bytes | memoryview) -> TimeEntries:
     following[1:] &= (timestamps[1:] > timestamps[:-1]) & (offsets[1:] >= offsets[:-1])
     stop = len(entries) if following.all() else int(np.argmin(following))
     return TimeEntries(timestamps[:stop], offsets[:stop])
+
+
+def unpack_time_entries(data: bytes) -> list[tuple[int, int]]:
+    """A few whole entries as they are: (timestamp, relative offset)."""
+    return list(_FEW.iter_unpack(data))

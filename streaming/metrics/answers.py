@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from streaming.agent.messages import BrokerStatus, Status
 from streaming.metrics.broker_status import newest
-from streaming.metrics.health import coordinator_partitions, fenced
+from streaming.metrics.cluster_counts import reassignments
+from streaming.metrics.host_families import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus
-from streaming.metrics.partition_counts import reassignments
 from streaming.metrics.scrubs import corrupt_replicas
 from streaming.metrics.table import LogKey, Table
+from streaming.protocol.messages import BrokerStatus, Status
 
 
 def apply(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streaming.rows import SEGMENTS, TRANSACTIONS, unpack_entries
-from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 log = logging.getLogger(__name__)
 

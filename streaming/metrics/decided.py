@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.catalog.tables import UNREADABLE
+from streaming.catalog.catalog_tables import UNREADABLE
 from streaming.metrics.decisions import NOWHERE, Decisions, Keys
 from streaming.rules.leaders import LEADER_UNKNOWN
 
@@ -28,7 +28,7 @@ _NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decided:
-    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.catalog.tables`.
+    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.catalog.catalog_tables`.
 
     ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``in_sync_replicas`` are counts, -1 not known.
     ``members`` are the known ISRs of all partitions, and ``isr`` is the index of each log's ISR in them. ``texts`` are the configurations

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.catalog.tables import Catalog, key_of, spelled, together
+from streaming.catalog.catalog_tables import Catalog, key_of, spelled, together
 
 Longs = NDArray[np.int64]
 
@@ -17,7 +17,7 @@ NOWHERE = -1
 
 
 class Decisions:
-    """What is decided, as far as one agent knows. Numbers and units as in `streaming.catalog.tables`; counts are -1 if not known.
+    """What is decided, as far as one agent knows. Numbers and units as in `streaming.catalog.catalog_tables`; counts are -1 if not known.
 
     ``configs`` belong to topics, ``leader`` to ``isr`` to partitions, ``high_watermark`` and ``cleaner_checkpoint`` to logs.
     """

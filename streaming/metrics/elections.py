@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.metrics import definitions
-from streaming.metrics.columns import FREE, Columns, Longs
-from streaming.metrics.family import Family, family_of
-from streaming.metrics.labels import labels
+from streaming.definitions import availability_metrics
+from streaming.metrics.family import Family, family_of, labels
+from streaming.metrics.value_matrix import FREE, Columns, Longs
 from streaming.rules.leaders import Flags
 
 MOST_PARTITIONS = 1_000
@@ -68,15 +67,15 @@ def families(all_elected: tuple[Elected, ...]) -> Iterator[Family]:
     for each in all_elected:
         count, last = topics.get(each.topic, (0, -1))
         topics[each.topic] = count + each.elections, max(last, each.last_ms)
-    yield family_of(definitions.TOPIC_UNCLEAN_ELECTIONS, [(labels(topic=topic), count) for topic, (count, _) in topics.items()])
-    yield family_of(definitions.TOPIC_LAST_UNCLEAN, [(labels(topic=topic), last) for topic, (_, last) in topics.items()])
+    yield family_of(availability_metrics.TOPIC_UNCLEAN_ELECTIONS, [(labels(topic=topic), count) for topic, (count, _) in topics.items()])
+    yield family_of(availability_metrics.TOPIC_LAST_UNCLEAN, [(labels(topic=topic), last) for topic, (_, last) in topics.items()])
     shown = [(each, labels(topic=each.topic, partition=str(each.partition))) for each in all_elected[:MOST_PARTITIONS]]
-    yield family_of(definitions.UNCLEAN_ELECTIONS, [(where, each.elections) for each, where in shown])
+    yield family_of(availability_metrics.UNCLEAN_ELECTIONS, [(where, each.elections) for each, where in shown])
     last_in_sync = [(f"{where},{labels(last_in_sync=_broker(each.last_in_sync))}", each.last_ms) for each, where in shown]
-    yield family_of(definitions.LAST_UNCLEAN, last_in_sync)
+    yield family_of(availability_metrics.LAST_UNCLEAN, last_in_sync)
     bounds = [(each, where, bound) for each, where in shown for bound in ("acknowledged", "upper")]
     lost = [(f"{where},{labels(bound=bound)}", int(getattr(each, bound))) for each, where, bound in bounds]
-    yield family_of(definitions.UNCLEAN_LOST, [(where, offsets) for where, offsets in lost if offsets >= 0])
+    yield family_of(availability_metrics.UNCLEAN_LOST, [(where, offsets) for where, offsets in lost if offsets >= 0])
 
 
 def _broker(broker: int) -> str:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from streaming.metrics.definitions import Metric, Section
+from streaming.definitions.metric import Metric
+from streaming.definitions.sections import Section, section_of
 
 _ALL = re.compile(".*", re.DOTALL)
 _NONE = re.compile("")
@@ -33,7 +34,8 @@ class Export:
 
     def has_metric(self, metric: Metric) -> bool:
         """Whether this metric is on the page. The metrics about segtail itself are no group: they are always there."""
-        return self.groups is None or metric.section is Section.OBSERVER or metric.section.name.lower() in self.groups
+        section = section_of(metric)
+        return self.groups is None or section is Section.OBSERVER or section.name.lower() in self.groups
 
 
 EVERYTHING = Export()

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC
-from streaming.metrics import retention, transactions
+from streaming.metrics import retention_columns, transaction_columns
 from streaming.metrics.carried import Carried
-from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.decided import Decided, join
 from streaming.metrics.decisions import keys_of
 from streaming.metrics.family import TEXT, text
 from streaming.metrics.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
 from streaming.metrics.table import Snapshot
-from streaming.metrics.transactions import CoordinatorView, Late
-from streaming.metrics.waiting import Subject
+from streaming.metrics.transaction_columns import CoordinatorView, Late
+from streaming.metrics.value_matrix import Columns, Longs
+from streaming.metrics.waiting_groups import Subject
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Flags, Replicas, Roles, assign_roles
 from streaming.rules.limits import Limits
 from streaming.rules.verdicts import Verdict
@@ -90,7 +90,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
     if old:
         current &= _all_in_sync_here(there, replica_offsets, silent)
-    coordinators = transactions.coordinator_view(
+    coordinators = transaction_columns.coordinator_view(
         there,
         carried,
         names,
@@ -186,7 +186,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
     wanted = snapshot.topic_exported[observed.columns["topic"]]
     heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
     items = np.flatnonzero(wanted & heard)
-    columns, limits = retention.keep(
+    columns, limits = retention_columns.keep(
         observed.columns.select(items),
         [observed.carried[item] for item in items.tolist()],
         [observed.names[item] for item in items.tolist()],
@@ -197,7 +197,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         snapshot.now_ms,
     )
     silent = snapshot.silent[observed.columns["agent"][items]]
-    for name in retention.JUDGED:
+    for name in retention_columns.JUDGED:
         columns[name][silent] = ABSENT
     return Kept(items=items, columns=columns, limits=limits)
 

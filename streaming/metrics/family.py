@@ -1,4 +1,4 @@
-"""A metric with all its series, as the columns that are rendered."""
+"""A metric with all its series, as the columns that are rendered, and how their labels are written in the exposition formats."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.metrics.columns import Longs
-from streaming.metrics.definitions import Metric
+from streaming.definitions.metric import Metric
+from streaming.metrics.value_matrix import Longs
 
 TEXT = pa.large_string()
 """Texts with 64-bit offsets: a page may be larger than 2 GB."""
@@ -51,3 +51,13 @@ def family_of(metric: Metric, rows: Iterable[tuple[str, int]]) -> Family:
     found = sorted(rows)
     values = np.array([value for _, value in found], np.int64)
     return Family(metric=metric, labels=pa.array([spelled for spelled, _ in found], TEXT), samples=(Samples(values=values),))
+
+
+def escape(value: str) -> str:
+    """A label value as written between the quotes; the same in the text format 0.0.4 and in OpenMetrics 1.0."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def labels(**values: str) -> str:
+    """Labels without the braces, in the order given: ``broker="1",topic="orders"``."""
+    return ",".join(f'{name}="{escape(value)}"' for name, value in values.items())

@@ -6,24 +6,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.definitions import broker_metrics, log_dir_metrics, offset_metrics, retention_metrics, transaction_metrics
+from streaming.definitions.metric import Metric
 from streaming.kafka.names import METADATA_TOPIC
-from streaming.metrics import definitions
-from streaming.metrics.columns import Longs
-from streaming.metrics.definitions import Metric
 from streaming.metrics.exported import Followers, Logs, Observed
-from streaming.metrics.family import TEXT, Family, Samples, family_of, text
-from streaming.metrics.labels import labels
-from streaming.metrics.transactions import CoordinatorView, Late, states_of
-from streaming.rules.compaction import UNCLEANABLE
-from streaming.rules.retention import BLOCKED
+from streaming.metrics.family import TEXT, Family, Samples, family_of, labels, text
+from streaming.metrics.transaction_columns import CoordinatorView, Late, states_of
+from streaming.metrics.value_matrix import Longs
+from streaming.rules.cleaning import UNCLEANABLE
+from streaming.rules.retention_rule import BLOCKED
 
 
 def of_partitions(logs: Logs) -> Iterator[Family]:
     """The families that have one or more series per partition."""
-    yield _ones(definitions.RETENTION_BLOCKED, logs, np.flatnonzero(logs["blocked"] >= 0), _reasons(logs))
+    yield _ones(retention_metrics.RETENTION_BLOCKED, logs, np.flatnonzero(logs["blocked"] >= 0), _reasons(logs))
     yield _uncleanable(logs)
     known = [item for item, limits in enumerate(logs.limits) if limits is not None]
-    yield _ones(definitions.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
+    yield _ones(retention_metrics.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
 
 
 def of_late(logs: Logs) -> Iterator[Family]:
@@ -31,20 +30,22 @@ def of_late(logs: Logs) -> Iterator[Family]:
     owners = np.array([each.log for each in logs.late], np.int64)
     start = [labels(producer_id=str(each.producer_id), first_offset=str(each.first_offset)) for each in logs.late]
     starts = np.array([each.start_ms for each in logs.late], np.int64)
-    yield Family(metric=definitions.LATE_START, labels=_with(logs.labels, owners, start), samples=(Samples(values=starts),))
-    yield _ones(definitions.LATE_INFO, logs, owners, [f"{some},{_info(each)}" for some, each in zip(start, logs.late, strict=True)])
-    yield _plain(definitions.LATE_OMITTED, logs.late_omitted)
+    yield Family(metric=transaction_metrics.LATE_START, labels=_with(logs.labels, owners, start), samples=(Samples(values=starts),))
+    yield _ones(transaction_metrics.LATE_INFO, logs, owners, [f"{some},{_info(each)}" for some, each in zip(start, logs.late, strict=True)])
+    yield _plain(transaction_metrics.LATE_OMITTED, logs.late_omitted)
 
 
 def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
     """The families of `__transaction_state`."""
     rows = [(labels(broker=str(broker), state=state), entries) for broker, state, entries in states_of(view.counts)]
-    yield family_of(definitions.COORDINATOR_TRANSACTIONS, rows)
+    yield family_of(transaction_metrics.COORDINATOR_TRANSACTIONS, rows)
     if view.partitions is not None:
-        yield _plain(definitions.COORDINATOR_PARTITIONS, view.partitions)
-        yield _plain(definitions.COORDINATOR_READABLE, view.readable)
-        yield family_of(definitions.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()])
-        yield _plain(definitions.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
+        yield _plain(transaction_metrics.COORDINATOR_PARTITIONS, view.partitions)
+        yield _plain(transaction_metrics.COORDINATOR_READABLE, view.readable)
+        yield family_of(
+            transaction_metrics.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()]
+        )
+        yield _plain(transaction_metrics.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
 
 
 def of_brokers(logs: Logs) -> Iterator[Family]:
@@ -53,7 +54,7 @@ def of_brokers(logs: Logs) -> Iterator[Family]:
     brokers, first = np.unique(logs["broker"][known], return_index=True)
     intervals = logs["check_interval_ms"][known][first]
     spelled = (labels(broker=str(broker)) for broker in brokers.tolist())
-    yield family_of(definitions.CHECK_INTERVAL, list(zip(spelled, intervals.tolist(), strict=True)))
+    yield family_of(broker_metrics.CHECK_INTERVAL, list(zip(spelled, intervals.tolist(), strict=True)))
 
 
 def of_log_dirs(observed: Observed) -> Iterator[Family]:
@@ -68,19 +69,19 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
     names = dict(zip(columns["topic"].tolist(), observed.names, strict=True))
     spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
     total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
-    yield family_of(definitions.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
+    yield family_of(log_dir_metrics.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
     pairs, group = np.unique(np.stack([dirs, topics]), axis=1, return_inverse=True)
     sums = np.bincount(group.reshape(-1), size, pairs.shape[1]).astype(np.int64)
     rows = [
         (f"{spelled[each]},{labels(topic=names[topic])}", total_of)
         for each, topic, total_of in zip(pairs[0].tolist(), pairs[1].tolist(), sums.tolist(), strict=True)
     ]
-    yield family_of(definitions.LOG_DIR_TOPIC_SIZE, rows)
+    yield family_of(log_dir_metrics.LOG_DIR_TOPIC_SIZE, rows)
 
 
 def of_followers(followers: Followers) -> Family:
     """The family of replicas that are behind."""
-    return Family(metric=definitions.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
+    return Family(metric=offset_metrics.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
 
 
 def _reasons(logs: Logs) -> list[str]:
@@ -92,7 +93,7 @@ def _uncleanable(logs: Logs) -> Family:
     first = logs[f"uncleanable_{UNCLEANABLE[0]}"]
     kept = np.flatnonzero(first >= 0)
     samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}"][kept]) for reason in UNCLEANABLE)
-    return Family(metric=definitions.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
+    return Family(metric=retention_metrics.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
 
 
 def _infos(logs: Logs, known: Sequence[int]) -> Iterator[str]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.agent.messages import Reassignment
-from streaming.metrics import definitions
+from streaming.definitions import availability_metrics
 from streaming.metrics.exported import Observed
-from streaming.metrics.family import Family, family_of
-from streaming.metrics.labels import labels
+from streaming.metrics.family import Family, family_of, labels
+from streaming.protocol.messages import Reassignment
 from streaming.rules.copying import Paces, bytes_behind
 
 _Items = dict[tuple[str, int, int], int]
@@ -86,9 +85,9 @@ def families(moves: Sequence[Move]) -> Iterator[Family]:
     """One family per metric."""
     where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
     counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
-    yield family_of(definitions.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
+    yield family_of(availability_metrics.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
     copies = [(f"{at},{labels(broker=str(copy.broker))}", copy) for move, at in where for copy in move.copies]
     known = [(spelled, copy.remaining_bytes) for spelled, copy in copies if copy.remaining_bytes >= 0]
-    yield family_of(definitions.REASSIGNMENT_BYTES, known)
+    yield family_of(availability_metrics.REASSIGNMENT_BYTES, known)
     timed = [(spelled, copy.remaining_ms) for spelled, copy in copies if copy.remaining_ms >= 0]
-    yield family_of(definitions.REASSIGNMENT_SECONDS, timed)
+    yield family_of(availability_metrics.REASSIGNMENT_SECONDS, timed)

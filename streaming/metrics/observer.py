@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
-from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from streaming.agent.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
-from streaming.metrics import definitions
+from streaming.definitions import broker_metrics, observer_metrics
+from streaming.definitions.client_family import client_family
+from streaming.definitions.metric import Metric
 from streaming.metrics.broker_status import newest
-from streaming.metrics.definitions import Metric
+from streaming.metrics.cluster_counts import families as partition_families
 from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.health import Watched
-from streaming.metrics.health import families as health_families
-from streaming.metrics.partition_counts import families as partition_families
+from streaming.metrics.host_families import Watched
+from streaming.metrics.host_families import families as health_families
 from streaming.metrics.scrubs import families as scrub_families
 from streaming.metrics.taillag import TailLag
+from streaming.metrics.thresholds import Threshold
 from streaming.pace.schedule import Pace, Reason
+from streaming.protocol.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.rows import SKIP_REASONS
 
 log = logging.getLogger(__name__)
@@ -71,15 +71,6 @@ class AgentStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """A limit of the configuration that alert rules need."""
-
-    name: str
-    unit: Literal["seconds", "ratio", "bytes"]
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """The versions that run."""
 
@@ -124,14 +115,14 @@ class Observer:
         self._query = query
         self._pace = pace
         self._registry = CollectorRegistry()
-        self._gauge(definitions.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
+        self._gauge(observer_metrics.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
         if started is not None:
-            self._gauge(definitions.STARTED).set(started)
-        self._last_look = self._gauge(definitions.LAST_LOOK)
-        self._batches = self._histogram(definitions.BATCH_DURATION, _BATCH_BOUNDS_S).labels(query)
-        self._ages = self._histogram(definitions.SCRAPE_AGE, _AGE_BOUNDS_S).labels(query)
-        self._restarts = self._counter(definitions.RESTARTS).labels(query)
-        dropped = self._counter(definitions.SERIES_DROPPED)
+            self._gauge(observer_metrics.STARTED).set(started)
+        self._last_look = self._gauge(observer_metrics.LAST_LOOK)
+        self._batches = self._histogram(observer_metrics.BATCH_DURATION, _BATCH_BOUNDS_S).labels(query)
+        self._ages = self._histogram(observer_metrics.SCRAPE_AGE, _AGE_BOUNDS_S).labels(query)
+        self._restarts = self._counter(observer_metrics.RESTARTS).labels(query)
+        dropped = self._counter(observer_metrics.SERIES_DROPPED)
         self._partition_series_dropped = dropped.labels("partition_series")
         self._topic_series_dropped = dropped.labels("topic_series")
         self._set_thresholds(thresholds)
@@ -263,35 +254,37 @@ class Observer:
             for each in agents
             for broker in each.brokers
         )
-        yield _gauges(definitions.BROKER_INFO, info)
-        yield _gauges(definitions.METADATA_READABLE, readable)
-        yield _gauges(definitions.UNREADABLE_LOGS, _unreadable(agents))
-        yield _gauges(definitions.AGENT_UP, up)
-        yield _doubts(agents)
-        yield _gauges(definitions.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
+        yield _largest(broker_metrics.BROKER_INFO, info)
+        yield _largest(broker_metrics.METADATA_READABLE, readable)
+        yield _largest(broker_metrics.UNREADABLE_LOGS, _unreadable(agents))
+        yield _largest(observer_metrics.AGENT_UP, up)
+        doubts = (((each.name, kind), count) for each in agents for kind, count in each.doubts)
+        yield client_family(observer_metrics.AGENT_DOUBTS, doubts)
+        yield _largest(observer_metrics.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
         clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
-        yield _gauges(definitions.AGENT_CLOCK_AHEAD, clocks)
+        yield _largest(observer_metrics.AGENT_CLOCK_AHEAD, clocks)
         if shards:
-            yield _gauges(definitions.LOGS_PER_SHARD, [((self._query,), sum(each.logs for each in agents) / shards)])
-        yield _gauges(definitions.CATCHING_UP, catching_up)
-        yield _gauges(definitions.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
-        yield _gauges(definitions.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
-        yield _gauges(definitions.PACE, [((self._query, pace.reason), pace.seconds)])
+            yield _largest(observer_metrics.LOGS_PER_SHARD, [((self._query,), sum(each.logs for each in agents) / shards)])
+        yield _largest(observer_metrics.CATCHING_UP, catching_up)
+        yield _largest(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
+        yield _largest(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
+        yield _largest(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)])
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
-        metric = definitions.SKIPPED_BYTES
-        family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
-        for broker in sorted(brokers):
-            for reason, size in zip(SKIP_REASONS, skipped_bytes.get(broker, [0] * len(SKIP_REASONS)), strict=True):
-                family.add_metric([str(broker), reason], size)
-        return family
+        none = [0] * len(SKIP_REASONS)
+        rows = (
+            ((broker, reason), size)
+            for broker in sorted(brokers)
+            for reason, size in zip(SKIP_REASONS, skipped_bytes.get(broker, none), strict=True)
+        )
+        return client_family(observer_metrics.SKIPPED_BYTES, rows)
 
     def _set_thresholds(self, thresholds: Iterable[Threshold]) -> None:
         gauges = {
-            "seconds": self._gauge(definitions.THRESHOLD_SECONDS),
-            "ratio": self._gauge(definitions.THRESHOLD_RATIO),
-            "bytes": self._gauge(definitions.THRESHOLD_BYTES),
+            "seconds": self._gauge(observer_metrics.THRESHOLD_SECONDS),
+            "ratio": self._gauge(observer_metrics.THRESHOLD_RATIO),
+            "bytes": self._gauge(observer_metrics.THRESHOLD_BYTES),
         }
         for threshold in thresholds:
             gauges[threshold.unit].labels(threshold.name).set(threshold.value)
@@ -306,19 +299,15 @@ class Observer:
         return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=bounds)
 
 
-def _gauges(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> GaugeMetricFamily:
-    """A family from label values and the value that goes with them.
+def _largest(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> Samples:
+    """A family of (labels' values, value).
 
     Two agents may watch one broker, each some of its log dirs. If no label distinguishes them, the larger value counts.
     """
-    largest: dict[tuple[str, ...], float] = {}
+    largest: dict[tuple[object, ...], float] = {}
     for labels, value in rows:
-        key = tuple(map(str, labels))
-        largest[key] = max(float(value), largest.get(key, -inf))
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for key, value in largest.items():
-        family.add_metric(key, value)
-    return family
+        largest[labels] = max(value, largest.get(labels, -inf))
+    return client_family(metric, largest.items())
 
 
 def _watched(agents: Iterable[AgentStatus]) -> Watched:
@@ -350,15 +339,6 @@ def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, .
     up = [agent for agent in agents if agent.up]
     brokers = sorted({broker for agent in up for broker in agent.brokers} | {each.broker for agent in up for each in agent.unreadable})
     return (((broker,), sum(each.logs for agent in up for each in agent.unreadable if each.broker == broker)) for broker in brokers)
-
-
-def _doubts(agents: Iterable[AgentStatus]) -> CounterMetricFamily:
-    metric = definitions.AGENT_DOUBTS
-    family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for agent in agents:
-        for kind, count in agent.doubts:
-            family.add_metric([agent.name, kind], count)
-    return family
 
 
 def _without_created(family: Samples) -> Samples:

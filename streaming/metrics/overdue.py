@@ -6,9 +6,9 @@ broker begins to lead.
 
 import numpy as np
 
-from streaming.metrics.columns import Longs
+from streaming.metrics.value_matrix import Longs
 from streaming.rules.leaders import Flags
-from streaming.rules.retention import Bound
+from streaming.rules.retention_rule import Bound
 
 _NOT_SEEN, _NOT_DELETABLE = -2, -1
 

@@ -5,10 +5,10 @@ from html import escape
 
 import numpy as np
 
-from streaming.agent.messages import BlockedFile, ScrubStatus
 from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
+from streaming.protocol.messages import BlockedFile, ScrubStatus
 
 TOP = 20
 """So many partitions are listed."""

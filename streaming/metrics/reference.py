@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterable
 
-from streaming.metrics.definitions import METRICS, Metric, Section, Total
+from streaming.definitions.metric import Metric, Total
+from streaming.definitions.sections import SECTIONS, Section
 
 _HEAD = """# Metrics
 
-<!-- Made from streaming/metrics/definitions.py by `make docs`. -->
+<!-- Made from streaming/definitions by `make docs`. -->
 
 Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time()` minus it is
 one. A gauge without a value is absent. Counters are kept across restarts, and exist with 0 from first sight; a partition's counters first
@@ -23,17 +24,26 @@ series): the same name without the label `partition`, as the sum over the topic 
 left out then, except that the series of late and hanging transactions stay as long as they fit.
 """
 
+_INTRODUCTIONS = {
+    Section.AGENT: """
+Each agent has a page about itself, where `segtail agent --metrics-listen HOST:PORT` puts it. Beside these it has the `process_*` metrics
+of the Prometheus client: CPU time, memory, open files.
+"""
+}
+
 _BY_TOPIC = {Total.LED: "sum", Total.LOGS: "sum", Total.SHOWN: "sum", Total.LARGEST: "largest", Total.NONE: ""}
 
 
 def write_reference() -> str:
-    """All of `METRICS`, a table for each section."""
-    return _HEAD + "".join(_section(section, [metric for metric in METRICS if metric.section == section]) for section in Section)
+    """All metrics, a table for each section."""
+    return _HEAD + "".join(_section(section, metrics) for section, metrics in SECTIONS.items())
 
 
 def _section(section: Section, metrics: Iterable[Metric]) -> str:
     rows = "".join(map(_row, metrics))
-    return f"\n## {section}\n\n| name | type | labels | by topic | meaning |\n|---|---|---|---|---|\n{rows}" if rows else ""
+    return (
+        f"\n## {section}\n{_INTRODUCTIONS.get(section, '')}\n| name | type | labels | by topic | meaning |\n|---|---|---|---|---|\n{rows}"
+    )
 
 
 def _row(metric: Metric) -> str:

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
-from streaming.metrics.columns import Longs
-from streaming.metrics.definitions import Metric, Type
+from streaming.definitions.metric import Metric, Type
 from streaming.metrics.family import TEXT, Family, Samples, text
 from streaming.metrics.observer import Families, Observer
 from streaming.metrics.series import choose
 from streaming.metrics.table import Table
+from streaming.metrics.value_matrix import Longs
 from streaming.metrics.view import view
 
 _UNIT_DIGITS = {"seconds": 3, "ratio": 6}

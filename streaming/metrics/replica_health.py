@@ -9,23 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from streaming.metrics import definitions
-from streaming.metrics.definitions import Metric
+from streaming.definitions import log_health_metrics
+from streaming.definitions.metric import Metric
 from streaming.metrics.export import Export
 from streaming.metrics.exported import Kept, Observed
-from streaming.metrics.family import Family, family_of
-from streaming.metrics.labels import labels
+from streaming.metrics.family import Family, family_of, labels
 from streaming.metrics.table import Replica
 from streaming.metrics.view import View
 from streaming.rules.leaders import LEADER_UNKNOWN, Flags
 from streaming.rules.limits import Source
-from streaming.rules.retention import BLOCKED
+from streaming.rules.retention_rule import BLOCKED
 
 MOST_REPLICAS = 1_000
 """At most so many replicas are named for each metric."""
 
 
-_TRUNCATED = {definitions.REPLICA_TRUNCATIONS: "truncations", definitions.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
+_TRUNCATED = {log_health_metrics.REPLICA_TRUNCATIONS: "truncations", log_health_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
 
 ACTIVE = "active_segment"
 """A reason that is not counted: a segment that still grows blocks nothing, it is how Kafka works."""
@@ -38,29 +37,29 @@ def families(shown: View, export: Export) -> Iterator[Family]:
     """One family per metric, how many replicas are left out, and what is counted by topic."""
     observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
     overdue, dirty = _overdue(kept), _dirty(kept)
-    found = {definitions.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
+    found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
         found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
     found |= {
-        definitions.REPLICA_OVERDUE: _of_kept(observed, kept, "retention_overdue_ms", overdue),
-        definitions.REPLICA_DIRTY: _of_kept(observed, kept, "dirty_millionths", dirty),
-        definitions.REPLICA_CLEANER_CHECKPOINT: _of_kept(
+        log_health_metrics.REPLICA_OVERDUE: _of_kept(observed, kept, "retention_overdue_ms", overdue),
+        log_health_metrics.REPLICA_DIRTY: _of_kept(observed, kept, "dirty_millionths", dirty),
+        log_health_metrics.REPLICA_CLEANER_CHECKPOINT: _of_kept(
             observed, kept, "cleaner_checkpoint_offset", dirty & (kept.columns["cleaner_checkpoint_offset"] >= 0)
         ),
     }
     for metric, rows in found.items():
         yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
     omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
-    yield _family(definitions.REPLICAS_OMITTED, omitted)
+    yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (kept.columns["retention_overdue_ms"] > shown.overdue_after_ms)
-    yield _family(definitions.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
+    yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
     blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), _known(kept).tolist(), strict=True)
     held = (
         (item, BLOCKED[reason])
         for item, reason, known in blocked
         if known and reason >= 0 and BLOCKED[reason] != ACTIVE and observed.roles.speaks[item]
     )
-    yield _family(definitions.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
+    yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
 
 
 def _known(kept: Kept) -> Flags:

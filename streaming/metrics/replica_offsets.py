@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from streaming.metrics.carried import Carried
-from streaming.metrics.columns import Columns, Longs
 from streaming.metrics.decided import Decided, best_of_each
 from streaming.metrics.decisions import NOWHERE
 from streaming.metrics.limiter import LimitsOf
+from streaming.metrics.value_matrix import Columns, Longs
 from streaming.rules.leaders import Flags, Roles
 from streaming.rules.min_isr import may_stand
-from streaming.rules.offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
-from streaming.rules.transactions import NO_TRANSACTIONS, Transactions
+from streaming.rules.stable_offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 ABSENT = -1
 """A number without a value. No value is negative, except that of ``leader_id`` (see `streaming.rules.leaders.Roles`)."""

@@ -5,10 +5,10 @@ from pathlib import PurePath
 
 from prometheus_client import Metric as Samples
 
-from streaming.agent.messages import ScrubStatus
-from streaming.metrics import definitions
-from streaming.metrics.client_family import client_family
+from streaming.definitions import log_dir_metrics
+from streaming.definitions.client_family import client_family
 from streaming.metrics.table import Replica
+from streaming.protocol.messages import ScrubStatus
 
 
 def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
@@ -17,14 +17,16 @@ def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
     Args:
         scrubs: of the agents that are up.
     """
-    yield client_family(definitions.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
-    yield client_family(definitions.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
-    yield client_family(definitions.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
-    yield client_family(definitions.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
-    yield client_family(definitions.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
-    yield client_family(definitions.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
-    yield client_family(definitions.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at))
-    yield client_family(definitions.SCRUB_CORRUPT_PLACE, _places(scrubs))
+    yield client_family(log_dir_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
+    yield client_family(log_dir_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
+    yield client_family(log_dir_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
+    yield client_family(
+        log_dir_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
+    )
+    yield client_family(log_dir_metrics.SCRUB_CORRUPT_PLACE, _places(scrubs))
 
 
 def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:

@@ -6,25 +6,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.metrics import elections, labelled, moves, replica_health
-from streaming.metrics.columns import Longs
-from streaming.metrics.definitions import (
-    BATCH_RECORDS,
-    BATCH_SIZE,
-    CODEC_BYTES,
+from streaming.definitions.metric import Metric, Total, Type
+from streaming.definitions.sections import METRICS, SECTIONS, Section
+from streaming.definitions.throughput_metrics import BATCH_RECORDS, BATCH_SIZE, CODEC_BYTES
+from streaming.definitions.transaction_metrics import (
     HANGING,
-    METRICS,
+    OLDEST_OPEN_LAST_APPEND,
+    OLDEST_OPEN_START,
     STALLED,
     STUCK,
     TRANSACTION_DURATION,
-    Metric,
-    Total,
-    Type,
 )
+from streaming.metrics import elections, labelled, moves, replica_health
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.exported import Logs
-from streaming.metrics.family import Family, Samples
-from streaming.metrics.labels import labels
+from streaming.metrics.family import Family, Samples, labels
+from streaming.metrics.value_matrix import Longs
 from streaming.metrics.view import Topics, View, sum_by
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
 from streaming.rules.leaders import Flags
@@ -49,9 +46,11 @@ class Choice:
 
 PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
+_TRANSACTIONAL = frozenset(SECTIONS[Section.TRANSACTIONS])
+"""Metrics that exist only for partitions on which a transactional batch has been seen."""
 
-_LAST = ("segtail_late_", "segtail_log_dir_", "segtail_partition_oldest_open_")
-"""Metrics that are left out last, and have no total to replace them: people who were woken up need them."""
+_LAST = (OLDEST_OPEN_START, OLDEST_OPEN_LAST_APPEND)
+"""Metrics that are left out last, as those of late transactions are: people who were woken up need them, and no total replaces them."""
 
 _NEVER = (HANGING, STUCK, STALLED)
 """Metrics that wake people up: their totals are there whatever is left out."""
@@ -82,10 +81,10 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
     )
     if export.partitions and _series(partitions) + _series(topics) + _series(others) <= limit:
         return Choice(families=partitions + topics + others + always, partition_series_dropped=0, topic_series_dropped=0)
-    summed = [metric for metric in metrics if metric.total != Total.NONE and not _goes_last(metric)]
+    summed = [metric for metric in metrics if metric.total != Total.NONE]
     kept = _present(_total_family(metric, shown) for metric in summed if metric in _NEVER)
     totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + topics
-    own_last = tuple(family for family in partitions if _goes_last(family.metric))
+    own_last = tuple(family for family in partitions if family.metric in _LAST)
     last = own_last + others
     replaced = _series(partitions) - _series(own_last) if export.partitions else 0
     fitting = _fitting(last, limit - _series(kept))
@@ -98,10 +97,6 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
         topic_series_dropped=topic_series_dropped,
         largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",
     )
-
-
-def _goes_last(metric: Metric) -> bool:
-    return metric.name.startswith(_LAST)
 
 
 def _largest_topic(shown: View) -> str:
@@ -142,7 +137,7 @@ def _partition_family(metric: Metric, logs: Logs) -> Family:
 def _present_in(metric: Metric, logs: Logs) -> Flags:
     """Which logs have the value."""
     present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= metric.least
-    return present & (logs[metric.only] > 0) if metric.only else present
+    return present & (logs["transactional"] > 0) if metric in _TRANSACTIONAL else present
 
 
 def _total_family(metric: Metric, shown: View) -> Family:

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.agent.messages import Reassignment
-from streaming.catalog.tables import Catalog
+from streaming.catalog.catalog_tables import Catalog
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
-from streaming.metrics.columns import FREE, LOG, Columns, Longs, empty_columns, read_values
 from streaming.metrics.decisions import Decisions
 from streaming.metrics.export import EVERYTHING, Export
+from streaming.metrics.family import labels
 from streaming.metrics.ids import Ids
 from streaming.metrics.judges import Judges
-from streaming.metrics.labels import labels
 from streaming.metrics.rounds import End, Round, Rounds
-from streaming.metrics.waiting import Waiting
+from streaming.metrics.value_matrix import FREE, LOG, Columns, Longs, empty_columns, read_values
+from streaming.metrics.waiting_groups import Waiting
+from streaming.protocol.messages import Reassignment
 from streaming.rows import STATES, Change
 from streaming.rules.leaders import Flags
 

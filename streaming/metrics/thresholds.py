@@ -1,8 +1,9 @@
 """Which options are exported as thresholds, so that alert rules need no templates."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from streaming.metrics.observer import Threshold
 from streaming.settings import Settings
 
 SECONDS = (
@@ -19,6 +20,15 @@ SECONDS = (
 )
 RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
 BYTES = ("hot_bytes",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A limit of the configuration that alert rules need."""
+
+    name: str
+    unit: Literal["seconds", "ratio", "bytes"]
+    value: float
 
 
 def thresholds(settings: Settings) -> Iterator[Threshold]:

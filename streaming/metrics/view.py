@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.metrics.columns import DEPARTED, FREE, LOG, Columns, Longs
 from streaming.metrics.elections import Elected, elected
 from streaming.metrics.exported import Followers, Kept, Logs, Observed, export, followers, keep, observe
 from streaming.metrics.family import TEXT
 from streaming.metrics.moves import Move, judge
 from streaming.metrics.table import Replica, Snapshot
+from streaming.metrics.value_matrix import DEPARTED, FREE, LOG, Columns, Longs
 
 SHARES = (
     "share_codec_bytes",

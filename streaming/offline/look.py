@@ -12,20 +12,20 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.agent.cluster import ClusterView
-from streaming.agent.messages import PendingCommits
+from streaming.agent.cluster_view import ClusterView
 from streaming.agent.pending import answer
-from streaming.catalog.tables import NOTHING_DECIDED
+from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.answers import apply, written_ms
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.table import Snapshot, Table
 from streaming.metrics.view import View, view
-from streaming.metrics.waiting import Subject
+from streaming.metrics.waiting_groups import Subject
 from streaming.offline.onlooker import NAME, Onlooker
+from streaming.protocol.messages import PendingCommits
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import STATES, pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard

@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
-from streaming.agent.messages import Status, UnreadableLog
-from streaming.agent.tables import blocks_table
 from streaming.disk.availability import LogDirs
+from streaming.journal.journal import Journal
+from streaming.protocol.event_tables import blocks_table
+from streaming.protocol.messages import Status, UnreadableLog
 from streaming.start_from import StartFrom
-from streaming.watcher.journal import Journal
 from streaming.watcher.scope import Scope
 from streaming.watcher.watcher import POLL_BYTES, Beginning, Watcher
 

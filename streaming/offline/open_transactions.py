@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
+from streaming.journal.events import LogId
 from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.metrics.limiter import LimitsOf
@@ -17,7 +18,6 @@ from streaming.metrics.view import View
 from streaming.offline.look import Look
 from streaming.rules.verdicts import Verdict, abort_command
 from streaming.settings import Settings
-from streaming.watcher.events import LogId
 from streaming.watcher.scope import Scope
 from streaming.watcher.tail import Tail, log_id
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from streaming.pace.files import Look, last_look
+from streaming.pace.pace_files import Look, last_look
 
 
 class Freshness:

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from threading import Lock
 
-from streaming.pace.files import write_schedule
+from streaming.pace.pace_files import write_schedule
 from streaming.pace.schedule import Pace, Schedule
 from streaming.pace.scrapers import Scrapers
 

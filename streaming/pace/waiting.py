@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 
-from streaming.pace.files import Look, read_schedule
+from streaming.pace.pace_files import Look, read_schedule
 from streaming.pace.schedule import QUICK_SECONDS, due_without
 
 _TICK_SECONDS = 0.5

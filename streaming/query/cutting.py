@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import FormatError
-from streaming.kafka.detail import first_offset_above, sums_from
-from streaming.kafka.sums import Sums
-from streaming.kafka.transactions import steps_from
 from streaming.rows import TRANSACTION_STEPS, EventRow
+from streaming.scan.detail import first_offset_above, sums_from
+from streaming.scan.sums import Sums
+from streaming.scan.transaction_steps import steps_from
 
 log = logging.getLogger(__name__)
 

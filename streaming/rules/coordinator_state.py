@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.rows import COORDINATOR, EventRow, Kind, pack_rows, unpack_entries
-from streaming.rules.coordinator import newest
+from streaming.rules.coordinator_join import newest
 from streaming.rules.log_state import LogState
 
 log = logging.getLogger(__name__)

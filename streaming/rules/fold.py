@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
-from streaming.rules import coordinator_state, throughput, unclean
+from streaming.rules import coordinator_state, throughput, unclean_losses
 from streaming.rules.log_state import LogKey, LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
 
@@ -128,7 +128,7 @@ class ShardFold:
                 self._learn(after)
         elif row.kind == Kind.UNCLEAN:
             if state is not None:
-                self._set(unclean.elected(state, row, self._others(key)))
+                self._set(unclean_losses.elected(state, row, self._others(key)))
         elif row.kind in _STEPS:
             # the row of a truncation contains only where the log was cut off
             begins = row.next_offset if row.kind == Kind.TRUNCATED else row.base_offset
@@ -144,8 +144,8 @@ class ShardFold:
 
     def _learn(self, state: LogState) -> None:
         """Add to an unclean election what is known only now about its losses."""
-        if unclean.is_late(state):
-            self._set(unclean.learnt(state, self._others(state.key)))
+        if unclean_losses.is_late(state):
+            self._set(unclean_losses.learnt(state, self._others(state.key)))
 
     def _set(self, states: Iterable[LogState]) -> None:
         self.touched.update((state.key, state) for state in states)

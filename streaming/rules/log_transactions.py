@@ -1,4 +1,4 @@
-"""Applies one row to the transactions of one log: `streaming.rules.transactions` on the state of the fold."""
+"""Applies one row to the transactions of one log: `streaming.rules.transaction_fold` on the state of the fold."""
 
 import logging
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Step
-from streaming.rules import transactions as rule
+from streaming.rules import transaction_fold as rule
 from streaming.rules.log_state import LogState
-from streaming.rules.transactions import Outcome, Steps, Transactions
+from streaming.rules.transaction_fold import Outcome, Steps, Transactions
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Finds the ordinary rows of a micro-batch, which `streaming.rules.columns` can fold. The logs of all others are folded row by row.
+"""Finds the ordinary rows of a micro-batch, which `streaming.rules.column_fold` can fold. The logs of all others are folded row by row.
 
 A log is ordinary if all of its rows are. The log is known and has not departed. Its own agent publishes appends that begin where the log
 ends, or a list of segments that is already known. None of its rows concerns transactions, coordinators or unclean elections.
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.rows import Kind
-from streaming.rules.arrivals import Arrivals, ints, taken
+from streaming.rules.row_order import Arrivals, ints, taken
 from streaming.rules.shard_state import ShardState
 
 Flags = NDArray[np.bool_]

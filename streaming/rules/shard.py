@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.rows import EVENTS, Change, EventRow, Kind, pack_rows, unpack_rows
-from streaming.rules.arrivals import arrivals, taken
-from streaming.rules.columns import everything, fold_columns
+from streaming.rules.column_fold import everything, fold_columns
 from streaming.rules.fold import ShardFold, recalled
 from streaming.rules.log_state import LogKey
 from streaming.rules.ordinary import unusual_logs
+from streaming.rules.row_order import arrivals, taken
 from streaming.rules.row_values import event_rows, state_rows
 from streaming.rules.shard_state import ShardState
 

@@ -8,7 +8,7 @@ import logging
 from dataclasses import fields, replace
 
 from streaming.rows import EventRow
-from streaming.rules import coordinator_state, inventory, log_transactions, unclean
+from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
 
@@ -107,7 +107,7 @@ def overwrites(state: LogState, row: EventRow) -> bool:
 def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     """The log was truncated at ``offset`` without an event. How many bytes were cut off is not known."""
     log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
-    after = replace(unclean.cut_off(state, offset), log_end_offset=offset, truncations=state.truncations + 1)
+    after = replace(unclean_losses.cut_off(state, offset), log_end_offset=offset, truncations=state.truncations + 1)
     return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
 
 
@@ -155,7 +155,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
     # A follower may also drop everything and begin further on. Another journal may not have come as far as what was counted.
     end = row.next_offset if row.journal == state.journal else min(state.log_end_offset, row.next_offset)
     after = replace(
-        unclean.cut_off(_noted(state, row), end),
+        unclean_losses.cut_off(_noted(state, row), end),
         log_end_offset=end,
         truncations=state.truncations + 1,
         truncated_bytes=state.truncated_bytes + row.bytes,
@@ -199,7 +199,7 @@ def listed(state: LogState, row: EventRow) -> LogState:
     These files may be newer than what was read. So the log start may be after the offsets that have been folded.
     """
     after = replace(
-        inventory.listed(_noted(state, row), row.segments),
+        inventory_changes.listed(_noted(state, row), row.segments),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.rows import StartSource
-from streaming.rules.coordinator import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
+from streaming.rules.coordinator_join import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from streaming.disk.scanned import SegmentKey
-from streaming.kafka.soundness import Damage, Fault
-from streaming.scrub.found import FoundSegment
+from streaming.scan.soundness import Damage, Fault
+from streaming.scrub.findings import FoundSegment
 
 log = logging.getLogger(__name__)
 

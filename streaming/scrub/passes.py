@@ -8,13 +8,13 @@ from pathlib import Path
 
 from streaming.disk.directories import live_directories
 from streaming.disk.scanned import SegmentKey
-from streaming.disk.segments import Segment, file_stamp, list_segments, read_leader_epochs
-from streaming.kafka.checkpoints import EpochEntry
+from streaming.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
+from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT
-from streaming.kafka.walk import Bytes
-from streaming.scrub.found import Found, FoundSegment
+from streaming.scan.walk import Bytes
+from streaming.scrub.findings import Found, FoundSegment
 from streaming.scrub.kept import Kept
-from streaming.scrub.segment import ChangedError, SegmentCheck
+from streaming.scrub.segment_check import ChangedError, SegmentCheck
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.disk.identity import LogDir
 from streaming.disk.reads import bytes_read
 from streaming.scrub.kept import Kept, file_of, load, store
-from streaming.scrub.pace import ScrubPace
 from streaming.scrub.passes import IDLE_SECONDS, LogDirScrub, Progress
-from streaming.scrub.segment import WINDOW_BYTES
+from streaming.scrub.scrub_pace import ScrubPace
+from streaming.scrub.segment_check import WINDOW_BYTES
 
 log = logging.getLogger(__name__)
 

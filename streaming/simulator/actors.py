@@ -4,10 +4,10 @@ import random
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 
-from streaming.simulator.batches import Batch, Record, next_sequence
-from streaming.simulator.coordinators import TransactionState, offset_commit_record, partition_for
+from streaming.simulator.batch_writer import Batch, Record, next_sequence
+from streaming.simulator.coordinator_records import TransactionState, offset_commit_record, partition_for
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.transactions import Coordinator
+from streaming.simulator.transaction_coordinator import Coordinator
 from streaming.simulator.workload import Traffic
 
 Actor = Generator[int, int, None]

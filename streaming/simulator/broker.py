@@ -16,10 +16,10 @@ from uuid import UUID
 from streaming.simulator.actors import Actor, Writer, plain_producer, stuck_producer, transactional_producer
 from streaming.simulator.controller import Controller
 from streaming.simulator.facts import Facts
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.transactions import Coordinator
+from streaming.simulator.transaction_coordinator import Coordinator
 from streaming.simulator.workload import CONSUMER_OFFSETS, STUCK, TOPICS, TRAFFIC, TRANSACTION_STATE, Topic, Traffic
 
 NODE_ID = 1

@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from streaming.simulator.batches import encode
-from streaming.simulator.files import replace_file
+from streaming.simulator.batch_writer import encode
+from streaming.simulator.file_writer import replace_file
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.metadata import (
+from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     UNASSIGNED_DIRECTORY,
     Endpoint,
@@ -32,7 +32,7 @@ from streaming.simulator.metadata import (
     topic_record,
     unfence_record,
 )
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 
 METADATA_TOPIC = "__cluster_metadata"
 

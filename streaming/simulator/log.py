@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from streaming.simulator.batches import Entry
+from streaming.simulator.batch_writer import Entry
 from streaming.simulator.facts import Facts, Totals
-from streaming.simulator.files import encode_leader_epochs, encode_partition_metadata, replace_file
-from streaming.simulator.producers import Ended, Producers, encode_snapshot
-from streaming.simulator.retention import count_deletable
-from streaming.simulator.segment import LogConfig, Segment
+from streaming.simulator.file_writer import encode_leader_epochs, encode_partition_metadata, replace_file
+from streaming.simulator.producer_writer import Ended, Producers, encode_snapshot
+from streaming.simulator.retention_check import count_deletable
+from streaming.simulator.segment_writer import LogConfig, Segment
 
 
 class Appendable(Protocol):
-    """What can be appended: a `Batch`, or old `Messages`."""
+    """What can be appended: a `Batch`, for example."""
 
     def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
         """The batches it makes at this place of a log, and their bytes."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.errors import LogDirError
-from streaming.simulator.files import Handle, encode_checkpoint, encode_meta_properties, replace_file
+from streaming.simulator.file_writer import Handle, encode_checkpoint, encode_meta_properties, replace_file
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 
 CHECKPOINTS = (
     "replication-offset-checkpoint",

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from streaming.simulator.compression import Codec
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.compressor import Codec
+from streaming.simulator.segment_writer import LogConfig
 
 MEBIBYTE = 1 << 20
 MINUTE = 60_000

@@ -4,14 +4,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from streaming.errors import UsageError
-from streaming.source import batch, stream
-from streaming.source.options import parse_options
+from streaming.source import batches_relation, stream
+from streaming.source.source_options import parse_options
 
 FORMAT = "segtail"
 
 
 class SegtailDataSource(DataSource):
-    """Register with ``spark.dataSource.register(SegtailDataSource)``; options: `streaming.source.options`."""
+    """Register with ``spark.dataSource.register(SegtailDataSource)``; options: `streaming.source.source_options`."""
 
     @classmethod
     def name(cls) -> str:
@@ -20,7 +20,7 @@ class SegtailDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The schema of the relation in the options."""
-        return batch.SCHEMA if parse_options(self.options).relation == "batches" else stream.SCHEMA
+        return batches_relation.SCHEMA if parse_options(self.options).relation == "batches" else stream.SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader for the events."""
@@ -36,4 +36,4 @@ class SegtailDataSource(DataSource):
         options = parse_options(self.options)
         if options.relation != "batches":
             raise UsageError('the relation events is read with spark.readStream; for batches one by one set option("relation", "batches")')
-        return batch.BatchReader(options)
+        return batches_relation.BatchReader(options)

@@ -5,9 +5,9 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from streaming.agent.tables import events_table
+from streaming.journal.events import Event
+from streaming.protocol.event_tables import events_table
 from streaming.rows import PACKED, Kind, pack_rows
-from streaming.watcher.events import Event
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:

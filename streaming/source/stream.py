@@ -17,18 +17,18 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register, Status
-from streaming.agent.problems import Reason
-from streaming.agent.tables import events_table
+from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
-from streaming.pace.files import note_look
+from streaming.journal.events import Event
+from streaming.pace.pace_files import note_look
 from streaming.pace.waiting import Hurry, Turns
+from streaming.protocol.event_tables import events_table
+from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register, Status
+from streaming.protocol.problems import Reason
 from streaming.rows import PACKED, Kind
-from streaming.source import agents, offsets
-from streaming.source.options import SourceOptions
+from streaming.source import agent_connections, offsets
 from streaming.source.sharding import by_shard, recall
-from streaming.watcher.events import Event
+from streaming.source.source_options import SourceOptions
 from streaming.workers import freeze_imports
 
 log = logging.getLogger(__name__)
@@ -64,10 +64,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         if options.looks is not None:
-            agents.leave_to_the_job()
+            agent_connections.leave_to_the_job()
         self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
         self._registered: dict[str, Status] = {}  # by address: the agents with which this consumer is registered
-        self._backoff = agents.Backoff()
+        self._backoff = agent_connections.Backoff()
         self._targets: dict[str, offsets.AgentOffset] | None = None
         self._has_planned = False
         self._recalls: bool | None = None  # whether this run continues with an existing state; None before its first check
@@ -91,13 +91,13 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while True:
             addresses = self._options.addresses()
             self._register(addresses, None)
-            answers, now = agents.ask_all(addresses, AgentClient.status, self._options.files), time.monotonic()
-            errors = agents.errors(addresses, self._options.files)
+            answers, now = agent_connections.ask_all(addresses, AgentClient.status, self._options.files), time.monotonic()
+            errors = agent_connections.errors(addresses, self._options.files)
             twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
             missing = [address for address in addresses if address not in answers and address not in twins]
             waiting = [address for address, answer in answers.items() if address not in self._registered or not answer.caught_up]
             if missing or not addresses:
-                if now - answered_at > agents.PATIENCE_SECONDS:
+                if now - answered_at > agent_connections.PATIENCE_SECONDS:
                     reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in missing]
                     raise AgentError("; ".join(reasons) or "no agent has an address yet: is it running?")
                 self._forget(missing)
@@ -136,7 +136,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
         awake = self._backoff.awake(self._registered)
-        plans = agents.ask_all(
+        plans = agent_connections.ask_all(
             awake, lambda client: client.plan(self._request(known.get(self._registered[client.address].agent), budget)), self._options.files
         )
         brokers = {status.agent: status.brokers for status in self._registered.values()}
@@ -160,8 +160,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look_again(self, addresses: Collection[str]) -> None:
         """Check agents whose ranges did not arrive: an agent of a version that does not fit may have replaced one of them."""
-        answers = agents.ask_all(addresses, AgentClient.status, self._options.files)
-        self._forget(set(addresses) - set(self._but(answers, agents.misfits(answers, self._options.files))))
+        answers = agent_connections.ask_all(addresses, AgentClient.status, self._options.files)
+        self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))
 
     def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
         wait_ms = self._options.wait_ms if self._targets is None else 0
@@ -180,18 +180,18 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self._forget(set(self._registered) - set(addresses))
         files = self._options.files
-        strangers = agents.ask_all([each for each in addresses if each not in self._registered], AgentClient.status, files)
+        strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], AgentClient.status, files)
         journals = {agent: at.journal for agent, at in (known or {}).items()}
-        strangers = self._but(strangers, agents.misfits(strangers, files))
-        strangers = self._but(strangers, agents.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
-        self._registered |= agents.ask_all(
+        strangers = self._but(strangers, agent_connections.misfits(strangers, files))
+        strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
+        self._registered |= agent_connections.ask_all(
             strangers, lambda client: client.register(self._registration(strangers[client.address], known)), files
         )
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
         """The answers without the agents that may not take part. Those are left alone for a while."""
         for address, error in refused.items():
-            agents.line(address, self._options.files).refuse(error)
+            agent_connections.line(address, self._options.files).refuse(error)
         return {address: status for address, status in answers.items() if address not in refused}
 
     def _forget(self, addresses: Collection[str]) -> None:
@@ -221,7 +221,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         if partition.recalled:
             yield from recall(partition.recalled).cast(ARROW_SCHEMA).to_batches()
-        for agent, events in agents.read_ranges(self._options, partition.ranges, partition.addresses):
+        for agent, events in agent_connections.read_ranges(self._options, partition.ranges, partition.addresses):
             if events is not None:
                 events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
                 yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
@@ -236,11 +236,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._registered.items()
             if status.agent in at
         }
-        agents.ask_all(commits, lambda client: client.committed(commits[client.address]), self._options.files)
+        agent_connections.ask_all(commits, lambda client: client.committed(commits[client.address]), self._options.files)
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options and the id of the run are pickled."""
-        return {"_options": self._options, "_run": self._run, "_registered": {}, "_backoff": agents.Backoff(), "_targets": None} | {
+        return {
+            "_options": self._options,
+            "_run": self._run,
+            "_registered": {},
+            "_backoff": agent_connections.Backoff(),
+            "_targets": None,
+        } | {
             "_recalls": None,
             "_has_planned": False,
             "_turns": Turns(self._options.schedule),

@@ -13,17 +13,17 @@ import numpy as np
 
 from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
 from streaming.disk.reads import bytes_read
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches, Longs
+from streaming.journal.events import TIMES_UNKNOWN
 from streaming.kafka.producer_snapshot import ProducerState
-from streaming.kafka.producers import Producers
-from streaming.kafka.transactions import Steps, Times, first_timestamps, steps_of
-from streaming.kafka.walk import Bytes
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
-from streaming.rules.transactions import NO_TRANSACTIONS, Transactions, advance, open_ones
-from streaming.watcher.events import TIMES_UNKNOWN
-from streaming.watcher.locate import find_offset, scan_on, start_near, window
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, advance, open_ones
+from streaming.scan.headers import Batches, Longs
+from streaming.scan.producer_states import Producers
+from streaming.scan.transaction_steps import Steps, Times, first_timestamps, steps_of
+from streaming.scan.walk import Bytes
+from streaming.watcher.locate import scan_on, start_near
 from streaming.watcher.replay import batches_between
 
 _LOOK_BYTES = 256 << 10
@@ -164,24 +164,6 @@ class Replay:
         if self._largest_timestamp != TIMES_UNKNOWN:
             self._largest_timestamp = max(self._largest_timestamp, int(batches.max_timestamp.max()))
         self._reached = int(batches.last_offset[-1]) + 1
-
-
-def past_at(directory: Path, segments: Sequence[Segment], offset: int | None, *, producers_limit: int | None) -> Past:
-    """The state of a log at ``offset`` (None: at its end), a batch boundary. Everything is replayed at once, however much it is.
-
-    Args:
-        directory: the partition's directory.
-        segments: its segments as listed; batches appended since do not matter while ``offset`` is given.
-        producers_limit: most producers to remember, None to remember none.
-
-    Raises:
-        OSError: a segment is gone or cannot be read: list them again.
-    """
-    buffer = window()
-    end = find_offset(segments, None, buffer).next_offset if offset is None else offset
-    replay = Replay(directory, segments, end, producers_limit=producers_limit, buffer=buffer)
-    replay.advance(segments, end)
-    return replay.past()
 
 
 def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple[ProducerSnapshot | None, list[str]]:

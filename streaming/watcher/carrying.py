@@ -8,12 +8,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.disk.segments import Segment
-from streaming.kafka.producers import Producers
-from streaming.kafka.walk import Bytes
-from streaming.watcher.blobs import encode_ongoing
+from streaming.disk.segment_files import Segment
+from streaming.journal.blobs import encode_ongoing
+from streaming.journal.events import Cursor, Replays
+from streaming.scan.producer_states import Producers
+from streaming.scan.walk import Bytes
 from streaming.watcher.bootstrap import Past, Replay
-from streaming.watcher.events import Cursor, Replays
 from streaming.watcher.locate import window
 from streaming.watcher.tail import Tail
 

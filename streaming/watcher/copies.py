@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from streaming.disk.logdirs import Partition
-from streaming.disk.segments import Identity, Segment, list_segments
-from streaming.kafka.walk import Bytes
-from streaming.watcher.events import Cursor, LogId
+from streaming.disk.segment_files import Identity, Segment, list_segments
+from streaming.journal.events import Cursor, LogId
+from streaming.scan.walk import Bytes
 from streaming.watcher.locate import find_offset
 
 log = logging.getLogger(__name__)

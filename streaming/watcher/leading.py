@@ -7,7 +7,7 @@ early would count it for both replicas or for neither.
 import logging
 from collections.abc import Callable
 
-from streaming.watcher.cluster import Cluster, Leads
+from streaming.watcher.cluster_knowledge import Cluster, Leads
 from streaming.watcher.tail import Tail, Waiting
 
 log = logging.getLogger(__name__)

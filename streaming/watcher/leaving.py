@@ -8,12 +8,12 @@ import logging
 from collections.abc import Iterable
 
 from streaming.disk.logdirs import Partition
-from streaming.disk.segments import Identity, Segment, list_segments
+from streaming.disk.segment_files import Identity, Segment, list_segments
+from streaming.journal.events import Cursor, Event, LogId
 from streaming.kafka.names import DirState
 from streaming.rows import Kind
-from streaming.watcher.events import Cursor, Event, LogId
 from streaming.watcher.same_log import has_files_of
-from streaming.watcher.stopping import count_growth
+from streaming.watcher.stopped_logs import count_growth
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)

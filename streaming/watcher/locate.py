@@ -9,12 +9,12 @@ from streaming.disk.scanning import SEEDED_BYTES as SEEDED_BYTES
 from streaming.disk.scanning import WINDOW_BYTES as WINDOW_BYTES
 from streaming.disk.scanning import scan_on as scan_on
 from streaming.disk.scanning import window as window
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.batches import read_batch
 from streaming.kafka.layout import HEADER_BYTES
-from streaming.kafka.scan import Scanned, batch_size_at
-from streaming.kafka.walk import Bytes
+from streaming.kafka.record_batches import read_batch
+from streaming.scan.pieces import Scanned, batch_size_at
+from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
 from streaming.watcher.preallocated import without_half_written
 

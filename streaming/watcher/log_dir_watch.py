@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.disk.directories import live_directories, log_dir_stamp, partition_stamp
-from streaming.disk.segments import Identity, Stamp
+from streaming.disk.segment_files import Identity, Stamp
 from streaming.kafka.names import parse_partition_dir
 from streaming.watcher import inotify
 from streaming.watcher.observation import Observation

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streaming.disk.reads import bytes_read
-from streaming.disk.segments import Segment
+from streaming.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.consumer_offsets import OffsetCommitKey, read_offsets_key
 from streaming.kafka.entries import read_entry_records
-from streaming.kafka.headers import Batches
-from streaming.kafka.walk import Bytes
+from streaming.scan.headers import Batches
+from streaming.scan.walk import Bytes
 from streaming.watcher.locate import window
 from streaming.watcher.replay import batches_between
 

@@ -5,13 +5,11 @@ A writer is at one position of a file only, so only the last batch before the ze
 
 from dataclasses import replace
 
-from streaming.disk.segments import OpenSegment
-from streaming.kafka.crc import CHECKED_FROM, OLD_CHECKED_FROM, OLD_CRC_AT, crc32, crc32c
-from streaming.kafka.layout import CURRENT_MAGIC, PREFIX_BYTES
-from streaming.kafka.scan import Piece, Scanned, scan
-from streaming.kafka.walk import Bytes, Stop
-
-_CRC_AT = 17
+from streaming.disk.segment_files import OpenSegment
+from streaming.kafka.crc import has_right_crc
+from streaming.kafka.layout import PREFIX_BYTES
+from streaming.scan.pieces import Piece, Scanned, scan
+from streaming.scan.walk import Bytes, Stop
 
 
 def without_half_written(file: OpenSegment, position: int, buffer: Bytes, start: int, scanned: Scanned, *, plain: bool) -> Scanned:
@@ -41,10 +39,4 @@ def _is_whole(buffer: Bytes, scanned: Scanned) -> bool:
     at, end = scanned.anchor_position, scanned.end
     if end > len(buffer):  # larger than a window: counted by its header, as soon as the file reaches its end
         return True
-    if scanned.batches.magic[-1] < CURRENT_MAGIC:
-        return crc32(buffer[at + OLD_CHECKED_FROM : end].data) == _u32(buffer, at + OLD_CRC_AT)
-    return crc32c(buffer[at + CHECKED_FROM : end].data) == _u32(buffer, at + _CRC_AT)
-
-
-def _u32(buffer: Bytes, at: int) -> int:
-    return int.from_bytes(buffer[at : at + 4].tobytes(), "big")
+    return has_right_crc(buffer[at:end].data)

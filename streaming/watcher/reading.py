@@ -5,26 +5,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from streaming.disk.reads import bytes_read
-from streaming.kafka.detail import pack
-from streaming.kafka.epochs import by_epoch
+from streaming.journal.blobs import encode_steps
+from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, LogId
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import FileKind, segment_file_name
-from streaming.kafka.scan import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
-from streaming.kafka.sums import Sums
-from streaming.kafka.walk import Bytes, Stop
 from streaming.rows import Kind
-from streaming.watcher.blobs import encode_steps
+from streaming.scan.detail import pack
+from streaming.scan.epochs import by_epoch
+from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
+from streaming.scan.sums import Sums
+from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
-from streaming.watcher.coordinator import find_entries
-from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, LogId
+from streaming.watcher.coordinator_ranges import find_entries
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
+from streaming.watcher.range_transactions import find_steps
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.watcher.seen_epochs import with_epoch
-from streaming.watcher.stopping import failed, flawed
+from streaming.watcher.stopped_logs import failed, flawed
 from streaming.watcher.tail import Tail
-from streaming.watcher.transactions import find_steps
 from streaming.watcher.truncation import holds_anchor
 
 log = logging.getLogger(__name__)

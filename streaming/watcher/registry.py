@@ -8,23 +8,23 @@ from pathlib import Path
 from streaming.disk.availability import LogDirs
 from streaming.disk.identity import UNKNOWN_BROKER
 from streaming.disk.logdirs import LogDir, Partition, list_partitions
-from streaming.disk.segments import Identity, Segment, directory_stamp, list_segments, log_start_offset
+from streaming.disk.segment_files import Identity, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.disk.topic_ids import TopicIds
+from streaming.journal.events import Cursor, Event, LogId, Replays
+from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
-from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
 from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.copies import Copies
-from streaming.watcher.events import Cursor, Event, LogId, Replays
 from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
 from streaming.watcher.locate import beginning, start_boundary
-from streaming.watcher.producers import KnownProducers
 from streaming.watcher.relocate import relocate, resume
 from streaming.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
 from streaming.watcher.scope import EVERYTHING as ALL_LOGS
 from streaming.watcher.scope import Scope
-from streaming.watcher.stopping import failed, retry, stopped_event
+from streaming.watcher.stopped_logs import failed, retry, stopped_event
 from streaming.watcher.tail import EVERYTHING, Tail, cursor_at, log_id
 from streaming.watcher.truncation import epoch_before
 from streaming.watcher.unreadable import LeftOut, Unreadable, unreadable

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.disk.logdirs import Partition, read_topic_id
-from streaming.disk.segments import Identity, OpenSegment, Segment, deleted_segments, list_segments
+from streaming.disk.segment_files import Identity, OpenSegment, Segment, deleted_segments, list_segments
+from streaming.journal.events import Cursor, Event
+from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import FileKind, FileStage, segment_file_name
-from streaming.kafka.walk import Bytes
 from streaming.rows import Kind
+from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import carry_over
-from streaming.watcher.events import Cursor, Event
 from streaming.watcher.locate import beginning, find_offset
-from streaming.watcher.producers import KnownProducers
 from streaming.watcher.same_log import has_files_of
 from streaming.watcher.tail import Tail, moved
 from streaming.watcher.truncation import epoch_below, holds_anchor, rewind

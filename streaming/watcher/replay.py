@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.disk.segments import OpenSegment, Segment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.headers import Batches
-from streaming.kafka.walk import Bytes
+from streaming.scan.headers import Batches
+from streaming.scan.walk import Bytes
 from streaming.watcher.locate import find_offset, scan_on, walk_on
 
 

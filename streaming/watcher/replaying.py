@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from streaming.disk.segments import list_segments
-from streaming.watcher.blobs import encode_ongoing
+from streaming.disk.segment_files import list_segments
+from streaming.journal.blobs import encode_ongoing
+from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, Replays
 from streaming.watcher.bootstrap import Replay
 from streaming.watcher.carrying import REPLAY_BYTES, note_doubts, replay_of
-from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, Replays
 from streaming.watcher.locate import window
 from streaming.watcher.tail import Tail
 from streaming.watcher.tries import Tries

@@ -11,14 +11,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.disk.reads import bytes_read
-from streaming.disk.segments import Segment, list_segments
+from streaming.disk.segment_files import Segment, list_segments
 from streaming.errors import FormatError
-from streaming.kafka.coordinator import CoordinatorEntry, coordinator_entries
+from streaming.journal.blobs import NO_ENTRIES, encode_entries
+from streaming.journal.events import Event, Replays
 from streaming.kafka.names import TRANSACTION_TOPIC
-from streaming.kafka.walk import Bytes
 from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE, Kind
-from streaming.watcher.blobs import NO_ENTRIES, encode_entries
-from streaming.watcher.events import Event, Replays
+from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
+from streaming.scan.walk import Bytes
 from streaming.watcher.locate import window
 from streaming.watcher.replay import batches_between
 from streaming.watcher.tail import Tail

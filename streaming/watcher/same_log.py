@@ -7,8 +7,8 @@ People remove it because of an InconsistentTopicId. The files stay the same, and
 from collections.abc import Sequence
 from pathlib import Path
 
-from streaming.disk.segments import Identity, OpenSegment, Segment, list_segments
-from streaming.watcher.events import Cursor
+from streaming.disk.segment_files import Identity, OpenSegment, Segment, list_segments
+from streaming.journal.events import Cursor
 from streaming.watcher.tail import Tail
 from streaming.watcher.truncation import holds_anchor
 

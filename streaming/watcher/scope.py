@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.disk.logdirs import Partition
-from streaming.watcher.events import LogId
+from streaming.journal.events import LogId
 
 
 def _every_log(_: Partition) -> bool:

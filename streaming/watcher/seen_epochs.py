@@ -7,7 +7,7 @@ were read of epochs after the last common one are gone, whether higher or lower 
 import struct
 from collections.abc import Iterable, Sequence
 
-from streaming.kafka.checkpoints import EpochEntry
+from streaming.kafka.checkpoint_files import EpochEntry
 
 MOST_EPOCHS = 64
 """How many of the latest epochs of a log are remembered."""

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streaming.disk.inventory import LogInventory
+from streaming.disk.log_inventory import LogInventory
 from streaming.disk.logdirs import Partition
-from streaming.disk.segments import Identity, OpenSegment, Segment, Stamp, file_stamp
-from streaming.kafka.checkpoints import EpochEntry
+from streaming.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
+from streaming.journal.blobs import NO_ENTRIES
+from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, LogId
+from streaming.journal.producer_pages import KnownProducers
+from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.rows import TIME_UNKNOWN, Kind
-from streaming.watcher.blobs import NO_ENTRIES
-from streaming.watcher.events import TIMES_UNKNOWN, Cursor, Event, LogId
 from streaming.watcher.locate import Boundary
 from streaming.watcher.open_files import open_files
-from streaming.watcher.producers import KnownProducers
 
 EVERYTHING = 2**63 - 1
 """A frontier with the meaning that any offset may have been published before."""

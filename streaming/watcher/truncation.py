@@ -9,11 +9,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.disk.segments import OpenSegment, Segment, read_leader_epochs
-from streaming.kafka.walk import Bytes
+from streaming.disk.segment_files import OpenSegment, Segment, read_leader_epochs
+from streaming.journal.events import Cursor, Event
+from streaming.kafka.entry_head import read_base_offset
 from streaming.rows import Kind
+from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import carry_over
-from streaming.watcher.events import Cursor, Event
 from streaming.watcher.locate import Boundary, beginning, find_offset
 from streaming.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.watcher.tail import Tail, moved
@@ -96,7 +97,7 @@ def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Boundary:
     if parted is not None or boundary.next_offset < cursor.next_offset or not cursor.anchor or boundary.anchor == cursor.anchor:
         return boundary
     # truncated and grown again, and no new epoch shows where: the batch that was read last is certainly gone
-    return find_offset(segments, int.from_bytes(cursor.anchor[:8], "big"), buffer)
+    return find_offset(segments, read_base_offset(cursor.anchor), buffer)
 
 
 def _bytes_between(boundary: Boundary, tail: Tail) -> int:

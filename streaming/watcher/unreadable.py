@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.disk.logdirs import LogDir
+from streaming.journal.events import LogId
 from streaming.kafka.names import parse_partition_dir
-from streaming.watcher.events import LogId
 from streaming.watcher.tail import Tail
 
 

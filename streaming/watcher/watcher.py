@@ -15,24 +15,24 @@ from streaming.catalog.changes import Changes, Version
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
-from streaming.watcher.census import census
-from streaming.watcher.cluster import Cluster
-from streaming.watcher.events import Cursor, Event, LogId, Replays
-from streaming.watcher.found import FoundPublisher
-from streaming.watcher.journal import Journal
+from streaming.journal.census import census
+from streaming.journal.events import Cursor, Event, LogId, Replays
+from streaming.journal.journal import Journal
+from streaming.journal.producer_pages import KnownProducers, Pages
+from streaming.journal.registering import Registration
+from streaming.watcher.cluster_knowledge import Cluster
+from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
-from streaming.watcher.producers import KnownProducers, Pages
 from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading, refusal
-from streaming.watcher.registering import Registration
 from streaming.watcher.registry import Beginning, Found, LogRegistry
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
 from streaming.watcher.scope import EVERYTHING, Scope
-from streaming.watcher.stopping import failed
+from streaming.watcher.stopped_logs import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.timers import is_due
-from streaming.watcher.unclean import UncleanElections
+from streaming.watcher.unclean_elections import UncleanElections
 from streaming.watcher.unreadable import Unreadable
 
 __all__ = ["Beginning", "Watcher"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import bcrypt
 
 from streaming.reloading import Reloading
-from streaming.web.config import WebConfig, read_web_config
+from streaming.web.web_config import WebConfig, read_web_config
 
 OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
 """Paths for health checks, which have no password. Their answers contain nothing of Kafka."""

@@ -12,8 +12,8 @@ from streaming.agent.blocking import PATIENCE_POLLS, Blocking
 from streaming.disk.calls import Calling, Calls, calls_of_this_thread
 from streaming.disk.logdirs import open_log_dirs
 from streaming.errors import FencedError, JournalError
-from streaming.watcher.events import Event
-from streaming.watcher.journal import Journal
+from streaming.journal.events import Event
+from streaming.journal.journal import Journal
 from tests.builders import CLUSTER_ID, NOW, log_dir
 from tests.processes import until
 

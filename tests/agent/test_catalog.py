@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from streaming.agent.messages import Status, StatusRequest
+from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.catalog.changes import Version, unpack
-from streaming.catalog.tables import NOTHING_DECIDED
+from streaming.protocol.messages import Status, StatusRequest
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

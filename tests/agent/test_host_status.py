@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 
 from streaming.agent.host_status import LOOK_EVERY_MS
-from streaming.agent.messages import Led, LogDirStatus
+from streaming.protocol.messages import Led, LogDirStatus
 from streaming.simulator.controller import Controller
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir
-from tests.agent.test_cluster import metadata_of
+from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, delete, log_dir, partition
 

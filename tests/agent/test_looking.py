@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from streaming.agent.health import Pulse
+from streaming.agent.health_server import Pulse
 from streaming.agent.looking import Looking, LookingThread
 from streaming.agent.polls import Polls
 from streaming.watcher.structure import Structure

@@ -13,17 +13,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
-from streaming.agent.problems import Reason
+from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
+from streaming.journal import joining, trimming
+from streaming.journal.blobs import decode_steps
+from streaming.journal.consumers import Bounds
+from streaming.journal.events import Event
+from streaming.protocol.messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
+from streaming.protocol.problems import Reason
 from streaming.rows import EventRow, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.source.sharding import shard_of
-from streaming.watcher import joining, trimming
-from streaming.watcher.blobs import decode_steps
-from streaming.watcher.consumers import Bounds
-from streaming.watcher.events import Event
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.agent_metrics import AgentMetrics
-from streaming.agent.client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.agent.listening import Listening
-from streaming.agent.messages import Log, Plan, PlanRequest, Range
-from streaming.agent.problems import Reason
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
+from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.errors import AgentError, UsageError
+from streaming.protocol.messages import Log, Plan, PlanRequest, Range
+from streaming.protocol.problems import Reason
 from streaming.units import Address
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition

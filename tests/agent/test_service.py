@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.agent.service import LOOK_SECONDS
 from streaming.errors import AgentError
+from streaming.journal.blobs import decode_steps
+from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.rows import SKIP_REASONS, EventRow, Kind
-from streaming.simulator.compaction import compact
+from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.segment import LogConfig
-from streaming.watcher.blobs import decode_steps
+from streaming.simulator.segment_writer import LogConfig
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.events import Shard

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 import pytest
 
 from streaming.agent.topic_configs import TopicConfigs
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.rules.limits import Source, TopicPattern, broker_configs, effective_limits, limits_of, topic_configs
-from streaming.simulator.batches import Batch, Record, encode
-from streaming.simulator.metadata import ResourceType, config_record
+from streaming.simulator.batch_writer import Batch, Record, encode
+from streaming.simulator.metadata_writer import ResourceType, config_record
 
 
 class Metadata:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streaming.metrics.definitions import METRICS
+from streaming.definitions.sections import METRICS
 from streaming.metrics.thresholds import thresholds
 from streaming.settings import Settings
 from tests.alerts.rendering import CONF

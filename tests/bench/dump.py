@@ -14,10 +14,10 @@ from time import perf_counter
 import google_crc32c
 import numpy as np
 
-from streaming.disk.segments import OpenSegment
-from streaming.kafka.crc_check import wrong_crcs
-from streaming.kafka.headers import read_headers
-from streaming.kafka.walk import walk
+from streaming.disk.segment_files import OpenSegment
+from streaming.scan.crc_check import wrong_crcs
+from streaming.scan.headers import read_headers
+from streaming.scan.walk import walk
 from tests.bench import lab
 from tests.bench.table import show
 from tests.broker.install import UnavailableError, java_command

@@ -14,19 +14,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from streaming.agent.flight_server import AgentServer
 from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
 from streaming.agent.polls import Polls
 from streaming.agent.security import Certificates
-from streaming.agent.server import AgentServer
 from streaming.agent.service import Service
 from streaming.certificates import read_pair
 from streaming.disk.logdirs import LogDir
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.events import Event, LogId
+from streaming.journal.journal import Journal
 from streaming.rows import Kind
 from streaming.units import Address
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.events import Event, LogId
-from streaming.watcher.journal import Journal
 from tests.bench.partitions import now_ms
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"

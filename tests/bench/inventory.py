@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from streaming.disk.inventory import Inventory, LogInventory
+from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.metrics.carried import NOTHING_CARRIED
-from streaming.rules.compaction import CompactionRule
-from streaming.rules.inventory import listed
+from streaming.rules.cleaning import CompactionRule
+from streaming.rules.inventory_changes import listed
 from streaming.rules.limits import effective_limits, topic_configs
 from streaming.rules.log_state import LogState
-from streaming.rules.retention import RetentionRule
-from streaming.rules.segments import LogFacts, Logs
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import LogFacts, Logs
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition

@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.controller import Controller
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 
 RECORDS = 20
 PARTITIONS_A_TOPIC = 100

@@ -14,9 +14,9 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.agent.client import AgentClient, ClientFiles
-from streaming.agent.messages import Range, Register
-from streaming.source.options import parse_options
+from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.protocol.messages import Range, Register
+from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 from tests.bench.bounds import Bounds
 from tests.bench.processes import PARTS

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from streaming.catalog.tables import PARTITIONS, Catalog
-from streaming.metrics.columns import LISTS
-from streaming.metrics.definitions import METRICS
+from streaming.catalog.catalog_tables import PARTITIONS, Catalog
+from streaming.definitions.sections import METRICS
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
+from streaming.metrics.value_matrix import LISTS
 from streaming.rows import SEGMENTS, STATES, TRANSACTIONS
 from tests.bench.table import show
 from tests.metrics.rows import new_judges

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 
-from streaming.disk.segments import OpenSegment
-from streaming.kafka.headers import read_headers
-from streaming.kafka.walk import Bytes, walk
+from streaming.disk.segment_files import OpenSegment
+from streaming.scan.headers import read_headers
+from streaming.scan.walk import Bytes, walk
 from streaming.watcher.locate import walk_on, window
 from tests.bench import lab
 from tests.bench.table import show

@@ -8,11 +8,11 @@ from time import perf_counter, thread_time
 
 import numpy as np
 
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
 from streaming.scrub.kept import Kept
-from streaming.scrub.pace import CPU_SHARE
 from streaming.scrub.passes import LogDirScrub
-from streaming.scrub.segment import WINDOW_BYTES
+from streaming.scrub.scrub_pace import CPU_SHARE
+from streaming.scrub.segment_check import WINDOW_BYTES
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
 

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from streaming.kafka.producers import Producers
-from streaming.kafka.scan import Piece, scan
-from streaming.kafka.transactions import Times, steps_of
-from streaming.metrics.judging import judges_of
+from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
 from streaming.rows import EVENTS, ROWS, SHARD, STATES, TRANSACTION_STEPS, EventRow, Kind, StartSource, Step, pack_rows, unpack_rows
+from streaming.scan.pieces import Piece, scan
+from streaming.scan.producer_states import Producers
+from streaming.scan.transaction_steps import Times, steps_of
 from streaming.settings import Settings
-from streaming.simulator.batches import Batch, Marker, Record, encode
+from streaming.simulator.batch_writer import Batch, Marker, Record, encode
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.events import appended, row

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import LOOK_EVERY_MS, HostStatus
-from streaming.agent.messages import BrokerStatus, LogDirStatus, Registered
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
+from streaming.protocol.messages import BrokerStatus, LogDirStatus, Registered
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
 

@@ -2,8 +2,8 @@
 
 from confluent_kafka.admin import AdminClient
 
-from streaming.kafka.checkpoints import parse_leader_epochs
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.checkpoint_files import parse_leader_epochs
+from streaming.kafka.cluster_image import ClusterImage
 from tests.broker.clients import SECONDS, create_topic, producer, send
 from tests.broker.kafka import Kafka
 

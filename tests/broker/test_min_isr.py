@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from streaming.disk.logdirs import open_log_dirs, read_offset_checkpoint
 from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT
-from streaming.offline.retention import Row, keep
+from streaming.offline.partition_retention import Row, keep
 from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, send
 from tests.broker.kafka import Kafka

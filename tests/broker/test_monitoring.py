@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from streaming.metrics.definitions import METRICS
+from streaming.definitions.sections import METRICS
 from tests.alerts.monitoring import PROGRAMS
 from tests.broker.monitored import HANGING, LEDGER, TRANSACTIONAL_ID, Monitored, monitored
 from tests.broker.oracle import run_tool

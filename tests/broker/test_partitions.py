@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from streaming.agent.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment, TopicCounts
 from streaming.metrics.broker_status import newest
+from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment, TopicCounts
 from streaming.rules.log_state import LogState
 from streaming.rules.row_values import state_rows
 from tests.agents import Agent, Reader

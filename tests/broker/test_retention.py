@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.retention import Row, keep
+from streaming.offline.partition_retention import Row, keep
 from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
 from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
 from tests.broker.clients import create_topic, delete_topic, producer, send, transaction

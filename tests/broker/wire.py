@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
-from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.batch_writer import Batch, Record, encode
 
 _PRODUCE, _LIST_OFFSETS, _INIT_PRODUCER_ID, _END_TXN, _DESCRIBE_PRODUCERS = 0, 2, 22, 26, 61
 _OFFSET_FETCH, _TXN_OFFSET_COMMIT = 9, 28

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.client import AgentClient, ClientFiles
-from streaming.agent.messages import Register
+from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.definitions.agent_metrics import BUILD
+from streaming.definitions.sections import SECTIONS, Section
 from streaming.errors import AgentError
+from streaming.protocol.messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
@@ -139,6 +141,12 @@ def url(agent: Segtail) -> str | None:
     return found[1] if found else None
 
 
+def families(text: str) -> set[tuple[str, ...]]:
+    """The agent's own families with their help texts and types; for a counter the client also adds when it was made."""
+    found = set(re.findall(r"^# HELP (segtail_\S+) (.*)\n# TYPE \S+ (\S+)$", text, re.MULTILINE))
+    return {each for each in found if not each[0].endswith("_created")}
+
+
 def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None:
     secrets = Authority(tmp_path / "tls").server(token_file=token_file(tmp_path / "token"))
     arguments = (
@@ -164,7 +172,11 @@ def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None
         client = AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem", token_file=secrets.token_file))
         client.register(Register("job", "earliest", resumed=False))
         until("it has read everything", lambda: client.status().caught_up)
-        told = read_page(get(page, "/metrics")[1])
+        text = get(page, "/metrics")[1]
+        assert families(text) == {(metric.name, metric.help, metric.type) for metric in SECTIONS[Section.AGENT]}
+        told = read_page(text)
+        labels = {each.name: {label for label, _ in each.labels} for each in told}
+        assert labels["segtail_agent_build_info"] == set(BUILD.labels)
         assert told[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
         assert told[Sample("segtail_agent_calls_total", frozenset({("call", "hello"), ("result", "ok")}))] == 1
         assert told[Sample("segtail_agent_published_bytes_total", frozenset())] == sum(each.stat().st_size for each in disk.rglob("*.log"))

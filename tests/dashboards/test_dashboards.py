@@ -10,7 +10,7 @@ import pytest
 
 from conf.dashboards.generator.__main__ import DASHBOARDS as GENERATED
 from conf.dashboards.generator.__main__ import render
-from streaming.metrics.definitions import METRICS
+from streaming.definitions.sections import METRICS
 from tests.dashboards.contract import known, named, samples
 from tests.dashboards.panels import DASHBOARDS, FOLDER, Panel, all_panels, fill, read
 from tests.tools import require_tool

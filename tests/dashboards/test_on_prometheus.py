@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.metrics.definitions import METRICS
+from streaming.definitions.sections import METRICS
 from tests.dashboards.contract import samples
 from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
 from tests.dashboards.panels import Panel, all_panels

@@ -10,7 +10,7 @@ from streaming.disk.availability import LogDirs, open_log_dirs
 from streaming.disk.calls import calls_of_this_thread
 from streaming.disk.identity import UNKNOWN_BROKER
 from streaming.errors import LogDirError
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, log_dir
 

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.disk.calls import Calling, Calls, calls_of_this_thread
 from streaming.disk.logdirs import open_log_dirs, read_topic_id
-from streaming.disk.segments import OpenSegment, list_segments
+from streaming.disk.segment_files import OpenSegment, list_segments
 from streaming.errors import LogDirError
 from tests.builders import batch, log_dir, partition
 

@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streaming.disk.inventory import Inventory, LogInventory
+from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.simulator.compaction import compact
+from streaming.simulator.cleaner import compact
 from tests.builders import NOW, batch, log_dir, partition
 
 TIMES = st.one_of(st.just(-1), st.integers(NOW, NOW + 10_000))

@@ -10,9 +10,9 @@ import pytest
 
 from streaming.disk.logdirs import list_partitions, open_log_dirs, read_offset_checkpoint, read_topic_id
 from streaming.errors import LogDirError
-from streaming.kafka.checkpoints import CheckpointEntry
+from streaming.kafka.checkpoint_files import CheckpointEntry
 from streaming.kafka.names import DirState
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from tests.builders import CLUSTER_ID, delete, log_dir, partition
 
 

@@ -9,10 +9,10 @@ import pytest
 from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.metadata_log import MetadataLog
 from streaming.errors import FormatError
-from streaming.kafka.metadata import ClusterImage
-from streaming.simulator.batches import encode
+from streaming.kafka.cluster_image import ClusterImage
+from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.metadata import metadata_batch, snapshot_footer_batch, snapshot_header_batch, topic_record
+from streaming.simulator.metadata_writer import metadata_batch, snapshot_footer_batch, snapshot_header_batch, topic_record
 from tests.builders import NOW, log_dir, partition
 
 

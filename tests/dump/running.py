@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from streaming.dump.finding import Finding
-from streaming.dump.progress import Progress
+from streaming.dump.output import dump
+from streaming.dump.progress_line import Progress
 from streaming.dump.request import Format, Request
-from streaming.dump.run import dump
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from streaming.dump.lines import LineWriter
 from streaming.dump.request import Format
+from streaming.dump.row_table import Choices, Flags, Numbers, Table
 from streaming.dump.styles import CsvStyle, JsonStyle, TextStyle
-from streaming.dump.table import Choices, Flags, Numbers, Table
 from streaming.errors import UsageError
 from tests.dump.running import LOGS, dumped, rows
 

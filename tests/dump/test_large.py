@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.files import find_files
-from streaming.dump import ahead, segment
+from streaming.disk.kafka_files import find_files
+from streaming.dump import ahead, segment_walk
 from streaming.dump.finding import Finding
-from streaming.dump.segment import SegmentReader
-from streaming.kafka.walk import Positions
+from streaming.dump.segment_walk import SegmentReader
+from streaming.scan.walk import Positions
 from tests.builders import NOW, batch
 from tests.dump.writing import batch_positions, damage, log_of, segment_name
 
@@ -25,10 +25,10 @@ SEGMENT = segment_name()
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small parts, and processors to walk them."""
-    monkeypatch.setattr(segment, "PART_BYTES", 2000)
-    monkeypatch.setattr(segment, "SEEDED_BYTES", 0)
-    monkeypatch.setattr(segment, "WINDOW_BYTES", 4000)
-    monkeypatch.setattr(segment, "processors", lambda: 2)
+    monkeypatch.setattr(segment_walk, "PART_BYTES", 2000)
+    monkeypatch.setattr(segment_walk, "SEEDED_BYTES", 0)
+    monkeypatch.setattr(segment_walk, "WINDOW_BYTES", 4000)
+    monkeypatch.setattr(segment_walk, "processors", lambda: 2)
     monkeypatch.setattr(ahead, "processors", lambda: 2)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.batch_writer import Batch, Record, encode
 from tests.builders import NOW, log_dir, partition
 
 TOPIC = "t"

@@ -1,8 +1,8 @@
 """What an agent hands out, read over Flight by a consumer that never commits, so that the whole journal comes each time."""
 
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import Range, Register, Status
+from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
+from streaming.protocol.messages import Range, Register, Status
 from streaming.rows import Kind
 
 Key = tuple[str, int]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.client import AgentClient
-from streaming.agent.messages import Register
+from streaming.client.agent_client import AgentClient
+from streaming.protocol.messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.processes import Segtail, segtail, until
 

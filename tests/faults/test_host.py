@@ -9,8 +9,8 @@ import pytest
 
 from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
-from streaming.scrub.segment import WINDOW_BYTES
-from streaming.simulator.batches import Batch, Record
+from streaming.scrub.segment_check import WINDOW_BYTES
+from streaming.simulator.batch_writer import Batch, Record
 from tests.agents import Agent, Reader
 from tests.broker.kafka import free_ports
 from tests.builders import NOW, log_dir, partition

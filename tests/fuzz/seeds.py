@@ -7,27 +7,27 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.kafka.batches import read_batch, read_batches
-from streaming.kafka.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.checkpoint_files import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.consumer_groups import ConsumerGroupKey, KeyType, read_consumer_group_value
 from streaming.kafka.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.control import read_control
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.group_metadata import read_group_metadata
-from streaming.kafka.index import read_offset_entries
-from streaming.kafka.messages import inner_messages, read_message
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.legacy_messages import inner_messages, read_message
 from streaming.kafka.metadata_records import read_metadata_frame, read_metadata_record
 from streaming.kafka.names import parse_metadata_snapshot, parse_partition_dir, parse_segment_file
+from streaming.kafka.offset_index import read_offset_entries
 from streaming.kafka.producer_snapshot import read_producer_snapshot
 from streaming.kafka.properties import parse_meta_properties, parse_properties
 from streaming.kafka.quorum_state import parse_quorum_state
+from streaming.kafka.record_batches import read_batch, read_batches
 from streaming.kafka.records import Record, read_records
-from streaming.kafka.scan import Piece, scan
 from streaming.kafka.server_properties import parse_server_properties
 from streaming.kafka.time_index import read_time_entries
 from streaming.kafka.transaction_index import read_aborted_transactions
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
+from streaming.scan.pieces import Piece, scan
 from tests.kafka import vectors
 
 DATA = Path(__file__).parents[1] / "data"

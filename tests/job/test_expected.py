@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.messages import BrokerStatus, Registered
 from streaming.job.expected import GONE_SECONDS, Expected
 from streaming.metrics.observer import AgentStatus
+from streaming.protocol.messages import BrokerStatus, Registered
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:

@@ -12,7 +12,7 @@ sys.path = [sys.argv[1], *(path for path in sys.path if "site-packages" in path 
 sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
 from streaming.source.datasource import SegtailDataSource
 from streaming.query.processor import ShardProcessor
-import streaming.agent.client
+import streaming.client.agent_client
 print(streaming.__file__)
 """
 

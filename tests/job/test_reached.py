@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.agent.messages import Status
 from streaming.job.reached import Reached
+from streaming.protocol.messages import Status
 from streaming.rows import STATES
 from streaming.source.offsets import AgentOffset
 from tests.agents import CLUSTER_ID

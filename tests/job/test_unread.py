@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from streaming.agent.messages import UnreadableLog
 from streaming.errors import IncompleteError
 from streaming.job.job import Job
 from streaming.metrics.observer import AgentStatus
+from streaming.protocol.messages import UnreadableLog
 
 
 def job(*logs: UnreadableLog, log_dirs: tuple[Any, ...] = ()) -> Any:

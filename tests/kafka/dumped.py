@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.kafka.batches import RecordBatch
 from streaming.kafka.control import EndTxnMarker, read_control
-from streaming.kafka.headers import Batches, read_headers
-from streaming.kafka.messages import Message
+from streaming.kafka.legacy_messages import Message
 from streaming.kafka.producer_snapshot import ProducerState
+from streaming.kafka.record_batches import RecordBatch
 from streaming.kafka.records import Record
-from streaming.kafka.walk import walk
 from streaming.rows import CODECS
+from streaming.scan.headers import Batches, read_headers
+from streaming.scan.walk import walk
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 

@@ -33,9 +33,9 @@ from streaming.kafka.consumer_offsets import (
 )
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.group_metadata import GroupMember, GroupMetadata, read_group_metadata
-from streaming.kafka.headers import Batches
 from streaming.kafka.records import Record
-from streaming.simulator.coordinators import offset_commit_record
+from streaming.scan.headers import Batches
+from streaming.simulator.coordinator_records import offset_commit_record
 from tests.dump.told import as_ours, shared
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME, TOPIC_ID

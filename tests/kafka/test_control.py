@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.batches import read_batch
 from streaming.kafka.control import (
     ControlRecord,
     EndTxnMarker,
@@ -23,6 +22,7 @@ from streaming.kafka.control import (
     VoterNode,
     read_control,
 )
+from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import Record, read_records
 from tests.kafka.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
 

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from streaming.kafka.batches import read_batch
-from streaming.kafka.crc_check import stored_crcs, wrong_crcs
 from streaming.kafka.entries import read_entry_records
-from streaming.kafka.messages import inner_messages, read_message
+from streaming.kafka.legacy_messages import inner_messages, read_message
+from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import read_records
+from streaming.scan.crc_check import stored_crcs, wrong_crcs
 from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, told
 
 DECODED = re.compile(r" key: \{.*")

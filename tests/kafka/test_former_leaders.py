@@ -4,13 +4,13 @@ from uuid import UUID
 
 import pytest
 
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.former_leaders import MOST_EPOCHS, MOST_TOPICS
-from streaming.kafka.metadata import ClusterImage
 from streaming.kafka.metadata_idle import IDLE_BYTES, idle_run
 from streaming.kafka.uuids import check_uuid
-from streaming.simulator.batches import Batch, Record, encode
-from streaming.simulator.files import uuid_text
-from streaming.simulator.metadata import (
+from streaming.simulator.batch_writer import Batch, Record, encode
+from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.metadata_writer import (
     Replicas,
     metadata_batch,
     no_op_record,

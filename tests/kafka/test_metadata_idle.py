@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.batches import read_batch
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.metadata_brokers import Phase
 from streaming.kafka.metadata_idle import IdlePace, IdleRun, idle_run, times_of
-from streaming.simulator.batches import encode
-from streaming.simulator.metadata import (
+from streaming.kafka.record_batches import read_batch
+from streaming.simulator.batch_writer import encode
+from streaming.simulator.metadata_writer import (
     Endpoint,
     broker_change_record,
     metadata_batch,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.partitioning import coordinator_partition
-from streaming.simulator.coordinators import partition_for
+from streaming.simulator.coordinator_records import partition_for
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.batches import RecordBatch, read_batch
+from streaming.kafka.record_batches import RecordBatch, read_batch
 from streaming.kafka.records import Header, Record, read_records
-from streaming.simulator import batches as written
-from streaming.simulator.compression import Codec
+from streaming.simulator import batch_writer as written
+from streaming.simulator.compressor import Codec
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 
 FIELDS = st.none() | st.binary(max_size=40)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.index_check import proven_time_entries
 from streaming.kafka.time_index import ENTRY_BYTES, read_time_entries
+from streaming.scan.index_check import proven_time_entries
 from tests.kafka.dumped import base_offset_of, files, read, segment_of, told
 from tests.kafka.vectors import TIME
 

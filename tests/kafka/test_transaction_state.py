@@ -16,8 +16,8 @@ from streaming.kafka.transaction_state import (
     read_transaction_key,
     read_transaction_value,
 )
-from streaming.simulator.coordinators import State, transaction_record
-from streaming.simulator.coordinators import TransactionState as Written
+from streaming.simulator.coordinator_records import State, transaction_record
+from streaming.simulator.coordinator_records import TransactionState as Written
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.test_consumer_offsets import records_of
 from tests.kafka.vectors import TIME, TRANSACTION_VALUES

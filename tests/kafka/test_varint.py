@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.varint import read_uvarint, read_varint, read_varlong
-from streaming.simulator.batches import uvarint, varint
+from streaming.simulator.batch_writer import uvarint, varint
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))

@@ -9,7 +9,7 @@ from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
-from streaming.metrics.transactions import TransactionJudge
+from streaming.metrics.transaction_columns import TransactionJudge
 from tests.metrics.told import ToldTable, told
 
 Row = dict[str, Any]

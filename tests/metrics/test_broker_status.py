@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from streaming.agent.messages import BrokerStatus, Registered
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
+from streaming.protocol.messages import BrokerStatus, Registered
 
 
 def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> BrokerStatus:

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog.tables import NOTHING_DECIDED, Catalog
+from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from streaming.metrics.rounds import End
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
 from tests.catalog.catalogs import Row, catalog
 from tests.metrics.rows import log, states, untold_table
-from tests.metrics.test_retention import HOUR, facts
+from tests.metrics.test_retention_columns import HOUR, facts
 
 
 def table(*rows: Row) -> Table:

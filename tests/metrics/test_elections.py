@@ -3,15 +3,15 @@
 import re
 from typing import Any
 
-from streaming.agent.messages import PartitionName
 from streaming.metrics.elections import MOST_PARTITIONS
 from streaming.metrics.export import Export
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
+from streaming.protocol.messages import PartitionName
 from tests.metrics.reading import named
 from tests.metrics.rows import departed, log, new_observer, new_table
-from tests.metrics.test_health import agent, observer, told
-from tests.metrics.test_partition_counts import HEALTHY, ORDERS, counting
+from tests.metrics.test_cluster_counts import HEALTHY, ORDERS, counting
+from tests.metrics.test_host_families import agent, observer, told
 
 PARTITION, TOPIC = "segtail_partition_", "segtail_topic_"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streaming.metrics.definitions import METRICS, Section
+from streaming.definitions.sections import METRICS, Section, section_of
 from streaming.metrics.export import Export
 from streaming.metrics.series import choose
 from streaming.metrics.view import view
@@ -47,7 +47,7 @@ def test_what_is_excluded_is_not_whatever_else_matches() -> None:
 
 
 def test_only_groups_that_are_wanted_are_there() -> None:
-    sections = {metric.name: metric.section for metric in METRICS}
+    sections = {metric.name: section_of(metric) for metric in METRICS}
     assert {sections[name] for name in exported(groups={"offsets"})} == {Section.OFFSETS}
     assert exported(groups=set()) == {}
 
@@ -58,7 +58,7 @@ def test_the_observer_s_own_metrics_are_in_no_group() -> None:
 
 
 def test_every_group_of_the_settings_has_the_name_of_a_section_that_there_is_or_will_be() -> None:
-    assert {section.name.lower() for section in Section} - {"observer"} <= set(MetricGroup)
+    assert {section.name.lower() for section in Section} - {"observer", "agent"} <= set(MetricGroup)
 
 
 def test_topics_alone_are_exported_by_their_sums_and_nothing_counts_as_dropped() -> None:

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 
-from streaming.agent.messages import Reassignment
 from streaming.metrics.export import Export
 from streaming.metrics.table import Table
+from streaming.protocol.messages import Reassignment
 from streaming.rows import SEGMENTS
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states

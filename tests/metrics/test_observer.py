@@ -2,7 +2,8 @@
 
 import pytest
 
-from streaming.metrics.observer import AgentStatus, Observer, Threshold, Versions
+from streaming.metrics.observer import AgentStatus, Observer, Versions
+from streaming.metrics.thresholds import Threshold
 from streaming.pace.schedule import Pace, Reason
 from tests.metrics.reading import named, page, samples
 from tests.metrics.rows import log, new_observer, new_table

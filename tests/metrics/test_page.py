@@ -3,10 +3,10 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from streaming.agent.messages import BlockedFile, UnreadableLog, UnreadableLogs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.page import TOP, write_page
 from streaming.metrics.view import view
+from streaming.protocol.messages import BlockedFile, UnreadableLog, UnreadableLogs
 from tests.metrics.rows import Row, log, new_table
 
 

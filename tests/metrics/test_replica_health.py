@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
-from streaming.metrics import definitions
+from streaming.definitions import log_health_metrics
 from streaming.metrics.export import Export
 from streaming.metrics.replica_health import MOST_REPLICAS
 from streaming.metrics.table import Replica, Table
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_observer, new_table
-from tests.metrics.test_retention import COMPACT, HOUR, NOTHING_SET, NOW, facts
+from tests.metrics.test_retention_columns import COMPACT, HOUR, NOTHING_SET, NOW, facts
 
 LEADS = {"leader": 1, "leader_epoch": 5}
 
@@ -99,7 +99,7 @@ def test_a_topic_is_not_counted_before_overdue_after_nor_a_replica_told_of_befor
     assert told(made, "segtail_replica_retention_overdue_seconds", "broker", now=NOW - 4900) == {}
     at_once = new_table(*both(HOUR), overdue_after_ms=0)
     assert told(at_once, "segtail_topic_retention_overdue_partitions", "broker", now=NOW - 4900) == {}
-    assert "longer than two checks of the broker" in definitions.TOPIC_OVERDUE.help
+    assert "longer than two checks of the broker" in log_health_metrics.TOPIC_OVERDUE.help
 
 
 def test_a_follower_of_which_nothing_is_heard_any_more_is_of_the_past() -> None:

@@ -1,7 +1,6 @@
 from datetime import timedelta
 
-from streaming.metrics.observer import Threshold
-from streaming.metrics.thresholds import thresholds
+from streaming.metrics.thresholds import Threshold, thresholds
 from streaming.settings import OPTIONS, Settings
 
 

@@ -12,17 +12,17 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from streaming.agent.client import AgentClient
-from streaming.agent.cluster import ClusterView
+from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
 from streaming.agent.looking import Looking
-from streaming.agent.messages import Committed, PlanRequest, Range, Register, StatusRequest
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
+from streaming.client.agent_client import AgentClient
 from streaming.disk.logdirs import open_log_dirs
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.database import Database
-from streaming.watcher.journal import Journal
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.database import Database
+from streaming.journal.journal import Journal
+from streaming.protocol.messages import Committed, PlanRequest, Range, Register, StatusRequest
 from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
 from tests.watcher import joined
@@ -83,7 +83,7 @@ class Agent:
 
     def start(self) -> None:
         log_dirs = open_log_dirs(self._log_dirs)
-        with patch("streaming.watcher.journal.Database", FusedDatabase):
+        with patch("streaming.journal.journal.Database", FusedDatabase):
             self.journal = Journal(self._directory, CLUSTER_ID, self.clock)
         self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
         self.consumers = Consumers(self.journal, self.clock)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from streaming.simulator.batches import Batch, Entry, encode
-from streaming.simulator.compaction import compact
-from streaming.simulator.files import uuid_text
+from streaming.journal.events import LogId
+from streaming.simulator.batch_writer import Batch, Entry, encode
+from streaming.simulator.cleaner import compact
+from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.metadata import (
+from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     Replicas,
     metadata_batch,
@@ -23,8 +24,7 @@ from streaming.simulator.metadata import (
     remove_topic_record,
     topic_record,
 )
-from streaming.simulator.segment import LogConfig
-from streaming.watcher.events import LogId
+from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, batch, log_dir
 from tests.model import coordinators
 

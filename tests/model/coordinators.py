@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from streaming.kafka.coordinator import CoordinatorEntry, coordinator_entries
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import COORDINATOR, TOMBSTONE, unpack_rows
 from streaming.rules.log_state import LogState
-from streaming.simulator.batches import Batch, Record
-from streaming.simulator.coordinators import State, TransactionState, transaction_record
+from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
+from streaming.simulator.batch_writer import Batch, Record
+from streaming.simulator.coordinator_records import State, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from tests.kafka.dumped import columns
 

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from streaming.agent.messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.errors import AgentError
 from streaming.metrics.table import Table
+from streaming.protocol.messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.query.processor import ShardProcessor
 from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
 from streaming.rules.log_state import LogKey, LogState

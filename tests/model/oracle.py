@@ -8,7 +8,7 @@ interval. Every settlement compares what was added since the one before, so that
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from streaming.watcher.events import LogId
+from streaming.journal.events import LogId
 from tests.model.brokers import Written
 
 DIVIDED = 5

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from streaming.journal.consumers import Bounds
+from streaming.journal.events import LogId
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.rows import TRANSACTIONS
 from streaming.rules.log_state import LogKey, LogState
-from streaming.rules.transactions import Transactions, open_ones
-from streaming.watcher.consumers import Bounds
-from streaming.watcher.events import LogId
+from streaming.rules.transaction_fold import Transactions, open_ones
 from streaming.watcher.watcher import RESCAN_MS
 from tests.builders import abort, batch, commit
 from tests.model import coordinators

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 from streaming.disk.logdirs import Partition, open_log_dirs
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
+from streaming.journal.journal import Journal
 from streaming.offline.look import Look
 from streaming.offline.onlooker import Onlooker
 from streaming.offline.open_transactions import find_open
-from streaming.offline.retention import keep
+from streaming.offline.partition_retention import keep
 from streaming.rules.verdicts import GRACE_MS
 from streaming.settings import Settings
-from streaming.simulator.batches import end_transaction
-from streaming.watcher.journal import Journal
+from streaming.simulator.batch_writer import end_transaction
 from streaming.watcher.scope import EVERYTHING, Scope
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
 from tests.frozen import Frozen, unpack

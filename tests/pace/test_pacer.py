@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from streaming.pace.files import Look, note_look
 from streaming.pace.freshness import Freshness
+from streaming.pace.pace_files import Look, note_look
 from streaming.pace.pacer import LIVE_SECONDS, Pacer
 from streaming.pace.schedule import Reason
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.pace.files import Look, last_look, note_look, read_schedule, write_schedule
+from streaming.pace.pace_files import Look, last_look, note_look, read_schedule, write_schedule
 from streaming.pace.schedule import LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, Reason, Schedule
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.pace.files import Look, write_schedule
+from streaming.pace.pace_files import Look, write_schedule
 from streaming.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
 from streaming.pace.waiting import Hurry, Turns
 

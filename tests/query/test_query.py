@@ -11,8 +11,8 @@ import pyarrow.flight as flight
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.agent.server import AgentServer
-from streaming.job.progress import Progress
+from streaming.agent.flight_server import AgentServer
+from streaming.job.query_progress import Progress
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.query.query import fold_events
 from streaming.rows import BATCHES, STATES, Change

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streaming.rows import SEGMENTS
 from streaming.rules.limits import effective_limits, topic_configs
-from streaming.rules.segments import LogFacts
+from streaming.rules.segment_columns import LogFacts
 
 Segment = tuple[int, int, int, int]
 """base offset, size, largest timestamp, time of the file"""

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.kafka.transactions import Steps
 from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Kind, StartSource, Step
 from streaming.rules.log_state import LogState
+from streaming.scan.transaction_steps import Steps
 from tests.events import Item, Shard, appended, range_of, row
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.rows import StartSource
-from streaming.rules.coordinator import Coordinators
+from streaming.rules.coordinator_join import Coordinators
 from streaming.rules.verdicts import (
     GRACE_MS,
     NEVER_MS,
@@ -24,7 +24,7 @@ from streaming.rules.verdicts import (
     stuck,
     verdicts,
 )
-from tests.rules.test_coordinator import entry, table
+from tests.rules.test_coordinator_join import entry, table
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.disk.scanned import SegmentKey
-from streaming.kafka.soundness import Damage, Fault
-from streaming.scrub.found import FoundSegment
+from streaming.scan.soundness import Damage, Fault
+from streaming.scrub.findings import FoundSegment
 from streaming.scrub.kept import Kept, file_of, load, store
 
 KEY = SegmentKey(5, 1000, 1_700_000_000_000, 2049, 77)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.scrub import segment as segment_module
+from streaming.scrub import segment_check as segment_module
 from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
 from streaming.simulator.log import PartitionLog

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.disk.availability import LogDirs, open_log_dirs
 from streaming.scrub.kept import file_of, load
-from streaming.scrub.pace import CPU_SHARE, ScrubPace
+from streaming.scrub.scrub_pace import CPU_SHARE, ScrubPace
 from streaming.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -84,7 +84,7 @@ def test_what_nobody_thought_of_is_passed_over_and_told(
     disk = log_dir(tmp_path)
     logs = [filled(disk, "a"), filled(disk, "b")]
     bad = closed(logs[0].directory)[0].path
-    from streaming.scrub.segment import SegmentCheck
+    from streaming.scrub.segment_check import SegmentCheck
 
     advance = SegmentCheck.advance
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from uuid import UUID
 
-from streaming.kafka.metadata import ClusterImage
+from streaming.kafka.cluster_image import ClusterImage
 from streaming.simulator.controller import Controller
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from tests.builders import NOW, log_dir
 
 TOPIC_ID = UUID(int=77)

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.messages import Messages
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
+from tests.legacy_messages import Messages
 
 INDEX_BYTES, TIME_INDEX_BYTES = 10_485_760, 10_485_756
 

@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.source.options import parse_options
+from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 from tests.broker.clients import SECONDS, create_topic
 from tests.broker.kafka import Kafka, free_ports
@@ -134,7 +134,7 @@ class _Reader:
             self._caught_up = bool(following) and all(status.caught_up for status in self._statuses())
 
     def _statuses(self) -> list[Any]:
-        from streaming.agent.client import AgentClient
+        from streaming.client.agent_client import AgentClient
 
         return [AgentClient(address).status() for address in self._reader._options.addresses()]
 

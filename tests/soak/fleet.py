@@ -12,7 +12,7 @@ from typing import Self
 from uuid import UUID
 
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 from tests.bench.partitions import PARTITIONS_A_TOPIC, RECORDS, one_batch
 from tests.soak.sparse import write_sparse_log
 

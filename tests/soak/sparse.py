@@ -4,7 +4,7 @@ import os
 import struct
 from pathlib import Path
 
-from streaming.simulator.batches import Batch, Record, encode
+from streaming.simulator.batch_writer import Batch, Record, encode
 
 BATCH_BYTES, SEGMENT_BYTES = 1 << 20, 1 << 30
 _WRITTEN_BYTES = 128  # the headers of the batch and of its record

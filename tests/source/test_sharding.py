@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.tables import events_table
+from streaming.journal.events import Event
+from streaming.protocol.event_tables import events_table
 from streaming.rows import EVENTS, PACKED, ROWS, SHARD, Kind, unpack_rows
 from streaming.source.sharding import by_shard, shard_of
-from streaming.watcher.events import Event
 
 
 @pytest.mark.parametrize(

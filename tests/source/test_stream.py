@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from streaming.agent.messages import NOT_BEGUN, Log, Plan
 from streaming.errors import AgentError, UsageError
-from streaming.pace.files import Look, last_look
+from streaming.pace.pace_files import Look, last_look
 from streaming.pace.waiting import Hurry, Turns
+from streaming.protocol.messages import NOT_BEGUN, Log, Plan
 from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
-from streaming.source import agents as agents_module
+from streaming.source import agent_connections as agents_module
 from streaming.source import stream
-from streaming.source.batch import TASK_BYTES, BatchReader, pack
+from streaming.source.batches_relation import TASK_BYTES, BatchReader, pack
 from streaming.source.datasource import SegtailDataSource
 from streaming.source.offsets import AgentOffset
-from streaming.source.options import parse_options
+from streaming.source.source_options import parse_options
 from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
@@ -92,7 +92,7 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 
 def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that fails whenever it is started looks once each time, and that is no sign of health."""
-    monkeypatch.setattr("streaming.source.agents._job_logs", False)  # put back, for what others log
+    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)  # put back, for what others log
     looks = tmp_path / "looks"
     for _ in range(3):
         reader_of("127.0.0.1:1", looks=looks).latestOffset({}, ALL)
@@ -111,7 +111,7 @@ def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: py
 def test_a_look_that_cannot_be_noted_fails_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("streaming.source.agents._job_logs", False)
+    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
     assert reader_of("127.0.0.1:1", looks=tmp_path / "gone" / "looks").latestOffset({}, ALL) == {}
     assert "the time of the last plan cannot be written" in caplog.messages
 
@@ -203,7 +203,7 @@ def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> 
 
 
 def test_one_that_spark_has_left_looks_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.source.agents._job_logs", False)
+    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
     reader, looks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", looks=tmp_path / "looks"), tmp_path / "looks"
     reader._turns.wait = lambda: False  # type: ignore[method-assign]
     start: dict[str, Any] = {}

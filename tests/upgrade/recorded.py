@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from streaming.agent.versions import PROTOCOL
+from streaming.protocol.versions import PROTOCOL
 from tests.upgrade import before
 
 

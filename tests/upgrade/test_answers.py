@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 import streaming
-from streaming.agent.client import AgentClient
-from streaming.agent.columns import MISSING, as_events
-from streaming.agent.messages import PlanRequest, Range, Register, Status
-from streaming.agent.problems import Reason
-from streaming.agent.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
+from streaming.client.agent_client import AgentClient
+from streaming.client.column_versions import MISSING, as_events
 from streaming.errors import AgentError, VersionError
+from streaming.protocol.messages import PlanRequest, Range, Register, Status
+from streaming.protocol.problems import Reason
+from streaming.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
 from streaming.rows import EVENTS
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition

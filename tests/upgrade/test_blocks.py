@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from streaming.journal.consumers import Consumers
+from streaming.journal.events import Event
+from streaming.journal.journal import Journal, Mark
 from streaming.rows import Kind
-from streaming.watcher.consumers import Consumers
-from streaming.watcher.events import Event
-from streaming.watcher.journal import Journal, Mark
 from tests.builders import CLUSTER_ID
+from tests.journal.test_journal import appended, cursor
 from tests.upgrade.before import DATA
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
-from tests.watcher.test_journal import appended, cursor
 
 FOUND = Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="id", log_dir="/d", segments=bytes(range(32)), oldest_timestamp=5)
 CORRUPT = Event(kind=Kind.CORRUPT, broker=1, topic="\u00fc.x", partition=0, topic_id="id", reason="bad 'magic'", start_position=4)

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.agent.versions import PROTOCOL
 from streaming.errors import AgentError
-from streaming.job.agents import AgentWatch
+from streaming.job.agent_statuses import AgentWatch
+from streaming.protocol.versions import PROTOCOL
 from streaming.simulator.log import PartitionLog
-from streaming.source import agents
-from streaming.source.options import parse_options
+from streaming.source import agent_connections
+from streaming.source.source_options import parse_options
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
-from tests.job.test_agents import poll_until
+from tests.job.test_agent_statuses import poll_until
 from tests.metrics.reading import named
 from tests.metrics.rows import new_observer, new_table
-from tests.source.test_agents import Stream
+from tests.source.test_agent_connections import Stream
 from tests.upgrade.recorded import RecordedAgent, recorded
 
 OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
@@ -29,10 +29,10 @@ OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents in trouble are asked again as soon as there is time; a read that waits for one would not end."""
-    monkeypatch.setattr(agents, "FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(agents, "LONGEST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(agents, "REFUSED_SECONDS", 0.0)
-    monkeypatch.setattr(agents, "PATIENCE_SECONDS", 1e9)
+    monkeypatch.setattr(agent_connections, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 1e9)
 
 
 class Fleet:
@@ -127,7 +127,7 @@ def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(f
 
 
 def test_everything_there_is_cannot_be_had_from_one_that_cannot_be_read(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
     fleet.old.says["protocol"] = PROTOCOL + 1
     with pytest.raises(AgentError, match=f"speaks protocol {PROTOCOL + 1}"):
         Stream(*fleet.addresses).reader.prepareForTriggerAvailableNow()

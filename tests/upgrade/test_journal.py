@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.agent.columns import as_events
-from streaming.agent.messages import Range
+from streaming.client.column_versions import as_events
+from streaming.protocol.messages import Range
 from streaming.rows import TRANSACTIONS
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from streaming.watcher import joining
-from streaming.watcher.joining import Joining
-from streaming.watcher.journal import Journal
+from streaming.journal import joining
+from streaming.journal.joining import Joining
+from streaming.journal.journal import Journal
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The events of a journal, one by one, as tests want them."""
 
-from streaming.watcher.blocks import rows_of
-from streaming.watcher.events import Event
-from streaming.watcher.journal import Journal
+from streaming.journal.blocks import rows_of
+from streaming.journal.events import Event
+from streaming.journal.journal import Journal
 
 
 def events_of(journal: Journal, after: int, upto: int) -> list[tuple[int, Event]]:

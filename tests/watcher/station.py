@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.kafka.detail import first_offset_above, sums_from
+from streaming.journal.census import members
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.events import Event, LogId
+from streaming.journal.journal import Journal
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
-from streaming.kafka.sums import Sums
 from streaming.rows import Kind
-from streaming.watcher.census import members
-from streaming.watcher.cluster import Leads
-from streaming.watcher.consumers import Bounds, Consumers
-from streaming.watcher.events import Event, LogId
-from streaming.watcher.journal import Journal
+from streaming.scan.detail import first_offset_above, sums_from
+from streaming.scan.sums import Sums
+from streaming.watcher.cluster_knowledge import Leads
 from streaming.watcher.registry import Beginning
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW

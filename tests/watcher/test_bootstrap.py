@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.segments import list_segments
+from streaming.disk.segment_files import list_segments
 from streaming.rows import StartSource, Step
-from streaming.simulator.batches import Batch
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
-from streaming.watcher.bootstrap import Past, Replay, past_at
-from streaming.watcher.locate import window
+from streaming.watcher.bootstrap import Past, Replay
+from streaming.watcher.locate import find_offset, window
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 
 LIMIT = 100
@@ -24,7 +24,12 @@ def data(producer: int, *, records: int = 1, timestamp: int = NOW, sequence: int
 
 
 def past(log: PartitionLog, offset: int | None = None) -> Past:
-    return past_at(log.directory, list_segments(log.directory), offset, producers_limit=LIMIT)
+    """The state of a log at an offset, by default at its end, replayed in one piece."""
+    segments, buffer = list_segments(log.directory), window()
+    end = find_offset(segments, None, buffer).next_offset if offset is None else offset
+    replay = Replay(log.directory, segments, end, producers_limit=LIMIT, buffer=buffer)
+    replay.advance(segments, end)
+    return replay.past()
 
 
 def opened(found: Past) -> list[tuple[int, int]]:
@@ -41,7 +46,7 @@ def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Pa
     log.roll()
     log.append(data(9))
     at(list_segments(log.directory)[0].path, NOW - 1000)
-    found = past_at(log.directory, list_segments(log.directory), 3, producers_limit=LIMIT)
+    found = past(log, 3)
     assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (3, 3, False, True, ())
     (step,) = found.ongoing
     assert {name: int(step[name]) for name in ("step", "source", "producer_id", "first_offset", "bytes_before", "start_ms")} == {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.rows import Kind
-from streaming.simulator.files import uuid_text
+from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, partition

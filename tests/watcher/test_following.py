@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.segments import OpenSegment
+from streaming.disk.segment_files import OpenSegment
+from streaming.journal.events import Event
 from streaming.rows import Kind
-from streaming.simulator.batches import Record, encode
-from streaming.simulator.compaction import compact
-from streaming.simulator.compression import Codec
+from streaming.simulator.batch_writer import Record, encode
+from streaming.simulator.cleaner import compact
+from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.messages import Messages
 from streaming.watcher import watcher
-from streaming.watcher.events import Event
 from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors
+from tests.legacy_messages import Messages
 from tests.watcher.station import Station
 
 SIZE = len(encode(batch(), 0))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.simulator.batches import Entry, encode
-from streaming.simulator.compaction import compact
+from streaming.simulator.batch_writer import Entry, encode
+from streaming.simulator.cleaner import compact
 from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment import Segment
+from streaming.simulator.segment_writer import Segment
 from streaming.watcher import carrying, watcher
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.watcher.station import Fold, Station

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.inventory import Inventory
-from streaming.kafka import scan
+from streaming.disk.log_inventory import Inventory
+from streaming.journal.events import Event
 from streaming.rows import Kind
+from streaming.scan import pieces
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying, reading, registry, replaying
-from streaming.watcher.events import Event
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 
@@ -99,7 +99,7 @@ def test_scanning_many_logs_at_once(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.look()
-    breaks(monkeypatch, scan, "find_flaws", lambda batches, *_: (batches.records == 5).any())
+    breaks(monkeypatch, pieces, "find_flaws", lambda batches, *_: (batches.records == 5).any())
     bad.append(batch(5))
     good.append(batch(6))
     station.look()

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.segments import OpenSegment, list_segments
-from streaming.simulator.batches import Record
+from streaming.disk.segment_files import OpenSegment, list_segments
+from streaming.simulator.batch_writer import Record
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.messages import Messages
 from streaming.watcher import locate
 from streaming.watcher.locate import Boundary, find_offset, start_boundary, walk_on, window
 from tests.builders import NOW, batch, log_dir, partition
+from tests.legacy_messages import Messages
 
 BUFFER = window()
 

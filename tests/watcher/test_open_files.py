@@ -21,7 +21,7 @@ LOGS, LIMIT = 150, 100
 _SCRIPT = """
 import resource, sys
 from pathlib import Path
-from streaming.simulator.batches import encode
+from streaming.simulator.batch_writer import encode
 from tests.builders import batch
 from tests.watcher.station import Station
 resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.journal.consumers import Bounds
+from streaming.journal.events import Event
 from streaming.rows import TRANSACTIONS, EventRow, Kind
-from streaming.simulator.batches import Batch
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying, watcher
-from streaming.watcher.consumers import Bounds
-from streaming.watcher.events import Event
 from streaming.watcher.registry import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.pace import Pace
+from streaming.agent.backlog_pace import Pace
+from streaming.journal.events import Event
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
-from streaming.watcher.events import Event
 from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from tests.builders import batch, partition
 from tests.watcher.station import RESCAN_MS, Station

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.messages import PendingCommits, StatusRequest
 from streaming.agent.pending import answer
-from streaming.disk.segments import list_segments
-from streaming.simulator.batches import Batch, Record
-from streaming.simulator.coordinators import offset_commit_record
+from streaming.disk.segment_files import list_segments
+from streaming.protocol.messages import PendingCommits, StatusRequest
+from streaming.simulator.batch_writer import Batch, Record
+from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.pending_commits import MOST_GROUPS, Waiting, waiting_groups

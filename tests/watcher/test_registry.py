@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from streaming.disk.logdirs import open_log_dirs
+from streaming.journal.events import Event
+from streaming.journal.producer_pages import KnownProducers
 from streaming.rows import Kind
-from streaming.simulator.files import encode_partition_metadata
+from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
-from streaming.watcher.events import Event
 from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.locate import window
-from streaming.watcher.producers import KnownProducers
 from streaming.watcher.registry import HALF_MADE_MS, LogRegistry
 from tests.builders import batch, delete, partition
 from tests.disk.descriptors import descriptors

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from streaming.disk.reads import bytes_read
+from streaming.journal.blobs import decode_steps
+from streaming.journal.events import Event, Replays
 from streaming.rows import Kind
-from streaming.simulator.batches import Batch
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying
-from streaming.watcher.blobs import decode_steps
 from streaming.watcher.carrying import REPLAY_BYTES
-from streaming.watcher.events import Event, Replays
 from tests.builders import batch, commit, log_dir, partition
 from tests.watcher.station import RESCAN_MS, Station
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from streaming.rows import Kind
-from streaming.simulator.files import encode_partition_metadata
+from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader

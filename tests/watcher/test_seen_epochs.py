@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.checkpoints import EpochEntry
+from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.kafka.detail import first_offset_above
+from streaming.journal.events import Event
 from streaming.rows import Kind
-from streaming.simulator.compaction import compact
+from streaming.scan.detail import first_offset_above
+from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment import LogConfig
+from streaming.simulator.segment_writer import LogConfig
 from streaming.watcher import watcher
-from streaming.watcher.events import Event
 from tests.builders import NOW, batch, log_dir, partition
 from tests.watcher.station import RESCAN_MS, Station
 

@@ -19,7 +19,7 @@ from streaming.disk.calls import Calling
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.agent.test_cluster import metadata_of
+from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.events import Shard
@@ -245,7 +245,7 @@ def test_topic_counters_do_not_double_when_a_log_dir_was_unmounted(tmp_path: Pat
 MOUNTS = """
 import subprocess, sys
 from pathlib import Path
-from tests.agent.test_cluster import metadata_of
+from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

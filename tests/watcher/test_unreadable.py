@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.segments import OpenSegment
+from streaming.disk.segment_files import OpenSegment
+from streaming.journal.events import LogId
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.events import LogId
 from streaming.watcher.unreadable import Unreadable
 from tests.builders import batch, partition
 from tests.watcher.station import Station

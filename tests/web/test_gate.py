@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from streaming.errors import UsageError
-from streaming.web.config import read_web_config
 from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
 from streaming.web.handler import Answer, Handler, Request
+from streaming.web.web_config import read_web_config
 from tests.certificates import Authority, Files
 
 PASSWORD = "ein Passwort"

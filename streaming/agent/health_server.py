@@ -1,0 +1,96 @@
+"""An agent's own small HTTP server: whether it is alive, whether it serves, and its own metrics. Nothing about Kafka's logs."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+
+from streaming.agent.own_page import AgentMetrics
+from streaming.errors import UsageError
+from streaming.units import Address
+from streaming.web.connections import BoundedServer
+from streaming.web.gate import Gate
+from streaming.web.handler import Answer, Handler, Request
+from streaming.web.negotiation import TEXT_TYPE
+
+HEALTHY_SECONDS = 60.0
+"""Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
+
+_POLL_SECONDS = 0.1
+
+
+class Pulse:
+    """The time of the watcher's last sign of life. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._last: float | None = None
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self._last = self._clock()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last sign of life, or since the start if there was none."""
+        return self._clock() - (self._began if self._last is None else self._last)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last sign of life is recent."""
+        return self.age < HEALTHY_SECONDS
+
+    @property
+    def ready(self) -> bool:
+        """Whether there has been a sign of life."""
+        return self._last is not None
+
+
+class HealthServer:
+    """Answers requests from its creation until `close`.
+
+    Raises:
+        UsageError: nothing can listen there, or the web config cannot be used.
+    """
+
+    def __init__(self, listen: Address, web_config: Path | None, metrics: AgentMetrics, pulse: Pulse) -> None:
+        self._metrics = metrics
+        self.waits_for: Callable[[], Iterable[str]] = tuple
+        """Returns the files in which a call has not returned. Their log dirs are not watched, but the agent still counts as healthy."""
+        self._pulse = pulse
+        gate = Gate(web_config)
+        try:
+            self._server = BoundedServer(listen.host, listen.port, partial(Handler, self._answer, gate), gate, monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen}: {error.strerror}; end what uses it, or choose another address with --metrics-listen HOST:PORT"
+            ) from error
+        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.server_port)}"
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="health", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering and release the port."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _answer(self, request: Request) -> Answer:
+        path = request.path
+        if path == "/metrics":
+            return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
+        if path == "/-/healthy":
+            word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for())))
+            return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
+        if path == "/-/ready":
+            return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
+        if path == "/":
+            return Answer(status=HTTPStatus.OK, body=b"segtail agent: /metrics /-/healthy /-/ready\n")
+        return Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+
+
+def _state(good: bool, word: str, otherwise: str) -> Answer:
+    return Answer(status=HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, body=f"{word if good else otherwise}\n".encode())

@@ -1,0 +1,233 @@
+"""The client of an agent. Every call has a deadline, and every failure is an AgentError that names the address."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+import streaming
+from streaming.certificates import Pair, read_ca, read_pair
+from streaming.client.column_versions import as_events
+from streaming.errors import AgentError, UsageError, VersionError
+from streaming.protocol.messages import Committed, Log, Logs, Message, Plan, PlanRequest, Range, Register, Status, StatusRequest
+from streaming.protocol.problems import Reason, explain
+from streaming.protocol.tokens import header_of, read_tokens
+from streaming.protocol.versions import agent_problem
+from streaming.reloading import Reloading
+from streaming.targets import Scheme, Target, is_loopback
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 3.0
+"""How long an agent may take to answer a message."""
+
+STREAM_SECONDS = 30.0
+"""How long an agent may take to stream a range."""
+
+SCAN_SECONDS = 3600.0
+"""How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
+
+_WRONG = (flight.FlightError, pa.ArrowException, OSError)
+"""The exceptions that Arrow raises when a call fails."""
+
+_Answer = TypeVar("_Answer", bound=Message)
+
+_NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
+"""A range of no journal: the answer has the columns of every answer, but no rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFiles:
+    """The paths of the files with the agents' CA certificates, the job's own certificate and key, and its token."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    token_file: Path | None = None
+
+
+NO_FILES = ClientFiles()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The current content of these files."""
+
+    ca: bytes | None
+    pair: Pair | None
+    token: bytes | None
+
+    def __repr__(self) -> str:
+        return "Credentials()"  # a traceback shows no secret
+
+
+@cache
+def credentials(files: ClientFiles) -> Reloading[Credentials]:
+    """The credentials of this process, read again when a file changes.
+
+    Raises:
+        UsageError: a file cannot be used.
+    """
+    if (files.cert is None) != (files.key is None):
+        raise UsageError("--agent-cert and --agent-key belong together: name both")
+    found = Reloading(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
+    found.get()
+    return found
+
+
+def _read_credentials(files: ClientFiles) -> Credentials:
+    return Credentials(
+        None if files.ca is None else read_ca(files.ca, "--agent-ca"),
+        None if files.cert is None or files.key is None else read_pair(files.cert, files.key, "--agent-cert, --agent-key"),
+        None if files.token_file is None else read_tokens(files.token_file, "--agent-token-file")[0],
+    )
+
+
+class AgentClient:
+    """A connection to the agent at ``address`` (host:port, or in the form of `streaming.targets`). Safe to use from several threads."""
+
+    def __init__(self, address: str, files: ClientFiles = NO_FILES) -> None:
+        """Store the address. The first call opens the connection."""
+        self.address = address
+        self._files = files
+        self._lock = threading.Lock()
+        self._connection: flight.FlightClient | None = None
+        self._shown: Credentials | None = None  # the credentials of the connection
+        self._version = "of unknown version"
+
+    def status(self, request: StatusRequest | None = None) -> Status:
+        """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
+        status = self._ask("status", (request or StatusRequest()).encode(), Status)
+        self._version = status.version
+        return status
+
+    def register(self, request: Register) -> Status:
+        """Register a consumer that starts."""
+        return self._ask("hello", request.encode(), Status)
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """Ask how far a budget reaches."""
+        return self._ask("plan", request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
+
+    def committed(self, message: Committed) -> None:
+        """Report that a micro-batch is committed, so that its events will not be requested again."""
+        self._call("committed", message.encode(), ANSWER_SECONDS)
+
+    def check(self, status: Status) -> None:
+        """Check whether this version of segtail can read the rows that the agent sends.
+
+        Raises:
+            VersionError: it cannot; the message says what to upgrade.
+            AgentError: it does not answer.
+        """
+        problem = agent_problem(status.protocol, status.version, streaming.__version__)
+        if problem:
+            raise VersionError(f"agent at {self.address}: {problem}")
+        self._rows(_NO_ROWS)
+
+    def read(self, asked: Range) -> pa.Table:
+        """Read all rows of a range (`streaming.rows.EVENTS`), and confirm to the agent that they arrived.
+
+        Raises:
+            VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
+            AgentError: it does not answer.
+        """
+        table = self._rows(asked)
+        try:
+            self._call("received", asked.encode(), ANSWER_SECONDS)
+        except AgentError as error:
+            # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
+            log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
+        return table
+
+    def _rows(self, asked: Range) -> pa.Table:
+        try:
+            rows = self._open().do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
+        except _WRONG as error:
+            raise self._failed(error) from error
+        try:
+            return as_events(rows)
+        except ValueError as error:
+            raise VersionError(
+                f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
+                f"{streaming.__version__}: upgrade the older one"
+            ) from error
+
+    def logs(self) -> list[Log]:
+        """List all segments that the agent can scan."""
+        return self._ask("logs", b"{}", Logs, STREAM_SECONDS).logs
+
+    def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
+        """Scan the record batches of a segment now (`streaming.rows.BATCHES`)."""
+        try:
+            for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
+                yield chunk.data
+        except _WRONG as error:
+            raise self._failed(error) from error
+
+    def _ask(self, action: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
+        return kind.decode(self._call(action, body, seconds))
+
+    def _call(self, action: str, body: bytes, seconds: float) -> bytes:
+        try:
+            (result,) = self._open().do_action(flight.Action(action, body), self._options(seconds))
+        except (*_WRONG, ValueError) as error:
+            raise self._failed(error) from error
+        return bytes(result.body.to_pybytes())
+
+    def _open(self) -> flight.FlightClient:
+        shown = self._credentials()
+        with self._lock:
+            if self._connection is not None and self._shown is not shown:  # the files have changed: use their content from now on
+                self._connection.close()
+                self._connection = None
+            if self._connection is None:
+                self._connection = self._connect(shown)
+                self._shown = shown
+            return self._connection
+
+    def _connect(self, shown: Credentials) -> flight.FlightClient:
+        try:
+            target = Target.parse(self.address)
+        except ValueError as error:
+            raise self._error(f"no such address, write {error}", Reason.FAILED) from error
+        if target.scheme is Scheme.PLAIN:
+            if shown.token is not None and not is_loopback(target.address.host):
+                raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
+            return flight.connect(f"grpc://{target.address}")
+        if shown.ca is None:
+            raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
+        pair = {} if shown.pair is None else {"cert_chain": shown.pair.cert, "private_key": shown.pair.key}
+        name = {"override_hostname": target.name} if target.name else {}
+        return flight.connect(f"grpc+tls://{target.address}", tls_root_certs=shown.ca, **pair, **name)
+
+    def _credentials(self) -> Credentials:
+        try:
+            return credentials(self._files).get()
+        except UsageError as error:
+            raise self._error(str(error), Reason.FAILED) from error
+
+    def _options(self, seconds: float) -> flight.FlightCallOptions:
+        token = self._credentials().token
+        return flight.FlightCallOptions(timeout=seconds, headers=[] if token is None else [header_of(token)])
+
+    def _failed(self, error: Exception) -> AgentError:
+        reason, meaning = explain(error)
+        log.debug("a call failed", extra={"address": self.address, "error": str(error)})
+        return self._error(meaning, reason)
+
+    def _error(self, what: str, reason: Reason) -> AgentError:
+        return AgentError(f"agent at {self.address}: {what}", reason)
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

@@ -1,0 +1,52 @@
+"""A census: the keys of all logs that an agent has, as one event of the journal.
+
+It is written when a consumer begins, and when a consumer has missed a part of the journal. If such a consumer has a log of this agent that
+the census lacks, this log is gone, whatever events the consumer has missed. The census contains the keys of that moment: later events in
+the journal show which logs appear and leave.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from streaming.journal.events import Event, LogId
+from streaming.rows import Kind, pack_rows, unpack_rows
+
+_MEMBERS = pa.schema(
+    [("broker", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("topic_id", pa.string()), ("log_dir", pa.string())]
+)
+
+
+def census(logs: Mapping[LogId, Path | None], unseen: Iterable[Path]) -> Event:
+    """Make the event.
+
+    Args:
+        logs: all logs of the agent with the log dir of each, None if it is not known.
+        unseen: log dirs whose logs are not known now: a new journal does not even know which logs should be there.
+    """
+    keys = [(log.broker, log.topic, log.partition, log.topic_id, str(path or "")) for log, path in sorted(logs.items())]
+    columns = zip(*keys, strict=True) if keys else [()] * len(_MEMBERS)
+    arrays = [pa.array(column, each.type) for column, each in zip(columns, _MEMBERS, strict=True)]
+    members = pack_rows(pa.RecordBatch.from_arrays(arrays, schema=_MEMBERS))
+    return Event(kind=Kind.CENSUS, reason="\n".join(sorted(map(str, unseen))), detail=zlib.compress(members, 1))
+
+
+def members(event: Event) -> Iterator[Event]:
+    """A row for every log of a census."""
+    if event.detail is None:
+        return
+    rows = unpack_rows(zlib.decompress(event.detail), _MEMBERS)
+    for broker, topic, partition, topic_id, log_dir in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        yield Event(kind=Kind.CENSUS, broker=broker, topic=topic, partition=partition, topic_id=topic_id, log_dir=log_dir)
+
+
+def expanded(event: Event) -> Sequence[Event]:
+    """Expand an event into the events that are sent.
+
+    A census becomes one row for each log and a closing row, which names the log dirs that the census does not cover.
+    """
+    if event.kind is not Kind.CENSUS:
+        return [event]
+    return [*members(event), Event(kind=Kind.CENSUS_END, reason=event.reason)]

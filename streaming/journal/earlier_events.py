@@ -1,0 +1,56 @@
+"""Events as journals up to version 6 stored them, one row each, and their conversion to blocks.
+
+The values that no query used were stored in one JSON list, in the order of `_BODY`. The list of an even earlier version is shorter: values
+that are missing at its end have the defaults of `Event`.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from streaming.journal.blocks import BLOCK_ROWS, Row, block_of, counted_bytes
+from streaming.journal.events import Event
+from streaming.journal.stored_blocks import insert
+from streaming.rows import Kind
+
+_KEYED = (
+    *("kind", "broker", "topic", "partition", "topic_id", "base_offset", "next_offset"),
+    *("detail", "transactions", "coordinator", "segments"),
+)
+_BODY = (
+    *("log_dir", "segment", "start_position", "end_position", "log_epoch", "leads", "settled", "seen_at", "max_timestamp"),
+    *("bytes", "batches", "records", "old_format_batches", "codec_bytes", "batch_bytes_buckets", "batch_records_buckets"),
+    *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason", "follows"),
+    *("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms"),
+)
+_TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
+
+
+def into_blocks(run: sqlite3.Connection) -> None:
+    """Write all rows of the table ``events`` as blocks."""
+    block: list[Row] = []
+    block_ms = 0
+    for row, at_ms in _rows(run):
+        if block and (len(block) == BLOCK_ROWS or at_ms != block_ms):
+            insert(run, block_of(block), block_ms)
+            block = []
+        block_ms = at_ms
+        block.append(row)
+    if block:
+        insert(run, block_of(block), block_ms)
+
+
+def _rows(run: sqlite3.Connection) -> Iterator[tuple[Row, int]]:
+    """Each row in order, and when it was published. The last rows had no running total yet."""
+    (total,) = run.execute("SELECT trimmed_total FROM totals").fetchone()
+    for *values, body, known, at_ms in run.execute(f"SELECT seq, {', '.join(_KEYED)}, body, total, at_ms FROM events ORDER BY seq"):
+        event = _event(values[1:], body)
+        total = total + counted_bytes(event) if known is None else known
+        yield Row(values[0], total, event), at_ms
+
+
+def _event(keyed: list[Any], body: str) -> Event:
+    values = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(body), strict=False)}
+    keys = dict(zip(_KEYED, keyed, strict=True))
+    return Event(**{**keys, "kind": Kind(keys["kind"]), **values})

@@ -1,0 +1,99 @@
+"""Joins neighbouring appends that wait for an absent consumer, so that a journal does not grow with every poll.
+
+A journal that waits for a consumer for a week would contain the events of every poll of every log. Between two seqs at which a consumer may
+be, all appends to a log can be one range. Nothing is lost by this, but a plan can be cut less finely. Of several lists of a log's segments
+only the last one is needed.
+"""
+
+from dataclasses import dataclass
+
+from streaming.journal.events import Event, LogId, merged_found
+from streaming.journal.journal import Edit, Journal
+from streaming.journal.losses import cuts, is_parted
+from streaming.journal.stored_blocks import kinds, rows
+from streaming.rows import Kind
+
+SLICE = 1000
+"""The number of events of one slice."""
+
+LEAST = 200
+"""Fewer events than this are left for later."""
+
+LOOKS = 4
+"""Fewer events for each log than this are left for later too, because a join writes each log's last event anew."""
+
+WAIT_MS = 60_000
+"""A younger event is left as it is: a consumer that reads at a pace has it before."""
+
+
+_Line = tuple[LogId, bool]
+"""The key of events whose neighbours may become one: a log's lists of segments, or all other events of that log."""
+
+
+_JOINED = (Kind.APPENDED, Kind.FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The last append of a log, or the last list of its segments, up to the seq that this process has read."""
+
+    seq: int
+    event: Event
+
+
+class Joining:
+    """Joins appends of one journal. For one thread; others use the journal between two slices."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._looked = 0  # the seq up to which this process has read
+        self._upto = 0  # the seq up to which this round goes
+        self._last: dict[_Line, _Last] = {}
+
+    def join(self, now_ms: int) -> bool:
+        """Join the next events that have waited. Returns whether there is more to join.
+
+        Args:
+            now_ms: the journal's own time.
+        """
+        with self._journal.database.reading() as run:
+            trimmed = self._journal.trimmed().seq
+            self._looked = max(self._looked, trimmed)
+            if self._looked >= self._upto:
+                sql = "SELECT coalesce(sum(count), 0), max(last) FROM blocks WHERE last > ? AND at_ms <= ?"
+                waiting, end = run.execute(sql, (self._looked, now_ms - WAIT_MS)).fetchone()
+                if waiting < max(LEAST, LOOKS * len(self._last)):
+                    return False
+                self._upto = end
+            last = {line: each for line, each in self._last.items() if each.seq > trimmed}
+            with self._journal.edit() as edit:
+                end = self._join(edit, last)
+                edit.run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (end,))
+            self._looked, self._last = end, last  # the next slice goes on from here, once this one is written
+            return end < self._upto
+
+    def _join(self, edit: Edit, last: dict[_Line, _Last]) -> int:
+        """Join a slice; returns the seq up to which it goes."""
+        parted, there = cuts(edit.run), kinds(edit.run, [each.seq for each in last.values()])
+        gone: list[int] = []
+        joined: dict[int, Event] = {}
+        found = rows(edit.run, self._looked, self._upto, SLICE)
+        for row in found:
+            event, line = row.event, (row.event.log, row.event.kind is Kind.FOUND)
+            before = last.pop(line, None)
+            if event.kind not in _JOINED:
+                continue  # appends before and behind another event are not joined
+            # an earlier event may have been forgotten meanwhile, or may be no append any more
+            if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
+                together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)
+                if together is not None:
+                    gone.append(before.seq)
+                    joined.pop(before.seq, None)
+                    joined[row.seq] = event = together
+            last[line] = _Last(row.seq, event)
+        edit.change(gone, joined)
+        return found[-1].seq if found else self._upto
+
+
+def _together(before: Event, event: Event) -> Event | None:
+    return merged_found(before, event) if event.kind is Kind.FOUND else before.merged(event)

@@ -1,0 +1,273 @@
+"""The journal: events in order with their cursors. Both are written together, so that neither can be ahead of the other.
+
+``seq`` is the position of an event. Events that are published together are a block. Later, events that wait may be joined or merged, but
+never across a position at which a consumer may be. Each event has the running total of the log bytes that were published up to it, so one
+query finds how far a byte budget reaches.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.disk.scanned import SegmentKey
+from streaming.journal import producer_pages, registering, stored_blocks
+from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
+from streaming.journal.database import Database
+from streaming.journal.events import Cursor, Event, LogId
+from streaming.journal.producer_pages import Pages
+from streaming.journal.registering import Registration
+from streaming.scan.producer_states import Producers
+
+_CURSOR = tuple(field.name for field in fields(Cursor) if field.name != "log")
+_values = attrgetter(*_CURSOR)
+_CURSOR_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_CURSOR))
+_PUT_CURSOR = f"INSERT OR REPLACE INTO cursors ({_CURSOR_COLUMNS}) VALUES ({','.join('?' * (4 + len(_CURSOR)))})"
+_SCANNED = ", ".join(SegmentKey._fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
+
+    seq: int
+    total: int
+
+
+class Edit:
+    """A transaction that forgets or changes events. ``grown``: by about how many bytes the stored events have grown."""
+
+    def __init__(self, run: sqlite3.Connection) -> None:
+        self.run = run
+        self.grown = 0
+
+    def delete(self, after: int, upto: int) -> None:
+        """Delete the events with ``after < seq <= upto``."""
+        self.grown += stored_blocks.delete(self.run, after, upto)
+
+    def change(self, gone: Iterable[int], put: Mapping[int, Event]) -> None:
+        """Delete events, and replace some others."""
+        self.grown += stored_blocks.change(self.run, gone, put)
+
+
+class Journal:
+    """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
+
+    def __init__(self, directory: Path | None, cluster_id: str, clock_ms: Callable[[], int]) -> None:
+        """Open or make the journal in ``directory``; in memory if that is None. Raises JournalError as `Database` does.
+
+        Args:
+            clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.
+        """
+        self.database = Database(directory, cluster_id)
+        self.id = self.database.id
+        self._clock_ms = clock_ms
+        self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
+        self._go_on_in_time()
+        self._published = threading.Condition()
+        self._size: int
+        with self.database.reading() as run:
+            (self._size,) = run.execute("SELECT coalesce(sum(size), 0) FROM blocks").fetchone()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+    def now_ms(self) -> int:
+        """The journal's own time: it goes on from the time where an earlier process stopped, and only while an agent holds the journal.
+
+        So nothing becomes old because a clock was set, or because an agent was down.
+        """
+        return self._clock_ms() + self._ahead_ms
+
+    def _go_on_in_time(self) -> None:
+        with self.database.transaction() as run:
+            row = run.execute("SELECT at_ms FROM blocks ORDER BY last DESC LIMIT 1").fetchone()
+            (seen_ms,) = run.execute("SELECT max(seen_ms) FROM consumers").fetchone()
+            last_ms = seen_ms if row is None else row[0]
+            if last_ms is None:
+                return
+            # a time later than the last event was written by a clock that was ahead for a while
+            run.execute("UPDATE blocks SET at_ms = ? WHERE at_ms > ?", (last_ms, last_ms))
+            run.execute("UPDATE consumers SET seen_ms = ? WHERE seen_ms > ?", (last_ms, last_ms))
+            self._ahead_ms = last_ms - self._clock_ms()
+
+    # --- writing
+
+    def cursors(self) -> list[Cursor]:
+        """The cursors of all logs, as of the last event."""
+        with self.database.reading() as run:
+            rows = run.execute(f"SELECT {_CURSOR_COLUMNS} FROM cursors").fetchall()
+        return [Cursor(log=LogId(*row[:4]), **dict(zip(_CURSOR, row[4:], strict=True))) for row in rows]
+
+    def producers(self, log: LogId, limit: int) -> Producers | None:
+        """The producers of a log as of its cursor, None if they are not known."""
+        with self.database.reading() as run:
+            return producer_pages.read(run, log, limit)
+
+    def publish(
+        self,
+        events: Sequence[Event],
+        cursors: Iterable[Cursor] = (),
+        gone: Sequence[LogId] = (),
+        pages: Iterable[Pages] = (),
+        registers: Registration | None = None,
+    ) -> None:
+        """Write events, the cursors behind them, and the changed producers of the logs, durably: all of it or nothing.
+
+        Args:
+            registers: a consumer that begins with these events. It is registered at the seq right before them.
+        """
+        with self.database.reading():  # the lock is held until the values in memory agree with the file
+            with self.database.transaction() as run:
+                at_ms, end, grown = self.now_ms(), self.end(), 0
+                if registers is not None:
+                    registering.write(run, registers, end.seq, at_ms)
+                for block in _blocks(events, end):
+                    grown += stored_blocks.insert(run, block_of(block), at_ms)
+                    end = Mark(block[-1].seq, block[-1].total)
+                run.execute("UPDATE totals SET seq = ?, published = ?", (end.seq, end.total))
+                run.executemany(_PUT_CURSOR, [(*_key(cursor.log), *_values(cursor)) for cursor in cursors])
+                run.executemany("DELETE FROM cursors WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
+                producer_pages.write(run, pages)
+                for log in gone:
+                    producer_pages.forget(run, log)
+            self._size += grown
+        if events:
+            with self._published:
+                self._published.notify_all()
+
+    def scanned(self) -> dict[SegmentKey, int]:
+        """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
+        with self.database.reading() as run:
+            rows = run.execute(f"SELECT {_SCANNED}, largest_timestamp FROM scanned").fetchall()
+        return {SegmentKey(*row[:-1]): row[-1] for row in rows}
+
+    def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
+        """Store the results of further scans, and forget segments that do not exist any more."""
+        with self.database.transaction() as run:
+            run.executemany(
+                f"INSERT OR REPLACE INTO scanned ({_SCANNED}, largest_timestamp) VALUES (?,?,?,?,?,?)",
+                [(*key, time) for key, time in found],
+            )
+            run.executemany(f"DELETE FROM scanned WHERE ({_SCANNED}) = (?,?,?,?,?)", list(gone))
+
+    def renew(self) -> None:
+        """Become another journal with a new id. This one was restored from a copy: a consumer has read it up to a point that it lacks."""
+        self.id = self.database.renew()
+
+    # --- reading
+
+    def end(self) -> Mark:
+        """The point up to which events are published."""
+        with self.database.reading() as run:
+            return Mark(*run.execute("SELECT seq, published FROM totals").fetchone())
+
+    def reach(self, after: int, budget: int | None) -> Mark:
+        """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
+
+        At least one event is always included, or a consumer would never go on.
+        """
+        with self.database.reading() as run:
+            if budget is None:
+                return self.end()
+            begin = self.at(after)
+            limit = begin.total + budget
+            row = run.execute(
+                "SELECT last, total FROM blocks WHERE last > ? AND total <= ? ORDER BY last DESC LIMIT 1", (after, limit)
+            ).fetchone()
+            whole = None if row is None else Mark(*row)
+            block = stored_blocks.with_row_behind(run, after if whole is None else whole.seq)
+            if block is None:
+                return whole or begin
+            rows = part(block.rows, after, block.last)
+            seqs, totals = longs(rows, "seq"), longs(rows, "total")
+            fitting = int(np.searchsorted(totals, limit, side="right"))
+            if fitting == 0 and whole is not None:
+                return whole
+            at = max(fitting - 1, 0)
+            return Mark(int(seqs[at]), int(totals[at]))
+
+    def at(self, seq: int) -> Mark:
+        """The mark of an event that is in the journal, or that was forgotten last."""
+        with self.database.reading() as run:
+            trimmed, block = self.trimmed(), stored_blocks.with_row_behind(run, seq - 1)
+            rows = None if block is None else part(block.rows, trimmed.seq, seq)  # older events are held for another consumer
+            if rows is not None and len(rows):
+                return Mark(seq, int(longs(rows, "total")[-1]))
+            row = run.execute(
+                "SELECT total FROM blocks WHERE last > ? AND last < ? ORDER BY last DESC LIMIT 1", (trimmed.seq, seq)
+            ).fetchone()
+            return Mark(seq, row[0] if row else trimmed.total)
+
+    def blocks(self, after: int, upto: int) -> list[pa.RecordBatch]:
+        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.journal.blocks.BLOCK`."""
+        with self.database.reading() as run:
+            found = list(stored_blocks.blocks(run, after, upto))
+        return [part(block.rows, after, upto) for block in found]
+
+    def has_been_at(self, seq: int, total: int) -> bool:
+        """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
+
+        True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
+        """
+        with self.database.reading() as run:
+            trimmed_seq, trimmed_total, merged = run.execute("SELECT trimmed_seq, trimmed_total, merged_seq FROM totals").fetchone()
+            if seq > self.end().seq:
+                return False
+            if total < 0 or seq < trimmed_seq or seq <= merged:
+                return True
+            if seq == trimmed_seq:
+                return bool(total == trimmed_total)
+            block = stored_blocks.with_row_behind(run, seq - 1)
+            rows = () if block is None else part(block.rows, seq - 1, seq)
+            return len(rows) > 0 and int(longs(rows, "total")[0]) == total
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something is published; returns False when ``seconds`` have passed without."""
+        with self._published:
+            return seconds > 0 and self._published.wait(seconds)
+
+    # --- forgetting
+
+    def trimmed(self) -> Mark:
+        """The point up to which events have been forgotten for ever."""
+        with self.database.reading() as run:
+            return Mark(*run.execute("SELECT trimmed_seq, trimmed_total FROM totals").fetchone())
+
+    def size(self) -> int:
+        """About how many bytes the events take."""
+        return self._size
+
+    @contextmanager
+    def edit(self) -> Iterator["Edit"]:
+        """One transaction that changes or deletes events."""
+        with self.database.reading():
+            with self.database.transaction() as run:
+                edit = Edit(run)
+                yield edit
+            self._size += edit.grown
+
+
+def _key(log: LogId) -> tuple[int, str, int, str]:
+    return log.broker, log.topic, log.partition, log.topic_id
+
+
+def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[Row]]:
+    """The rows of events that come behind ``end``, a block at a time."""
+    block: list[Row] = []
+    seq, total, size = end.seq, end.total, 0
+    for event in events:
+        seq, total, size = seq + 1, total + counted_bytes(event), size + blob_bytes(event)
+        block.append(Row(seq, total, event))
+        if len(block) == BLOCK_ROWS or size >= BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

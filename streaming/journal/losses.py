@@ -1,0 +1,101 @@
+"""The events that each consumer was sent and has not committed, and its losses: the tables ``reads`` and ``losses``.
+
+A consumer's fold is at the end of some range that it was sent, or at its last commit; the agent does not know at which. So no event of such
+a range is forgotten before it is committed, however long its consumer is away. Nothing is merged across the end of such a range. Events
+behind the last range may be forgotten. The transaction that forgets them also stores how many bytes of logs they were, once for each
+consumer. This loss is sent at the seq where the events were, because a fold drops known rows by their seq alone
+(`streaming.rules.fold.Mark`).
+"""
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streaming.journal.stored_blocks import counted_between
+
+UNKNOWN = -1
+"""``bytes`` of a loss that an earlier version did not measure: only the request of the consumer makes it known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The events with ``after < seq <= upto`` were forgotten before a consumer had them: ``bytes`` of logs."""
+
+    after: int
+    upto: int
+    bytes: int
+
+
+def last_sent(run: sqlite3.Connection) -> dict[str, int]:
+    """How far each consumer may have come: the end of the furthest range that it was sent, at least its last commit."""
+    sql = "SELECT id, max(committed, coalesce((SELECT max(seq) FROM reads WHERE consumer = id), 0)) FROM consumers"
+    return dict(run.execute(sql).fetchall())
+
+
+def losses_of(run: sqlite3.Connection, consumer: str) -> list[Loss]:
+    """The losses of a consumer that are not committed yet, in order."""
+    sql = "SELECT after, upto, bytes FROM losses WHERE consumer = ? ORDER BY upto"
+    return [Loss(*row) for row in run.execute(sql, (consumer,))]
+
+
+def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The events that some consumer was sent and has not committed, as separate ranges ``after < seq <= upto``, in order."""
+    found = []
+    for consumer, upto in last_sent(run).items():
+        (after,) = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
+        for loss in losses_of(run, consumer):
+            found.append((after, min(upto, loss.after)))
+            after = max(after, loss.upto)
+        found.append((after, upto))
+    joined: list[tuple[int, int]] = []
+    for after, upto in sorted(each for each in found if each[0] < each[1]):
+        if joined and after <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], upto))
+        else:
+            joined.append((after, upto))
+    return joined
+
+
+def gaps(ranges: Iterable[tuple[int, int]], upto: int) -> list[tuple[int, int]]:
+    """The gaps between such ranges, from the beginning of the journal up to ``upto``."""
+    found, after = [], 0
+    for begin, end in ranges:
+        found.append((after, min(begin, upto)))
+        after = end
+    found.append((after, upto))
+    return [each for each in found if each[0] < each[1]]
+
+
+def cuts(run: sqlite3.Connection) -> list[int]:
+    """The seqs across which no events may be merged: a fold may be there, or a loss may end there."""
+    sql = "SELECT committed FROM consumers UNION SELECT seq FROM reads UNION SELECT upto FROM losses UNION SELECT trimmed_seq FROM totals"
+    return sorted(int(seq) for (seq,) in run.execute(sql))
+
+
+def is_parted(parted: list[int], first: int, second: int) -> bool:
+    """Whether some consumer may have had the first of two events and not the second."""
+    at = bisect_left(parted, first)
+    return at < len(parted) and parted[at] < second
+
+
+def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
+    """Store what each consumer loses with the events ``trimmed < seq <= upto``; the caller forgets these events next."""
+    for consumer, sent in last_sent(run).items():
+        if sent >= upto:
+            continue
+        # not by the running totals: a merge moves bytes to a later event and does not change the totals
+        size = counted_between(run, max(sent, trimmed), upto)
+        open_losses = [loss for loss in losses_of(run, consumer) if loss.upto > sent]
+        if open_losses:
+            sql = "UPDATE losses SET upto = ?, bytes = CASE WHEN bytes < 0 THEN bytes ELSE bytes + ? END WHERE consumer = ? AND upto = ?"
+            run.execute(sql, (upto, size, consumer, open_losses[-1].upto))
+        else:
+            run.execute("INSERT INTO losses (consumer, after, upto, bytes) VALUES (?, ?, ?, ?)", (consumer, sent, upto, size))
+        run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (upto, consumer))
+
+
+def let_go(run: sqlite3.Connection, consumer: str, committed: int) -> None:
+    """Forget the entries of everything that a consumer will not request again."""
+    run.execute("DELETE FROM reads WHERE consumer = ? AND seq <= ?", (consumer, committed))
+    run.execute("DELETE FROM losses WHERE consumer = ? AND upto <= ?", (consumer, committed))

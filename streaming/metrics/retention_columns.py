@@ -1,0 +1,195 @@
+"""The results of retention and compaction for logs, as columns beside their published values."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.metrics.carried import Carried
+from streaming.metrics.decided import Decided
+from streaming.metrics.limiter import Limiter
+from streaming.metrics.overdue import DeletableSince
+from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets
+from streaming.metrics.value_matrix import Columns, Longs
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.rules.cleaning import CompactionRule
+from streaming.rules.limits import Limits
+from streaming.rules.min_isr import effective_min_isr
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import LogFacts, Logs
+
+COLUMNS = (
+    "segments",
+    "active_segment_size_bytes",
+    "active_segment_first_timestamp_ms",
+    "active_segment_created_ms",
+    "segment_limit_ms",
+    "segment_limit_bytes",
+    "oldest_record_ms",
+    "retention_limit_ms",
+    "retention_limit_bytes",
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "next_deletion_ms",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "dirty_limit_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+    "cleaner_checkpoint_offset",
+    "local_log_start_offset",
+    "min_in_sync_replicas",
+    "check_interval_ms",
+)
+"""What `keep` computes; ``blocked`` is an index in `streaming.rules.retention_rule.BLOCKED`."""
+
+JUDGED = (
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+)
+"""The columns that depend on the present time. For a log that has not been read for long they would age, whatever its broker does."""
+
+
+def keep(
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    decided: Decided,
+    replica_offsets: ReplicaOffsets,
+    limiter: Limiter,
+    deletable: DeletableSince | None,
+    now_ms: int,
+) -> tuple[ReplicaOffsets, list[Limits | None]]:
+    """Compute `COLUMNS` for some logs, and their limits: None for a log whose segments have not been published yet.
+
+    Args:
+        names: their topics.
+        decided: what is decided of them.
+        replica_offsets: the result of `streaming.metrics.replica_offsets.replica_offsets_of` for the same logs.
+        deletable: what was seen of them on earlier pages, None if there is no earlier page.
+    """
+    columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
+    limits: list[Limits | None] = [None] * len(logs)
+    listed = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
+    if not listed:
+        return columns, limits
+    oldest = logs["oldest_timestamp"].tolist()
+    checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, listed, limiter), []
+    for item, segments, *offsets in zip(listed, _grown(logs, carried, listed), *_offsets(logs, replica_offsets, listed), strict=True):
+        limits[item] = limit = each_limit[item]
+        log_start, log_end, high_watermark, last_stable = offsets
+        found.append(
+            LogFacts(
+                segments=segments,
+                log_start_offset=log_start,
+                log_end_offset=log_end,
+                high_watermark=high_watermark,
+                last_stable_offset=last_stable,
+                cleaner_checkpoint=checkpoints[item],
+                oldest_record_ms=oldest[item],
+                limits=limit,
+            )
+        )
+    together = Logs(found)
+    bound = None if deletable is None else deletable.bound(logs["slot"][listed], now_ms)
+    retention = RetentionRule(together).at(now_ms, bound)
+    compaction = CompactionRule(together).at(now_ms)
+    last = together.last
+    values: dict[str, Longs] = {
+        "segments": together.count,
+        "active_segment_size_bytes": together.size[last],
+        "active_segment_first_timestamp_ms": logs["active_first_timestamp"][listed],
+        "active_segment_created_ms": logs["active_created_ms"][listed],
+        "segment_limit_ms": together.limit("roll_ms"),
+        "segment_limit_bytes": together.limit("segment_bytes"),
+        "oldest_record_ms": together.oldest_record,
+        "retention_limit_ms": np.where(together.limit("deletes") > 0, together.limit("retention_ms"), ABSENT),
+        "retention_limit_bytes": np.where(together.limit("deletes") > 0, together.limit("retention_bytes"), ABSENT),
+        "retention_lag_ms": retention.retention_lag,
+        "retention_overdue_ms": retention.overdue,
+        "retention_reclaimable_bytes": retention.reclaimable,
+        "next_deletion_ms": retention.next_deletion,
+        "blocked": retention.blocked.astype(np.int64),
+        "max_timestamp_ahead_ms": retention.ahead,
+        "dirty_bytes": compaction.dirty_bytes,
+        "dirty_millionths": _millionths(compaction.dirty_ratio),
+        "dirty_limit_millionths": _millionths(compaction.dirty_limit),
+        "uncleanable_open_transaction": compaction.uncleanable[0],
+        "uncleanable_compaction_lag": compaction.uncleanable[1],
+        "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
+        "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][listed], ABSENT),
+        "min_in_sync_replicas": np.where(
+            replica_offsets["replicas"][listed] >= 0,  # useless if the replicas are not known
+            effective_min_isr(
+                together.limit("min_insync_replicas"),
+                np.maximum(decided.all_replicas[listed], 0),
+                decided.leader_metadata_version[listed],
+            ),
+            ABSENT,
+        ),
+        "check_interval_ms": together.limit("check_interval_ms"),
+    }
+    for name, column in columns.items():
+        column[listed] = values[name]
+    return columns, limits
+
+
+def _offsets(logs: Columns, replica_offsets: ReplicaOffsets, listed: Sequence[int]) -> Iterator[list[int]]:
+    """Log start, log end, high watermark, last stable offset of the logs ``listed``."""
+    for column in (
+        logs["log_start_offset"],
+        logs["log_end_offset"],
+        replica_offsets["high_watermark"],
+        replica_offsets["last_stable_offset"],
+    ):
+        yield column[listed].tolist()
+
+
+def _grown(logs: Columns, carried: Sequence[Carried], listed: Sequence[int]) -> Iterator[NDArray[np.void]]:
+    """The segments as they were listed, with what was read since: the last one grew, or another one follows it."""
+    names = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
+    for item, *newest in zip(listed, *(logs[name][listed].tolist() for name in names), strict=True):
+        yield _with_active(carried[item], *newest)
+
+
+def _with_active(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
+    segments = carried.segments
+    assert segments is not None
+    if active < carried.last_segment or (active == carried.last_segment and position <= carried.last_bytes):
+        return segments
+    if active > carried.last_segment:
+        grown = np.empty(len(segments) + 1, SEGMENTS)  # `np.append` takes ten times as long with a structured type
+        grown[:-1] = segments
+        grown[-1] = (active, position, newest, modified)
+        return grown
+    grown = segments.copy()
+    last = segments[-1]
+    largest = int(last["largest_timestamp"])
+    grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
+    return grown
+
+
+def _millionths(ratio: NDArray[np.float64]) -> Longs:
+    millionths: Longs = np.where(ratio >= 0, np.round(ratio * 1e6), ABSENT).astype(np.int64)
+    return millionths
+
+
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, listed: Sequence[int], limiter: Limiter) -> dict[int, Limits]:
+    """The limits of the logs ``listed``: computed once for each topic of a broker, however many logs it has."""
+    limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), {}
+    for item, topic, configs in zip(listed, logs["topic"][listed].tolist(), decided.configs[listed].tolist(), strict=True):
+        limits = of_topic.get((topic, configs))
+        if limits is None:
+            limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
+        found[item] = limits
+    return found

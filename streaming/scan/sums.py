@@ -1,0 +1,142 @@
+"""The sums over the batches of a byte range, for many ranges in one pass."""
+
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.kafka.layout import CURRENT_MAGIC
+from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
+from streaming.scan.headers import Batches, Longs
+
+_EXPONENT_AT = 52
+_EXPONENT_OF_ONE = 1023
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums over the batches of one range, at least one of them. Data batches are those that are not control batches.
+
+    ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own values are; ``codec_bytes`` and the
+    histograms are over data batches: by codec id, and by the bounds in `streaming.rows`, not cumulative.
+    """
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    bytes: int
+    batches: int
+    records: int
+    old_format_batches: int
+    max_timestamp: int
+    codec_bytes: tuple[int, ...]
+    batch_bytes_buckets: tuple[int, ...]
+    batch_records_buckets: tuple[int, ...]
+
+    def merge(self, later: "Sums") -> "Sums":
+        """The sums over this range and the one directly after it."""
+        return replace(later, **together(self, later))
+
+
+class Summed(Protocol):
+    """A value with the sums over a range as attributes."""
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def old_format_batches(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def codec_bytes(self) -> tuple[int, ...]: ...
+    @property
+    def batch_bytes_buckets(self) -> tuple[int, ...]: ...
+    @property
+    def batch_records_buckets(self) -> tuple[int, ...]: ...
+
+
+def together(first: Summed, later: Summed) -> dict[str, Any]:
+    """The sums over a range and the one directly after it, by name. The end of the range (offset, epoch) is the later one's."""
+    return {
+        "base_offset": first.base_offset,
+        "bytes": first.bytes + later.bytes,
+        "batches": first.batches + later.batches,
+        "records": first.records + later.records,
+        "old_format_batches": first.old_format_batches + later.old_format_batches,
+        "max_timestamp": max(first.max_timestamp, later.max_timestamp),
+        "codec_bytes": tuple(map(add, first.codec_bytes, later.codec_bytes)),
+        "batch_bytes_buckets": tuple(map(add, first.batch_bytes_buckets, later.batch_bytes_buckets)),
+        "batch_records_buckets": tuple(map(add, first.batch_records_buckets, later.batch_records_buckets)),
+    }
+
+
+def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
+    """Sum the batches of consecutive ranges.
+
+    Args:
+        batches: all of them, in order, none of them flawed.
+        firsts: the index of each range's first batch, ascending, beginning with 0; no range is empty.
+    """
+    if not len(firsts):
+        return []
+    data, sizes, records, counted = ~batches.control, batches.size, batches.records, None
+    if not data.all():
+        sizes, records, counted = np.where(data, sizes, 0), np.where(data, records, 0), data
+    lasts = np.append(firsts[1:], len(batches)) - 1
+    ranges = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
+    codec_bytes = _tally(ranges, batches.codec, len(firsts), len(CODECS), sizes)
+    size_buckets = _tally(ranges, _bucket(batches.size, BATCH_BYTES_BOUNDS), len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted)
+    count_buckets = _tally(ranges, _bucket(batches.records, BATCH_RECORDS_BOUNDS), len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted)
+    columns = zip(
+        batches.base_offset[firsts].tolist(),
+        (batches.last_offset[lasts] + 1).tolist(),
+        batches.leader_epoch[lasts].tolist(),
+        np.add.reduceat(batches.size, firsts).tolist(),
+        np.add.reduceat(data.astype(np.int64), firsts).tolist(),
+        np.add.reduceat(records, firsts).tolist(),
+        np.add.reduceat((batches.magic < CURRENT_MAGIC).astype(np.int64), firsts).tolist(),
+        np.maximum.reduceat(batches.max_timestamp, firsts).tolist(),
+        codec_bytes.tolist(),
+        size_buckets.tolist(),
+        count_buckets.tolist(),
+        strict=True,
+    )
+    return [
+        Sums(
+            base_offset=base,
+            next_offset=following,
+            leader_epoch=epoch,
+            bytes=size,
+            batches=count,
+            records=records,
+            old_format_batches=old,
+            max_timestamp=max(newest, -1),
+            codec_bytes=tuple(codecs),
+            batch_bytes_buckets=tuple(sizes),
+            batch_records_buckets=tuple(counts),
+        )
+        for base, following, epoch, size, count, records, old, newest, codecs, sizes, counts in columns
+    ]
+
+
+def _bucket(values: Longs, bounds: tuple[int, ...]) -> NDArray[np.int64]:
+    # The bounds are powers of two and grow by the factor 4. So the bucket is half the number of bits of value - 1 above those of the first
+    # bound. That number is the exponent in a float's own bits, which is faster than a search and than frexp.
+    exponent = ((values - 1) >> (bounds[0].bit_length() - 1)).astype(np.float64).view(np.int64) >> _EXPONENT_AT
+    buckets: NDArray[np.int64] = np.clip((exponent - _EXPONENT_OF_ONE + 2) >> 1, 0, len(bounds))
+    return buckets
+
+
+def _tally(ranges: Longs, column: NDArray[np.integer], rows: int, columns: int, weights: NDArray[np.generic] | None) -> Longs:
+    # bincount sums in float64, which is exact: a window of bytes is far below 2**53
+    cells = column if rows == 1 else ranges * columns + column
+    table: Longs = np.bincount(cells, weights, rows * columns).astype(np.int64).reshape(rows, columns)
+    return table

@@ -1,0 +1,57 @@
+"""What the watcher has to know of the cluster."""
+
+from enum import IntEnum
+from typing import Protocol
+
+from streaming.journal.events import LogId
+from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
+
+LEADER_UNKNOWN = (-2, -1)
+"""(leader, leader epoch) if they are not known."""
+
+
+class Leads(IntEnum):
+    """Whether a replica's broker led its partition in a leader epoch."""
+
+    UNKNOWN = -1
+    """No metadata is readable."""
+    NO = 0
+    YES = 1
+    BEHIND = 2
+    """The metadata that was read does not reach the epoch, or does not contain the partition yet."""
+    SEARCHED = 3
+    """The epoch is older than the metadata in memory, and the metadata on disk is still being read."""
+
+
+class Cluster(Protocol):
+    """The contents of metadata logs: for partitions, of the most advanced one; for anything else, of the one of a log's own broker."""
+
+    def refresh(self) -> None:
+        """Read what was appended to the metadata logs."""
+
+    def version(self) -> int:
+        """A number that changes whenever partitions or configurations may have changed."""
+
+    def leads(self, log: LogId, epoch: int) -> Leads:
+        """Whether a replica's broker led when its batches of a leader epoch (-1: batches without one) were appended.
+
+        If no metadata contains the epoch any more, the answer is yes for exactly one replica of the partition.
+        """
+
+    def partition(self, log: LogId) -> PartitionState | None:
+        """Replicas and leader of a partition; None if not known."""
+
+    def metadata_version(self, broker: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""
+
+    def unclean_elections(self) -> list[UncleanElection]:
+        """The unclean elections of leaders whose log dirs are on this host; each is returned once."""
+
+    def has_topic(self, log: LogId) -> bool | None:
+        """Whether the topic still exists; None if not known."""
+
+    def configs(self, log: LogId) -> str:
+        """The configuration of the topic (`streaming.rules.limits.Configs.text`)."""
+
+    def compacts(self, log: LogId) -> bool:
+        """Whether the log is compacted, as far as that is known."""

@@ -1,0 +1,176 @@
+"""A log that is not understood: it is checked twice, then stopped, published and counted. Every rescan checks it again."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streaming.disk.segment_files import Segment
+from streaming.journal.events import Event
+from streaming.kafka.names import FileKind, segment_file_name
+from streaming.rows import Kind
+from streaming.scan.walk import Bytes, Stop
+from streaming.watcher.carrying import carry_over
+from streaming.watcher.locate import find_offset, scan_on
+from streaming.watcher.relocate import list_again, relocate, set_back
+from streaming.watcher.tail import Suspect, Tail, moved
+from streaming.watcher.truncation import epoch_below, holds_anchor
+
+log = logging.getLogger(__name__)
+
+SUSPECT_MS = 500
+"""How long bytes may be no batch before they are called corrupt: a write to a preallocated file may be half done."""
+
+
+def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
+    """Handle bytes at the cursor that are no batch: they were written after a truncation, are not complete yet, or are corrupt.
+
+    Raises:
+        OSError: the directory or a segment cannot be read.
+    """
+    if not _is_there(tail) and epoch_below(tail) is not None:
+        return [set_back(tail, list_again(tail), buffer)]
+    position = tail.cursor.position
+    if tail.suspect is None or tail.suspect.position != position:
+        tail.suspect = Suspect(position, now_ms)
+    if 0 <= now_ms - tail.suspect.since_ms < SUSPECT_MS:
+        return []
+    path = str(tail.open().path)
+    log.error("log is not understood and not read on", extra=_extra(tail) | {"path": path, "position": position, "what": what})
+    return _stop(tail, what)
+
+
+def failed(tail: Tail, error: Exception) -> list[Event]:
+    """Stop one log after an unexpected error, like a log that is not understood; the other logs go on.
+
+    Raises:
+        MemoryError: the error is one, and so it is not caused by the log.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    what, position = f"{type(error).__name__}: {error}", tail.cursor.position
+    if tail.cursor.stopped:
+        tail.close()
+        return count_growth(tail)
+    file = tail.partition.path / segment_file_name(tail.cursor.segment, FileKind.LOG)
+    extra = _extra(tail) | {"path": str(file), "position": position, "what": what}
+    log.error("log cannot be dealt with and is not read on", exc_info=error, extra=extra)
+    tail.failed = True
+    tail.close()  # its size is then that of the last listing
+    return _stop(tail, what)
+
+
+def _stop(tail: Tail, what: str) -> list[Event]:
+    skipped = _bytes_behind(tail)
+    tail.cursor = replace(tail.cursor, stopped=what, skipped=skipped)
+    tail.close()
+    return [stopped_event(tail), _skipped(tail, 0, skipped)]
+
+
+def _is_there(tail: Tail) -> bool:
+    """Whether the last batch read is there: then nothing that was read can have been truncated."""
+    return bool(tail.cursor.anchor) and holds_anchor(tail.open(), tail.cursor)
+
+
+def stopped_event(tail: Tail) -> Event:
+    """The CORRUPT event: the log is stopped at its cursor."""
+    cursor = tail.cursor
+    return tail.event(
+        Kind.CORRUPT, start_position=cursor.position, base_offset=cursor.next_offset, next_offset=cursor.next_offset, reason=cursor.stopped
+    )
+
+
+def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]:
+    """Check a stopped log again: read on if the flaw is gone, else count what has grown behind it.
+
+    Args:
+        segments: a current listing; ``tail.sizes`` are the sizes of the previous one.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    cursor, before, sizes = tail.cursor, tail.segments, tail.sizes
+    tail.settle(segments)
+    try:
+        return _retry(tail, segments, sizes, buffer)
+    except OSError:
+        if tail.cursor is cursor:  # growth is counted from the previous listing
+            tail.segments, tail.sizes = before, sizes
+        raise
+
+
+def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
+    cursor = tail.cursor
+    here = any(tail.is_at(segment) and segment.size >= cursor.position for segment in segments)
+    if here and (tail.failed or _still_flawed(tail, buffer)):
+        return count_growth(tail)
+    tail.failed = False
+    if not here and segments[0].base_offset > cursor.next_offset:
+        return [_go_on_behind(tail, sizes, buffer)]
+    log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": cursor.position})
+    if here:
+        tail.cursor = replace(cursor, stopped="", skipped=0)
+        return []
+    return relocate(tail, segments, buffer)
+
+
+def _still_flawed(tail: Tail, buffer: Bytes) -> bool:
+    cursor = tail.cursor
+    try:
+        scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer)
+    finally:
+        tail.close()
+    return scanned.sums is None and (scanned.flaw is not None or (scanned.stop is Stop.SHORT and tail.behind))
+
+
+def count_growth(tail: Tail) -> list[Event]:
+    """A SKIPPED event for the bytes behind the flaw of a stopped log that were not skipped yet."""
+    before, behind = tail.cursor.skipped, _bytes_behind(tail)
+    if behind <= before:
+        return []
+    tail.cursor = replace(tail.cursor, skipped=behind)
+    return [_skipped(tail, before, behind)]
+
+
+def _go_on_behind(tail: Tail, sizes: dict[int, int], buffer: Bytes) -> Event:
+    """Read on at the end, because the flaw was deleted with its segment: everything before the end is counted as skipped already."""
+    cursor, segments = tail.cursor, tail.segments
+    boundary = find_offset(segments, None, buffer)
+    grown = sum(max(0, segment.size - sizes.get(segment.base_offset, 0)) for segment in segments)
+    tail.cursor = replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset))
+    log.warning(
+        "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
+    )
+    return tail.event(
+        Kind.SKIPPED,
+        reason="corrupt",
+        base_offset=cursor.next_offset,
+        next_offset=boundary.next_offset,
+        bytes=grown,
+        transactions=carry_over(tail),
+    )
+
+
+def _skipped(tail: Tail, before: int, behind: int) -> Event:
+    """The event for bytes behind the flaw, with positions behind it: a consumer that gets it twice knows what it has counted."""
+    cursor = tail.cursor
+    return tail.event(
+        Kind.SKIPPED,
+        reason="corrupt",
+        start_position=cursor.position + before,
+        end_position=cursor.position + behind,
+        base_offset=cursor.next_offset,
+        next_offset=cursor.next_offset,
+        bytes=behind - before,
+    )
+
+
+def _bytes_behind(tail: Tail) -> int:
+    """Bytes of a log behind its cursor."""
+    sizes = {segment.base_offset: segment.size for segment in tail.segments if segment.base_offset >= tail.cursor.segment}
+    if tail.file is not None:
+        sizes[tail.cursor.segment] = tail.file.size()
+    return max(0, sum(sizes.values()) - tail.cursor.position)
+
+
+def _extra(tail: Tail) -> dict[str, str | int]:
+    return {"log": str(tail.cursor.log)}

@@ -1,0 +1,188 @@
+"""Server and client over real Flight on loopback."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.flight as flight
+import pytest
+
+from streaming.agent.flight_server import AgentServer
+from streaming.client import agent_client as client_module
+from streaming.client.agent_client import AgentClient
+from streaming.errors import AgentError
+from streaming.protocol.messages import Committed, Log, PlanRequest, Range, Register, Status
+from streaming.rows import BATCHES, EVENTS, Kind
+from streaming.simulator.log import PartitionLog
+from streaming.units import Address
+from tests.agents import Agent, Reader
+from tests.builders import NOW, batch, commit, log_dir, partition
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    made = partition(log_dir(tmp_path), "orders")
+    made.append(batch(3), batch(2, timestamp=NOW + 50))
+    return made
+
+
+@pytest.fixture
+def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(agent: Agent) -> Iterator[AgentClient]:
+    with agent.served() as address:
+        made = AgentClient(address)
+        yield made
+        made.close()
+
+
+def refused() -> str:
+    """An address at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def begun(client: AgentClient) -> PlanRequest:
+    """Register and wait for the beginning; returns how to plan."""
+    client.register(Register("job", "earliest", resumed=False))
+    while not client.status().caught_up:
+        pass
+    return PlanRequest("job", "run 1", "", -1, None, 0)
+
+
+def test_rows_cross_the_wire_as_they_are(agent: Agent, client: AgentClient) -> None:
+    plan = client.plan(begun(client))
+    asked = Range("job", "run 1", plan.journal, -1, 0, plan.seq)
+    table = client.read(asked)
+    assert table.schema == EVENTS
+    assert table["kind"].to_pylist()[:4] == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.APPENDED]
+    assert table["records"].to_pylist()[3] == 5
+    assert agent.service.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 0)).again is False
+
+
+def test_a_commit_moves_the_place_of_a_consumer(agent: Agent, client: AgentClient) -> None:
+    plan = client.plan(begun(client))
+    client.read(Range("job", "run 1", plan.journal, -1, 0, plan.seq))
+    client.committed(Committed("job", "run 1", plan.journal, plan.seq))
+    assert agent.consumers.committed("job") == plan.seq
+
+
+def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_be_told(agent: Agent) -> None:
+    """Told or not, it may believe that they have: they must not be dropped."""
+
+    def refuse(_: bytes) -> bytes:
+        raise AgentError("not now")
+
+    reader = Reader(agent).begin()
+    with AgentServer(agent.service, Address("127.0.0.1", 0)) as server:
+        server._actions["received"] = refuse
+        client = AgentClient(f"127.0.0.1:{server.port}")
+        assert client.read(reader.asked(reader.plan())).num_rows > 2
+        client.close()
+    assert agent.service.arrivals.upto("job", "run 1", agent.journal.id) == -1
+
+
+def test_an_answer_that_does_not_come_in_time_is_an_error(client: AgentClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = client.plan(begun(client))
+    client.read(Range("job", "run 1", plan.journal, -1, 0, plan.seq))
+    monkeypatch.setattr(client_module, "ANSWER_SECONDS", -0.19)  # what it may take beyond the wait that is asked for
+    with pytest.raises(AgentError, match=client.address):
+        client.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 200))
+
+
+@pytest.mark.parametrize("ask", ["status", "logs"])
+def test_an_agent_that_is_not_there_is_an_error_that_names_its_address(ask: str) -> None:
+    address = refused()
+    with pytest.raises(AgentError, match=address):
+        getattr(AgentClient(address), ask)()
+
+
+def test_reading_from_an_agent_that_is_not_there_is_an_error_too() -> None:
+    address = refused()
+    with pytest.raises(AgentError, match=address):
+        AgentClient(address).read(Range("job", "run 1", "j1", -1, 0, 1))
+    with pytest.raises(AgentError, match=address):
+        list(AgentClient(address).batches(Log(1, "/d", "orders", 0, 0, 1)))
+
+
+def test_an_address_that_is_none_is_an_error() -> None:
+    with pytest.raises(AgentError, match="no address at all"):
+        AgentClient("no address at all").status()
+
+
+def test_what_the_agent_refuses_comes_with_its_own_words(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match=f"{client.address}.*no such start: 'noon'"):
+        client.register(Register("job", "noon", resumed=False))
+
+
+def test_an_action_that_an_agent_does_not_know_says_what_may_be_wrong(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match=r"knows no action 'levitate'.*same version"):
+        client._ask("levitate", b"{}", Status)
+
+
+def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match="not a message of kind Register"):
+        client._ask("hello", b"[]", Status)
+
+
+def test_a_ticket_that_is_none_is_refused(client: AgentClient) -> None:
+    with pytest.raises(flight.FlightError, match="no such ticket"):
+        flight.connect(f"grpc://{client.address}").do_get(flight.Ticket(b"lottery 49"))
+
+
+def test_the_actions_can_be_listed(client: AgentClient) -> None:
+    actions = {action.type for action in flight.connect(f"grpc://{client.address}").list_actions()}
+    assert actions == {"status", "hello", "plan", "received", "committed", "logs"}
+
+
+def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> None:
+    before = client.status().journal
+    client.close()
+    assert client.status().journal == before
+
+
+# --- batches one by one
+
+
+def test_the_batches_of_a_segment_are_scanned_when_they_are_asked_for(client: AgentClient, log: PartitionLog) -> None:
+    log.append(batch(1, producer=7, sequence=3, transactional=True), commit(7))
+    (segment,) = client.logs()
+    table = pa.Table.from_batches(client.batches(segment))
+    assert table.schema == BATCHES
+    rows = table.to_pylist()
+    assert [(row["base_offset"], row["last_offset"], row["records"], row["control"], row["transactional"]) for row in rows] == [
+        (0, 2, 3, False, False),
+        (3, 4, 2, False, False),
+        (5, 5, 1, False, True),
+        (6, 6, 1, True, True),
+    ]
+    assert [row["producer_id"] for row in rows] == [-1, -1, 7, 7]
+    assert [row["size"] for row in rows] == [entry.size for entry in log.active.entries]
+    assert [row["position"] for row in rows] == [sum(each["size"] for each in rows[:number]) for number in range(4)]
+    assert rows[1]["max_timestamp"].timestamp() * 1000 == NOW + 51
+    assert {row["topic"] for row in rows} == {"orders"}
+
+
+def test_every_segment_of_every_live_log_is_listed(client: AgentClient, log: PartitionLog) -> None:
+    size = log.active.size
+    log.roll()
+    log.append(batch(1))
+    found = [(one.broker, one.topic, one.partition, one.segment, one.size) for one in client.logs()]
+    assert found == [(1, "orders", 0, 0, size), (1, "orders", 0, 5, log.active.size)]
+
+
+def test_a_log_that_is_being_deleted_is_not_listed(client: AgentClient, log: PartitionLog) -> None:
+    log.rename(f"{log.name}.{0:032x}-delete")
+    assert client.logs() == []
+
+
+def test_a_segment_that_is_gone_is_an_error_in_words(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match="segment 99 of orders-0 in /nowhere is not there any more"):
+        list(client.batches(Log(1, "/nowhere", "orders", 0, 99, 1)))

@@ -1,0 +1,90 @@
+"""The definitions of metrics: of the exporter's page and of an agent's own."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import streaming
+from streaming import definitions
+from streaming.definitions.metric import PARTITION, Metric, Total, Type
+from streaming.definitions.sections import METRICS, SECTIONS, Section, section_of
+from streaming.metrics import replica_offsets, retention_columns, transaction_columns
+from streaming.metrics.value_matrix import SCALARS
+
+ALL = [*METRICS, *SECTIONS[Section.AGENT]]
+PACKAGE = Path(streaming.__file__).parent
+
+
+def named(metric: Metric) -> str:
+    return metric.name
+
+
+def test_every_metric_that_a_module_defines_is_in_one_section_and_no_name_is_there_twice() -> None:
+    modules = [importlib.import_module(f"{definitions.__name__}.{module.name}") for module in pkgutil.iter_modules(definitions.__path__)]
+    defined = [value.name for module in modules for value in vars(module).values() if isinstance(value, Metric)]
+    assert Counter(defined) == Counter(metric.name for metrics in SECTIONS.values() for metric in metrics)
+    assert max(Counter(defined).values()) == 1
+    assert [section for section in Section if not SECTIONS[section]] == []
+
+
+def test_no_metric_is_named_outside_its_definition() -> None:
+    files = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "definitions")
+    texts = ((path, node.value) for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+    assert [(path.name, text) for path, text in texts if isinstance(text, str) and text.startswith("segtail_")] == []
+
+
+@pytest.mark.parametrize("metric", ALL, ids=named)
+def test_names_are_literals_that_follow_prometheus_conventions(metric: Metric) -> None:
+    assert re.fullmatch(r"segtail(_[a-z]+)+", metric.name)
+    words = metric.name.removesuffix("_total").split("_")
+    assert not {"bytes", "ratio", "total"} & set(words[:-1])  # the last word is the unit
+    assert not (metric.histogram and metric.name.endswith("_total"))
+
+
+@pytest.mark.parametrize("metric", ALL, ids=named)
+def test_help_is_one_sentence_that_needs_no_escape(metric: Metric) -> None:
+    assert metric.help.endswith(".")
+    assert not set(metric.help) & set('\\"\n')
+
+
+@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.column], ids=named)
+def test_a_partition_s_metric_shows_one_column_and_times_are_those_in_milliseconds(metric: Metric) -> None:
+    assert metric.column in {
+        "leader",
+        "leader_epoch",
+        *SCALARS,
+        *replica_offsets.COLUMNS,
+        *transaction_columns.COLUMNS,
+        *retention_columns.COLUMNS,
+    }
+    assert metric.labels == PARTITION
+    assert (metric.unit == "seconds") == metric.column.endswith("_ms")
+
+
+def test_offsets_have_no_total() -> None:
+    assert all(metric.total == Total.NONE for metric in METRICS if metric.column.endswith("_offset"))
+
+
+@pytest.mark.parametrize(
+    ("name", "histogram", "type", "unit"),
+    [
+        ("segtail_log_dir_free_bytes", False, Type.GAUGE, "bytes"),
+        ("segtail_skipped_bytes_total", False, Type.COUNTER, "bytes"),
+        ("segtail_query_restarts_total", False, Type.COUNTER, ""),
+        ("segtail_topic_transaction_duration_seconds", True, Type.HISTOGRAM, "seconds"),
+        ("segtail_scrub_pass_ratio", False, Type.GAUGE, "ratio"),
+        ("segtail_broker_unwatched_log_dirs", False, Type.GAUGE, ""),
+    ],
+)
+def test_a_name_says_type_and_unit(name: str, histogram: bool, type: Type, unit: str) -> None:
+    metric = Metric(name, "", histogram=histogram)
+    assert (metric.type, metric.unit) == (type, unit)
+
+
+def test_a_metric_of_the_agent_is_on_its_own_page_alone() -> None:
+    assert {section_of(metric) for metric in METRICS} == set(Section) - {Section.AGENT}

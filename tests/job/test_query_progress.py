@@ -1,0 +1,147 @@
+"""How far behind the metrics are said to be: by what has arrived, whatever was planned."""
+
+import itertools
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streaming.job.query_progress import Progress
+from streaming.metrics.observer import AgentStatus
+from streaming.rows import EVENTS, ROWS, STATES, unpack_rows
+from streaming.rules.row_values import state_rows
+from streaming.simulator.log import PartitionLog
+from streaming.source import agent_connections
+from streaming.source.stream import EventStreamReader
+from tests.agents import Agent, event_rows
+from tests.builders import batch, log_dir, partition
+from tests.events import Shard
+from tests.metrics.reading import named
+from tests.metrics.rows import new_observer, new_table
+from tests.source.test_stream import agent_has_seen, next_batch, reader_of, ready
+
+NOBODY = "127.0.0.1:1"
+
+
+class Job:
+    """What the driver knows of an agent's bytes: told by micro-batches, and by polls a second apart."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._observer = new_observer()
+        self._observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
+        self._progress = Progress(self._observer, lambda: 0.0, lambda: None, lambda first, seconds: None)
+        self._shard = Shard()
+        self._now = 0.0
+
+    def poll(self) -> None:
+        self._now += 1.0
+        self._observer.published(self._agent.name, self._agent.journal.id, self._agent.journal.end().total, self._now)
+
+    def run(self, reader: EventStreamReader, reads: EventStreamReader, start: dict[str, object]) -> dict[str, object]:
+        """A micro-batch; ``reads`` is the reader as the tasks have it."""
+        end = next_batch(reader, start)
+        tasks = pickle.loads(pickle.dumps(reader.partitions(start, end)))
+        packed = [row for task in tasks for found in reads.read(task) for row in found[ROWS].to_pylist()]
+        rows = [row for each in packed for row in event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS)]))]
+        changes = self._shard.fold(*rows)
+        states = [state_rows(changes)] if changes else []
+        self._progress.arrived(pa.Table.from_batches(states, STATES), 0)
+        reader.commit(end)
+        return end
+
+    @property
+    def lag(self) -> tuple[list[float], list[float]]:
+        """Bytes and seconds, none where it is not told."""
+        bytes_, seconds = (
+            list(named(new_table(), f"segtail_tail_lag_{name}", self._observer, now=self._now).values()) for name in ("bytes", "seconds")
+        )
+        return bytes_, seconds
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    made = partition(log_dir(tmp_path), "orders")
+    made.append(batch(3))
+    return made
+
+
+@pytest.fixture
+def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(
+    agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
+    with agent.served() as address:
+        reader, job = ready(reader_of(address)), Job(agent)
+        reader._targets, reader._backoff = None, agent_connections.Backoff(itertools.count(0, 1000).__next__)
+        job.poll()
+        end = job.run(reader, reader, {})
+        assert job.lag == ([0], [0])
+        arrived = agent.journal.end().total
+        for micro_batch in range(8):
+            log.append(batch(2))
+            agent_has_seen(agent, log)
+            job.poll()
+            end = job.run(reader, reader_of(NOBODY), end)
+            assert job.lag == ([agent.journal.end().total - arrived], [micro_batch])
+        job.run(reader, reader, end)
+        assert job.lag == ([0], [0])
+
+
+def test_after_a_restart_it_is_known_as_soon_as_anything_arrives(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        end = Job(agent).run(reader, reader, {})
+        log.append(batch(2))
+        agent_has_seen(agent, log)
+        again, job = reader_of(address, resumed="true"), Job(agent)
+        job.poll()
+        job.poll()
+        assert job.lag == ([], [1.0])
+        recalled = job.run(again, again, end)
+        assert job.lag == ([], [1.0])
+        job.run(again, again, recalled)
+        assert job.lag == ([0], [0])
+
+
+def planned(batch: int, start: object, end: object) -> dict[str, object]:
+    """What Spark says of a micro-batch."""
+    source = {"startOffset": "None" if start is None else json.dumps(start), "endOffset": json.dumps(end)}
+    return {"batchId": batch, "batchDuration": 5, "durationMs": {}, "sources": [source]}
+
+
+def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Path) -> None:
+    def at(seq: int) -> dict[str, object]:
+        return {"journal": "j", "seq": seq, "total": 0, "turn": 0}
+
+    def arrived(seq: int) -> pa.Table:
+        return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)
+
+    progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
+    progress.begins(tmp_path / "looks")
+    assert not progress.delivered(["a"])
+    told = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]
+    query: Any = SimpleNamespace(recentProgress=told, lastProgress=told[-1])
+    progress.arrived(arrived(3), 1)
+    progress.poll(query)
+    assert not progress.delivered(["a"])
+    progress.arrived(arrived(5), 2)
+    assert progress.delivered(["a"])
+    assert not progress.delivered(["a", "b"])
+    progress.begins(tmp_path / "looks")  # one that goes on, in which nothing is new
+    query.lastProgress = planned(2, {"a": at(5), "b": at(1)}, {"": {"run": "r", "shards": 4}, "a": at(5), "b": at(1)})
+    query.recentProgress = [query.lastProgress]
+    progress.arrived(arrived(5), 2)
+    progress.poll(query)
+    assert progress.delivered(["a", "b"])

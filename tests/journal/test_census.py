@@ -1,0 +1,147 @@
+"""A census: which logs an agent has, and what a reader lets go of by it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.journal.census import expanded
+from streaming.journal.events import Event
+from streaming.rows import EventRow, Kind
+from streaming.simulator.log_dir import LogDir
+from tests.agents import Agent, Reader
+from tests.builders import batch, log_dir, partition
+from tests.events import Shard
+from tests.watcher.journalled import events_of
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> LogDir:
+    return log_dir(tmp_path)
+
+
+@pytest.fixture
+def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
+    partition(directory, "orders", 0).append(batch(3))
+    partition(directory, "orders", 1).append(batch(3))
+    made = Agent(directory.path, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+def census_of(rows: list[EventRow]) -> list[EventRow]:
+    return [row for row in rows if row.kind in (Kind.CENSUS, Kind.CENSUS_END)]
+
+
+def censuses(agent: Agent) -> int:
+    return sum(event.kind is Kind.CENSUS for _, event in events_of(agent.journal, 0, agent.journal.end().seq))
+
+
+def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: LogDir) -> None:
+    rows = census_of(Reader(agent).begin().step())
+    assert [(row.kind, row.topic, row.partition, row.log_dir) for row in rows] == [
+        (Kind.CENSUS, "orders", 0, str(directory.path)),
+        (Kind.CENSUS, "orders", 1, str(directory.path)),
+        (Kind.CENSUS_END, "", -1, ""),
+    ]
+
+
+def test_it_tells_keys_and_log_dirs_and_nothing_else(agent: Agent) -> None:
+    Reader(agent).begin()
+    (event,) = [event for _, event in events_of(agent.journal, 0, agent.journal.end().seq) if event.kind is Kind.CENSUS]
+    for each in expanded(event)[:-1]:
+        of_key = {name: getattr(each, name) for name in ("broker", "log_dir", "topic", "partition", "topic_id")}
+        assert each == Event(kind=Kind.CENSUS, **of_key)
+
+
+def test_an_agent_without_logs_says_so(tmp_path: Path) -> None:
+    agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
+    assert [row.kind for row in Reader(agent).begin().step()] == [Kind.CENSUS_END]
+    agent.close()
+
+
+def test_it_is_written_for_a_beginning_and_for_what_was_missed_and_not_again(agent: Agent) -> None:
+    Reader(agent).begin()
+    assert censuses(agent) == 1
+    for _ in range(3):
+        agent.look()
+    agent.restart()
+    agent.look()
+    assert censuses(agent) == 1
+    Reader(agent, "second").begin()
+    assert censuses(agent) == 2
+    published = agent.watcher.appear_again()
+    agent.look()
+    assert published.is_set()
+    assert censuses(agent) == 3
+
+
+def test_it_names_the_log_dirs_of_which_it_tells_nothing(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+    other = log_dir(tmp_path, "d1")
+    partition(other, "orders", 2).append(batch(3))
+    both = Agent(directory.path, other.path, journal=tmp_path / "both")
+    assert census_of(Reader(both).begin().step())[-1].reason == ""
+    away = other.path.with_name("away")
+    other.path.rename(away)
+    both.lose_journal()  # and with it all that is known of the log in there
+    rows = census_of(Reader(both).begin().step())
+    assert sorted(row.partition for row in rows[:-1]) == [0, 1]
+    assert rows[-1].reason == str(other.path)
+    away.rename(other.path)
+    both.look()
+    assert census_of(Reader(both, "later").begin().step())[-1].reason == ""
+    both.close()
+
+
+def test_a_log_that_cannot_be_looked_at_is_there(agent: Agent, directory: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, *_: object) -> None:
+        raise PermissionError(13, "no", str(path))
+
+    monkeypatch.setattr("streaming.watcher.registry.list_segments", refused)
+    rows = census_of(Reader(agent).begin().step())
+    assert [row.partition for row in rows] == [0, 1, -1]
+
+
+def gone(directory: LogDir, number: int) -> None:
+    for file in (directory.path / f"orders-{number}").iterdir():
+        file.unlink()
+    (directory.path / f"orders-{number}").rmdir()
+
+
+def test_a_log_that_vanishes_while_no_agent_runs_is_told_as_gone(agent: Agent, directory: LogDir) -> None:
+    shard, reader = Shard(), Reader(agent)
+    shard.fold(*reader.begin().step())
+    reader.commit()
+    gone(directory, 1)
+    agent.restart()
+    reader.register(resumed=True)
+    agent.look()
+    rows = reader.step()
+    assert [(row.kind, row.partition) for row in rows if row.kind == Kind.GONE] == [(Kind.GONE, 1)]
+    shard.fold(*rows)
+    assert {key.partition for key, state in shard.states.items() if not state.departed} == {0}
+
+
+def test_a_log_whose_leaving_was_lost_with_the_journal_leaves_by_the_census(agent: Agent, directory: LogDir) -> None:
+    shard, reader = Shard(), Reader(agent)
+    shard.fold(*reader.begin().step())
+    reader.commit()
+    gone(directory, 1)
+    agent.lose_journal()
+    rows = reader.begin().step()
+    assert Kind.GONE not in {row.kind for row in rows}
+    shard.fold(*rows)
+    assert {key.partition: state.departed for key, state in shard.states.items()} == {0: False, 1: True}
+
+
+def test_nothing_is_written_while_nothing_happens(agent: Agent, directory: LogDir) -> None:
+    """So that nothing runs through Spark."""
+    directory.write_high_watermarks()
+    reader = Reader(agent).begin()
+    agent.look()
+    reader.step()
+    end = agent.journal.end()
+    for _ in range(100):
+        agent.look()
+        plan = reader.plan()
+        assert (agent.journal.end(), plan.seq) == (end, end.seq)

@@ -1,0 +1,251 @@
+"""Who reads a journal, and what may be forgotten."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from streaming.journal import trimming
+from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.journal import Journal
+from streaming.rows import Kind
+from tests.builders import CLUSTER_ID
+from tests.journal.test_journal import appended
+from tests.watcher.journalled import events_of
+from tests.watcher.station import Clock
+
+HOUR = 3_600_000
+BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)
+
+OLD = Bounds(max_bytes=1 << 30, max_age_ms=-1, consumer_expiry_ms=24 * HOUR)
+"""By which everything is too old."""
+
+
+class Desk:
+    """A journal of five appends of 10 bytes, and its consumers."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = Clock()
+        self.journal = Journal(directory, CLUSTER_ID, self.clock)
+        self.consumers = Consumers(self.journal, self.journal.now_ms)
+
+    def publish(self, count: int) -> None:
+        for _ in range(count):
+            end = self.journal.end()
+            self.journal.publish([appended(end.total, 10)])
+            self.journal.reach(0, None)
+
+    def trim(self, bounds: Bounds) -> None:
+        while self.consumers.trim(bounds):
+            pass
+
+    def sent(self, consumer: str, upto: int) -> None:
+        """It was sent everything up to there, has it, and commits it."""
+        self.consumers.send(consumer, upto)
+        self.consumers.note_streamed(consumer, 0, upto)
+        self.consumers.note_committed(consumer, upto)
+
+    @property
+    def held(self) -> list[int]:
+        return [seq for seq, _ in events_of(self.journal, 0, self.journal.end().seq)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "journal")
+
+
+def test_a_consumer_is_known_once_it_was_enrolled(desk: Desk) -> None:
+    assert not desk.consumers.any()
+    assert not desk.consumers.note_seen("a")
+    assert not desk.consumers.any()
+    desk.consumers.register("a")
+    assert desk.consumers.note_seen("a")
+    assert desk.consumers.any()
+    assert desk.consumers.streamed("b") is None
+    assert desk.consumers.committed("b") is None
+
+
+def test_a_new_consumer_begins_behind_everything_and_nothing_is_merged_across(desk: Desk) -> None:
+    desk.journal.publish([appended(0, 10)])
+    desk.consumers.register("a")
+    desk.journal.publish([appended(10, 10)])
+    assert desk.consumers.streamed("a") == 1
+    assert [event.bytes for _, event in events_of(desk.journal, 1, 9)] == [10]
+
+
+def test_enrolling_again_changes_nothing(desk: Desk) -> None:
+    desk.consumers.register("a")
+    desk.publish(3)
+    desk.consumers.note_streamed("a", 0, 2)
+    desk.consumers.register("a")
+    assert desk.consumers.streamed("a") == 2
+
+
+def test_only_what_continues_what_it_had_has_arrived(desk: Desk) -> None:
+    desk.consumers.register("a")
+    desk.publish(5)
+    desk.consumers.note_streamed("a", 2, 4)
+    assert desk.consumers.streamed("a") == 0
+    desk.consumers.note_streamed("a", 0, 2)
+    desk.consumers.note_streamed("a", 1, 4)
+    assert desk.consumers.streamed("a") == 4
+    desk.consumers.note_streamed("a", 0, 3)
+    assert desk.consumers.streamed("a") == 4
+
+
+def test_nothing_is_committed_that_has_not_arrived(desk: Desk) -> None:
+    desk.consumers.register("a")
+    desk.publish(5)
+    desk.consumers.note_streamed("a", 0, 3)
+    desk.consumers.note_committed("a", 5)
+    assert desk.consumers.committed("a") == 3
+    desk.consumers.note_committed("a", 1)
+    assert desk.consumers.committed("a") == 3
+
+
+def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
+    for name in "ab":
+        desk.consumers.register(name)
+    desk.publish(5)
+    for name, seq in (("a", 5), ("b", 2)):
+        desk.consumers.note_streamed(name, 0, seq)
+        desk.consumers.note_committed(name, seq)
+    desk.trim(BOUNDS)
+    assert desk.held == [3, 4, 5]
+
+
+def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> None:
+    for name in "ab":
+        desk.consumers.register(name)
+    desk.publish(5)
+    desk.clock.now += BOUNDS.consumer_expiry_ms
+    desk.consumers.note_streamed("a", 0, 4)
+    desk.consumers.note_committed("a", 4)
+    desk.trim(BOUNDS)
+    assert desk.held == [5]
+    desk.consumers.note_seen("b")
+    desk.publish(1)
+    desk.consumers.note_streamed("a", 4, 6)
+    desk.consumers.note_committed("a", 6)
+    desk.trim(BOUNDS)
+    assert desk.held == [5, 6]
+
+
+def test_without_any_consumer_only_the_bounds_hold(desk: Desk) -> None:
+    desk.publish(5)
+    desk.trim(BOUNDS)
+    assert desk.held == [1, 2, 3, 4, 5]
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.publish(1)
+    desk.trim(BOUNDS)
+    assert desk.held == [6]
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.trim(BOUNDS)
+    assert desk.held == []
+
+
+def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.consumers.register("a")
+    desk.publish(3)
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    desk.consumers.note_seen("a")
+    desk.publish(2)
+    desk.trim(BOUNDS)
+    (seq, lost), *rest = events_of(desk.journal, 0, 9)
+    assert (seq, lost.kind, lost.reason, lost.bytes, lost.next_offset) == (3, Kind.SKIPPED, "journal_trimmed", 30, 30)
+    assert [event.kind for _, event in rest] == [Kind.APPENDED] * 2
+    assert [record.lost_bytes for record in caplog.records if record.levelname == "WARNING"] == [30]  # type: ignore[attr-defined]
+    caplog.clear()
+    desk.trim(BOUNDS)
+    assert caplog.records == []
+
+
+def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
+    desk.consumers.register("a")
+    desk.publish(100)
+    bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
+    desk.trim(bounds)
+    lost = sum(event.bytes for _, event in events_of(desk.journal, 0, 100) if event.kind is Kind.SKIPPED)
+    assert 490 <= lost <= 520
+    assert desk.journal.size() <= bounds.max_bytes + 1000
+    assert sum(event.bytes for _, event in events_of(desk.journal, 0, 100)) == 1000
+
+
+def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.consumers.register("a")
+    for look in range(5):
+        desk.journal.publish([appended(look * 10, 10)])
+    desk.journal.reach(0, None)
+    desk.trim(BOUNDS)
+    assert caplog.text == ""
+
+
+# --- a slice at a time
+
+
+def test_whoever_wants_to_plan_waits_for_a_slice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trimming, "SLICE", 10)
+    desk.publish(35)
+    desk.clock.now += BOUNDS.max_age_ms + 1
+    held = []
+    while desk.consumers.trim(BOUNDS) and desk.held:
+        held.append(len(desk.held))
+    assert (held, desk.held) == ([25, 15, 5], [])
+
+
+def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_somebody_may_be(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "SLICE", 10)
+    for name in "ab":
+        desk.consumers.register(name)
+    desk.publish(35)
+    desk.sent("b", 12)
+    desk.consumers.send("b", 23)
+    assert desk.consumers.trim(OLD)
+    desk.publish(2)
+    desk.trim(OLD)
+    assert [(seq, event.bytes, event.base_offset, event.next_offset) for seq, event in events_of(desk.journal, 0, 99)] == [
+        (12, 120, 0, 120),
+        (23, 110, 120, 230),
+        (37, 140, 230, 370),
+    ]
+
+
+def test_the_write_ahead_log_shrinks_again(desk: Desk, tmp_path: Path) -> None:
+    wal, random = tmp_path / "journal" / "journal.db-wal", Random(1)
+    desk.journal.publish([appended(number, 1, detail=random.randbytes(30_000)) for number in range(1000)])
+    large = wal.stat().st_size
+    for number in range(3):
+        desk.journal.publish([appended(number, 1, detail=random.randbytes(9_000_000))])
+    assert large > 30_000_000
+    assert wal.stat().st_size <= 20_000_000
+
+
+# --- time
+
+
+def test_a_clock_that_was_ahead_for_a_while_makes_nothing_old_and_keeps_nothing_for_ever(tmp_path: Path) -> None:
+    clock = Clock()
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    consumers.register("a")
+    journal.publish([appended(0, 10)])
+    journal.close()
+    clock.now += 400 * 24 * HOUR  # while no agent ran
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    assert not consumers.trim(BOUNDS)
+    assert [seq for seq, _ in events_of(journal, 0, 9)] == [1]
+    journal.publish([appended(10, 10)])
+    journal.close()
+    clock.now -= 800 * 24 * HOUR
+    journal = Journal(tmp_path / "journal", CLUSTER_ID, clock)
+    consumers = Consumers(journal, journal.now_ms)
+    clock.now += BOUNDS.consumer_expiry_ms + 1
+    assert not consumers.trim(BOUNDS)
+    clock.now += BOUNDS.max_age_ms
+    consumers.trim(BOUNDS)
+    assert events_of(journal, 0, 9) == []
+    journal.close()

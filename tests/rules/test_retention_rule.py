@@ -1,0 +1,221 @@
+from dataclasses import dataclass, fields, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.rows import TIME_UNKNOWN
+from streaming.rules.cleaning import CompactionRule
+from streaming.rules.retention_rule import BLOCKED, RetentionRule
+from streaming.rules.segment_columns import LogFacts, Logs
+from tests.rules.logs import TIMES, any_log, log_facts
+
+POLICIES = ("delete", "compact,delete", "compact", "")
+DAY = 86_400_000
+
+
+@dataclass
+class NaiveSegment:
+    base: int
+    size: int
+    largest: int
+
+
+def naive_deletable(log: LogFacts, now: int) -> int:
+    """`UnifiedLog.deleteOldSegments`, statement by statement, on plain objects."""
+    segments = [
+        NaiveSegment(
+            int(s["base_offset"]), int(s["size"]), int(s["largest_timestamp"] if s["largest_timestamp"] >= 0 else s["modified_ms"])
+        )
+        for s in log.segments
+    ]
+    before = len(segments)
+
+    def delete_while(predicate):
+        while segments:
+            following = segments[1] if len(segments) > 1 else None
+            upper = following.base if following else log.log_end_offset
+            last_and_empty = following is None and segments[0].size == 0
+            if not (log.high_watermark >= upper and predicate(segments[0], following) and not last_and_empty):
+                return
+            segments.pop(0)
+
+    delete_while(lambda segment, following: following is not None and following.base <= log.log_start_offset)
+    if log.limits.deletes:
+        surplus = sum(segment.size for segment in segments) - log.limits.retention_bytes
+
+        def too_much(segment, _following):
+            nonlocal surplus
+            if surplus - segment.size >= 0:
+                surplus -= segment.size
+                return True
+            return False
+
+        if log.limits.retention_bytes >= 0 and surplus >= 0:
+            delete_while(too_much)
+        if log.limits.retention_ms >= 0:
+            delete_while(lambda segment, _following: now - segment.largest > log.limits.retention_ms)
+    return before - len(segments)
+
+
+@given(st.lists(any_log(POLICIES), max_size=5), TIMES)
+def test_the_segments_that_kafkas_own_walk_would_delete_are_deletable(logs, now):
+    found = RetentionRule(Logs(logs)).at(now)
+    assert found.deletable.tolist() == [naive_deletable(log, now) for log in logs]
+    for log, count, size in zip(logs, found.deletable.tolist(), found.reclaimable.tolist(), strict=True):
+        assert size == (int(log.segments["size"][:count].sum()) if log.limits.deletes else -1)
+
+
+@given(any_log(("delete",)), TIMES)
+def test_the_next_deletion_is_the_moment_from_which_the_first_segment_is_deletable(log, now):
+    rule = RetentionRule(Logs([log]))
+    next_deletion = int(rule.at(now).next_deletion[0])
+    if next_deletion > now:
+        assert not rule.at(next_deletion).deletable[0]
+        assert bool(rule.at(next_deletion + 1).deletable[0]) == (log.high_watermark >= naive_upper(log))
+    elif next_deletion >= 0 and next_deletion < now:
+        assert bool(rule.at(now).deletable[0]) == (log.high_watermark >= naive_upper(log))
+
+
+def naive_upper(log: LogFacts) -> int:
+    return int(log.segments["base_offset"][1]) if len(log.segments) > 1 else log.log_end_offset
+
+
+@given(any_log(("delete", "compact,delete")), TIMES)
+def test_only_what_the_next_check_leaves_is_blocked(log, now):
+    found = RetentionRule(Logs([log])).at(now)
+    if found.blocked[0] >= 0:
+        assert found.deletable[0] == 0
+
+
+@given(any_log(POLICIES), TIMES, st.data())
+def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
+    """Whatever is said in spite of that is what would be said if it were known."""
+    hidden = log.segments.copy()
+    hidden["largest_timestamp"][draw.draw(st.lists(st.integers(0, len(hidden) - 1)))] = TIME_UNKNOWN
+    known, found = at(now, log), at(now, replace(log, segments=hidden))
+    for name in (field.name for field in fields(known)):
+        assert getattr(found, name)[0] in (-1, getattr(known, name)[0]), name
+    clean, dark = (CompactionRule(Logs([replace(log, segments=each)])).at(now) for each in (log.segments, hidden))
+    assert dark.dirty_bytes[0] in (-1, clean.dirty_bytes[0])
+    assert dark.uncleanable[0][0] in (-1, clean.uncleanable[0][0])
+    assert dark.uncleanable[1][0] in (-1, clean.uncleanable[1][0])
+
+
+def test_a_segment_of_unknown_time_ends_what_can_be_said_of_those_behind_it():
+    log = log_facts([(0, 10, 100, 0), (5, 10, TIME_UNKNOWN, 0), (9, 10, 300, 0), (12, 10, 400, 0)], retention_ms=1000)
+    assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1100)
+    assert (at(5000, log).deletable[0], at(5000, log).reclaimable[0], at(5000, log).overdue[0]) == (-1, -1, 3900)
+    assert at(5000, log).ahead[0] == -1
+
+
+def at(now: int, *logs: LogFacts):
+    return RetentionRule(Logs(logs)).at(now)
+
+
+def blocked(now: int, log: LogFacts) -> str:
+    reason = int(at(now, log).blocked[0])
+    return BLOCKED[reason] if reason >= 0 else ""
+
+
+def test_no_logs_are_judged_too():
+    assert len(at(0).deletable) == 0
+
+
+def test_a_segment_stays_at_its_limit_and_goes_a_millisecond_later():
+    log = log_facts([(0, 10, 1000, 0), (10, 10, 9000, 0)], retention_ms=500)
+    assert at(1500, log).deletable.tolist() == [0]
+    assert at(1501, log).deletable.tolist() == [1]
+    assert at(1501, log).overdue.tolist() == [1]
+
+
+def test_lag_counts_from_the_oldest_record_and_overdue_from_the_last_one_of_the_first_segment():
+    log = log_facts([(0, 10, 4000, 0), (10, 10, 9000, 0)], retention_ms=500, oldest_record_ms=1000)
+    found = at(5000, log)
+    assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (3500, 500, 4500)
+
+
+def test_a_log_without_limits_has_no_lag_and_no_next_deletion():
+    found = at(10 * DAY, log_facts([(0, 10, 1000, 0), (10, 10, 2000, 0)], retention_ms=-1, oldest_record_ms=5))
+    assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0], found.reclaimable[0]) == (-1, -1, -1, 0)
+
+
+def test_a_log_that_is_only_compacted_has_nothing_of_retention_but_how_far_it_is_ahead():
+    found = at(2000, log_facts([(0, 10, 1000, 0), (10, 10, 2500, 0)], cleanup_policy="compact", retention_ms=1, oldest_record_ms=5))
+    assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0], found.reclaimable[0], found.blocked[0]) == (-1,) * 5
+    assert found.ahead[0] == 500
+
+
+def test_surplus_is_overdue_at_least_since_the_segment_was_written_that_made_it_so():
+    # 10 bytes too many: the first could go since the third, of ten bytes, was begun; and nothing in the fourth was needed for it
+    log = log_facts([(0, 10, 1, 100), (10, 10, 2, 200), (20, 10, 3, 300), (30, 10, 4, 400)], retention_bytes=20, retention_ms=-1)
+    found = at(1000, log)
+    assert (found.deletable[0], found.overdue[0], found.next_deletion[0]) == (2, 700, 300)
+
+
+def test_what_delete_records_has_passed_goes_although_nobody_knows_since_when():
+    log = log_facts([(0, 10, 1, 100), (10, 10, 2, 200), (20, 0, -1, 300)], log_start_offset=15, retention_ms=DAY)
+    found = at(1000, log)
+    assert (found.deletable[0], found.overdue[0], found.next_deletion[0], found.reclaimable[0]) == (1, 0, -1, 10)
+
+
+def test_a_future_timestamp_in_the_first_segment_blocks_old_data_behind_it():
+    log = log_facts([(0, 10, 9_000_000, 0), (10, 10, 1000, 0), (20, 10, 2000, 0)], retention_ms=500, oldest_record_ms=1000)
+    assert blocked(5000, log) == "future_timestamp"
+    assert at(5000, log).ahead[0] == 9_000_000 - 5000
+
+
+def test_a_future_timestamp_blocks_nothing_while_no_data_is_past_the_limit():
+    assert blocked(5000, log_facts([(0, 10, 9_000_000, 0), (10, 10, 5000, 0)], retention_ms=500, oldest_record_ms=4900)) == ""
+
+
+def test_the_time_of_a_file_is_no_future_timestamp():
+    log = log_facts([(0, 10, -1, 9000), (10, 10, 1000, 0), (20, 10, 2000, 0)], retention_ms=500, oldest_record_ms=1000)
+    assert blocked(5000, log) == "head_of_line"
+
+
+def test_the_high_watermark_blocks_a_first_segment_past_any_limit():
+    segments = [(0, 10, 1000, 0), (10, 10, 2000, 0)]
+    assert blocked(5000, log_facts(segments, retention_ms=500, high_watermark=9)) == "high_watermark"
+    assert blocked(5000, log_facts(segments, retention_ms=-1, retention_bytes=5, high_watermark=9)) == "high_watermark"
+    assert blocked(5000, log_facts(segments, retention_ms=500, high_watermark=10)) == ""
+
+
+def test_a_high_watermark_behind_the_end_of_a_log_within_its_limits_blocks_nothing():
+    assert blocked(1100, log_facts([(0, 10, 1000, 0), (10, 10, 1050, 0)], retention_ms=500, high_watermark=3)) == ""
+
+
+def test_a_newer_first_segment_blocks_an_older_closed_one():
+    log = log_facts([(0, 10, 4900, 0), (10, 10, 1000, 0), (20, 10, 5000, 0)], retention_ms=500, oldest_record_ms=4800)
+    assert blocked(5000, log) == "head_of_line"
+
+
+def test_old_records_in_the_only_segment_wait_for_its_newest():
+    log = log_facts([(0, 10, 4900, 0)], retention_ms=500, oldest_record_ms=1000)
+    assert blocked(5000, log) == "active_segment"
+    assert at(5401, log).deletable[0] == 1
+
+
+def test_old_records_in_a_closed_segment_are_late_and_blocked_by_nothing():
+    log = log_facts([(0, 10, 4900, 0), (10, 10, 5000, 0)], retention_ms=500, oldest_record_ms=1000)
+    assert at(5000, log).retention_lag[0] == 3500
+    assert blocked(5000, log) == ""
+
+
+def test_with_remote_storage_what_stays_for_longer_than_a_check_waits_for_its_copy():
+    remote = {"remote_storage_enable": "true", "local_retention_ms": 500, "retention_ms": DAY}
+    log = log_facts([(0, 10, 1000, 0), (10, 10, 900_000, 0)], **remote)
+    assert blocked(1501 + 300_000, log) == "remote_copy"
+    assert blocked(1500 + 300_000, log) == ""
+    assert at(900_000, log).reclaimable[0] == -1
+
+
+def test_a_clock_that_stepped_back_makes_nothing_negative():
+    found = at(10, log_facts([(0, 10, 1000, 5000), (10, 10, 2000, 6000)], retention_ms=500, retention_bytes=5, oldest_record_ms=1000))
+    assert (found.retention_lag[0], found.overdue[0], found.deletable[0]) == (0, 0, 1)
+
+
+def test_numbers_at_the_end_of_their_range_do_not_wrap():
+    huge = 2**63 - 1
+    log = log_facts([(0, 10, huge, huge), (10, 10, 1000, 0)], retention_ms=huge, retention_bytes=huge, oldest_record_ms=1000)
+    found = at(5000, log)
+    assert (found.deletable[0], found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (0, 0, 0, -1)

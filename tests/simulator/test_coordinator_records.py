@@ -1,0 +1,61 @@
+"""Records of the coordinators, against bytes that Kafka's own classes made."""
+
+from dataclasses import replace
+
+import pytest
+
+from streaming.simulator.coordinator_records import State, TransactionState, offset_commit_record, partition_for, transaction_record
+
+T = 1_700_000_000_000
+ONGOING = TransactionState(
+    transactional_id="tx1",
+    producer_id=4000,
+    epoch=3,
+    timeout_ms=60_000,
+    state=State.ONGOING,
+    partitions=(("foo", 0),),
+    updated=T,
+    started=T,
+)
+
+
+def test_key_is_the_transactional_id() -> None:
+    assert transaction_record(ONGOING).key == bytes.fromhex("0000 0003 747831")
+
+
+def test_ongoing_before_transaction_version_1() -> None:
+    assert transaction_record(ONGOING, version=0).value == bytes.fromhex(
+        "0000 0000000000000fa0 0003 0000ea60 01 00000001 0003666f6f 00000001 00000000 0000018bcfe56800 0000018bcfe56800"
+    )
+
+
+def test_empty_before_transaction_version_1() -> None:
+    empty = replace(ONGOING, state=State.EMPTY, epoch=0, partitions=(), started=-1)
+    assert transaction_record(empty, version=0).value == bytes.fromhex(
+        "0000 0000000000000fa0 0000 0000ea60 00 ffffffff 0000018bcfe56800 ffffffffffffffff"
+    )
+
+
+def test_ongoing_in_the_flexible_version() -> None:
+    assert transaction_record(replace(ONGOING, previous_producer_id=4000)).value == bytes.fromhex(
+        "0001 0000000000000fa0 0003 0000ea60 01 02 04666f6f 02 00000000 00 0000018bcfe56800 0000018bcfe56800"
+        "02 00 08 0000000000000fa0 02 02 0002"
+    )
+
+
+def test_partitions_of_a_topic_stand_together() -> None:
+    several = replace(ONGOING, partitions=(("foo", 0), ("bar", 1), ("foo", 2)))
+    value = transaction_record(several).value or b""
+    assert bytes.fromhex("03 04666f6f 03 00000000 00000002 00 04626172 02 00000001 00") in value
+
+
+def test_committed_offset() -> None:
+    record = offset_commit_record("g", "foo", 0, 42, T)
+    assert record.key == bytes.fromhex("0001 000167 0003666f6f 00000000")
+    assert record.value == bytes.fromhex("0003 000000000000002a ffffffff 0000 0000018bcfe56800")
+
+
+@pytest.mark.parametrize(("identity", "partitions", "expected"), [("tx1", 50, 45), ("", 50, 0), ("polygenelubricants", 50, 0)])
+def test_partition_of_an_identity(identity: str, partitions: int, expected: int) -> None:
+    # "polygenelubricants" hashes to -2^31, which has no absolute value.
+    assert partition_for(identity, partitions) == expected

@@ -1,0 +1,75 @@
+"""The coordinator's steps on disk."""
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+from streaming.simulator.coordinator_records import State, TransactionState
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.segment_writer import LogConfig
+from streaming.simulator.transaction_coordinator import Coordinator
+from tests.builders import NOW, batch
+
+
+class Cluster:
+    """One partition of ``__transaction_state`` and one of data."""
+
+    def __init__(self, path: Path, segment_bytes: int = 1 << 20) -> None:
+        config = LogConfig(compacted=True, segment_bytes=segment_bytes)
+        self.state = PartitionLog(path / "__transaction_state-0", "__transaction_state", 0, UUID(int=1), config)
+        self.data = PartitionLog(path / "t-0", "t", 0, UUID(int=2))
+        self._ids = iter(range(4000, 5000))
+        self.coordinator = Coordinator([self.state], {("t", 0): self.data}, lambda now: next(self._ids))
+
+    def transaction(self, transaction: TransactionState, *, committed: bool = True) -> TransactionState:
+        """One transaction with one batch."""
+        transaction = self.coordinator.add(transaction, "t", 0, NOW)
+        self.data.append(batch(producer=transaction.producer_id, epoch=transaction.epoch, transactional=True))
+        return self.coordinator.end(transaction, committed=committed, now=NOW + 5)
+
+
+def test_transaction_goes_through_its_states(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    begun = cluster.coordinator.init("tx", 60_000, NOW)
+    ongoing = cluster.coordinator.add(begun, "t", 0, NOW + 1)
+    ended = cluster.coordinator.end(ongoing, committed=False, now=NOW + 2)
+    assert (begun.state, begun.epoch, begun.started) == (State.EMPTY, 0, -1)
+    assert (ongoing.state, ongoing.epoch, ongoing.started, ongoing.partitions) == (State.ONGOING, 0, NOW + 1, (("t", 0),))
+    assert (ended.state, ended.epoch, ended.partitions) == (State.COMPLETE_ABORT, 1, ())
+    assert cluster.state.log_end_offset == 4  # Empty, Ongoing, PrepareAbort, CompleteAbort
+
+
+def test_partition_is_added_once(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    ongoing = cluster.coordinator.add(cluster.coordinator.init("tx", 60_000, NOW), "t", 0, NOW)
+    assert cluster.coordinator.add(ongoing, "t", 0, NOW + 9) == ongoing
+    assert cluster.state.log_end_offset == 2
+
+
+def test_marker_has_the_next_epoch(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    ended = cluster.transaction(cluster.coordinator.init("tx", 60_000, NOW))
+    data, marker = cluster.data.active.entries
+    assert (data.producer_epoch, marker.producer_epoch, ended.epoch) == (0, 1, 1)
+    assert cluster.data.facts().committed == 1
+
+
+def test_used_up_epochs_bring_a_new_producer_id(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    almost = replace(cluster.coordinator.init("tx", 60_000, NOW), epoch=32_764)
+    last = cluster.transaction(almost)
+    assert (last.producer_id, last.epoch) == (4000, 32_765)
+    fresh = cluster.transaction(last)
+    assert (fresh.producer_id, fresh.previous_producer_id, fresh.epoch) == (4001, 4000, 0)
+
+
+def test_cleaner_keeps_the_latest_record_of_every_id(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, segment_bytes=2_000)
+    transaction, idle = cluster.coordinator.init("busy", 60_000, NOW), cluster.coordinator.init("idle", 60_000, NOW)
+    for _ in range(20):
+        transaction = cluster.transaction(transaction)
+    cluster.coordinator.compact(NOW)
+    held = [entry.base_offset for segment in cluster.state.segments[:-1] for entry in segment.entries if entry.records]
+    assert held == [1]
+    assert (idle.state, transaction.state) == (State.EMPTY, State.COMPLETE_COMMIT)
+    assert cluster.state.facts().held.bytes < cluster.state.facts().appended.bytes / 2

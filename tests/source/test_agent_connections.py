@@ -1,0 +1,299 @@
+"""Several agents behind one stream: one in trouble holds up nobody, and what it did not deliver comes later, once."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from streaming.agent.service import Service
+from streaming.client.agent_client import NO_FILES, AgentClient
+from streaming.errors import AgentError
+from streaming.protocol.messages import Range
+from streaming.protocol.problems import Reason
+from streaming.simulator.log import PartitionLog
+from streaming.source import agent_connections
+from streaming.source.agent_connections import Backoff, Line, ask_all, line
+from streaming.source.stream import EventStreamReader
+from tests.agents import Agent
+from tests.builders import batch, log_dir, partition
+from tests.events import Shard
+from tests.source.test_stream import agent_has_seen, read, reader_of
+
+ALL = ReadAllAvailable()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents in trouble are asked again as soon as there is time, and reads are given up at once."""
+    monkeypatch.setattr(agent_connections, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
+
+
+class Host:
+    """A broker's host with one log, and its agent."""
+
+    def __init__(self, tmp_path: Path, number: int, name: str = "") -> None:
+        self.log: PartitionLog = partition(log_dir(tmp_path, f"d{number}", broker=number), f"t{number}", topic_id=number)
+        self.log.append(batch(3))
+        self.agent = Agent(self.log.directory.parent, journal=tmp_path / f"j{number}", name=name or f"a{number}")
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[list[Host]]:
+    made = [Host(tmp_path, number) for number in (1, 2, 3)]
+    yield made
+    for host in made:
+        host.agent.close()
+
+
+class Stream:
+    """A query over the agents, by hand: what it has folded is what it has counted."""
+
+    def __init__(self, *addresses: str, **options: object) -> None:
+        self.reader: EventStreamReader = reader_of(*addresses, **options)
+        self.shard = Shard()
+        self.end: dict[str, Any] = {}
+
+    def step(self) -> None:
+        """A micro-batch, if there is anything to do."""
+        following = self.reader.latestOffset(self.end, ALL)
+        if following != self.end:
+            self.take(following)
+
+    def take(self, following: dict[str, Any]) -> None:
+        """The micro-batch that was planned."""
+        self.shard.fold(*read(self.reader, self.end, following))
+        self.reader.commit(following)
+        self.end = following
+
+    def until(self, look: Callable[[dict[str, int]], bool]) -> None:
+        while not look(self.records):
+            self.step()
+
+    @property
+    def records(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for state in self.shard.states.values():
+            found[state.topic] = found.get(state.topic, 0) + state.appended_records
+        return found
+
+    @property
+    def skipped(self) -> int:
+        return sum(sum(state.skipped_bytes) for state in self.shard.states.values())
+
+
+def test_all_agents_are_planned_and_read_together(hosts: list[Host]) -> None:
+    with ExitStack() as stack:
+        stream = Stream(*(stack.enter_context(host.agent.served()) for host in hosts))
+        stream.until(lambda records: records == {"t1": 3, "t2": 3, "t3": 3})
+        assert sorted(stream.end) == ["a1", "a2", "a3"]
+
+
+def test_one_that_is_down_holds_up_nobody_and_its_rows_come_when_it_is_back(hosts: list[Host]) -> None:
+    two = hosts[1]
+    with ExitStack() as stack:
+        with ExitStack() as first:
+            served = [(first if host is two else stack).enter_context(host.agent.served()) for host in hosts]
+            stream = Stream(*served)
+            stream.until(lambda records: records == {"t1": 3, "t2": 3, "t3": 3})
+        for host in hosts:
+            host.log.append(batch(2))
+        stream.until(lambda records: records["t1"] == records["t3"] == 5)
+        assert stream.records["t2"] == 3
+        with two.agent.served(port=int(served[1].rpartition(":")[2])):
+            stream.until(lambda records: records["t2"] == 5)
+    assert stream.skipped == 0
+
+
+def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(hosts: list[Host]) -> None:
+    one, two = hosts[:2]
+    with one.agent.served() as first:
+        with two.agent.served() as second:
+            stream = Stream(first, second)
+            stream.until(lambda records: records == {"t1": 3, "t2": 3})
+            for host in (one, two):
+                host.log.append(batch(4))
+                agent_has_seen(host.agent, host.log)
+            following = stream.reader.latestOffset(stream.end, ALL)
+            assert following["a2"]["seq"] > stream.end["a2"]["seq"]
+        two.agent.restart()
+        stream.shard.fold(*read(stream.reader, stream.end, following))
+        stream.reader.commit(following)
+        stream.end = following
+        assert stream.records == {"t1": 7, "t2": 3}
+        with two.agent.served(port=int(second.rpartition(":")[2])):
+            stream.until(lambda records: records["t2"] == 7)
+            stream.step()
+    assert (stream.records, stream.skipped) == ({"t1": 7, "t2": 7}, 0)
+
+
+def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = hosts[:2]
+    go_on, waiting = threading.Event(), []
+    plan = Service.plan
+
+    def hang(self: Service, request: Any) -> Any:
+        if self.name == "a2" and not go_on.is_set():
+            waiting.append(request)
+            go_on.wait()
+        return plan(self, request)
+
+    with one.agent.served() as first, two.agent.served() as second:
+        stream = Stream(first, second)
+        stream.until(lambda records: records == {"t1": 3, "t2": 3})
+        monkeypatch.setattr("streaming.client.agent_client.ANSWER_SECONDS", 0.2)
+        monkeypatch.setattr(Service, "plan", hang)
+        status, asked = Service.status, threading.Event()
+
+        def hang_too(self: Service, *asked_for: Any) -> Any:
+            if self.name == "a2" and not go_on.is_set():
+                asked.set()
+                go_on.wait()
+            return status(self, *asked_for)
+
+        monkeypatch.setattr(Service, "status", hang_too)
+        try:
+            for count in (5, 7, 9):
+                one.log.append(batch(2))
+                stream.until(lambda records, count=count: records["t1"] == count)
+            assert len(waiting) == 1  # nobody waited for its plan again
+        finally:
+            go_on.set()
+        two.log.append(batch(1))
+        stream.until(lambda records: records["t2"] == 4)
+    assert stream.skipped == 0
+
+
+def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It plans well and reads badly, as over a link that is too slow."""
+    one, two = hosts[:2]
+    reads: list[str] = []
+    real_read = AgentClient.read
+    broken = {"a2"}
+
+    def fail(self: AgentClient, asked: Range) -> Any:
+        agent = self.status().agent
+        reads.append(agent)
+        if agent in broken:
+            raise AgentError("too slow", Reason.SILENT)
+        return real_read(self, asked)
+
+    with one.agent.served() as first, two.agent.served() as second:
+        stream = Stream(first, second)
+        now = [0.0]
+        stream.reader._backoff = Backoff(lambda: now[0])
+        stream.until(lambda records: records == {"t1": 3, "t2": 3})
+        monkeypatch.setattr(AgentClient, "read", fail)
+        for count in range(4, 24):
+            one.log.append(batch(1))
+            two.log.append(batch(1))
+            agent_has_seen(two.agent, two.log)
+            stream.until(lambda records, count=count: records["t1"] == count)
+        assert reads.count("a1") >= 20
+        assert reads.count("a2") <= 3
+        broken.clear()
+        now[0] = 100.0
+        stream.until(lambda records: records["t2"] == 23)
+    assert stream.skipped == 0
+
+
+def test_one_of_another_cluster_is_not_even_greeted(hosts: list[Host], tmp_path: Path) -> None:
+    strange = Agent(log_dir(tmp_path, "strange", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ").path, journal=tmp_path / "js", name="strange")
+    try:
+        with hosts[0].agent.served() as first, strange.served() as other:
+            stream = Stream(first, other, cluster_id=hosts[0].agent.service.status().cluster_id)
+            stream.until(lambda records: records == {"t1": 3})
+            assert list(stream.end) == ["a1"]
+            assert not strange.consumers.any()
+            error = line(other, NO_FILES).error
+            assert error is not None
+            assert error.reason == Reason.OTHER_CLUSTER
+    finally:
+        strange.close()
+
+
+def test_of_two_with_one_name_the_one_whose_journal_the_job_knows_takes_part(hosts: list[Host], tmp_path: Path) -> None:
+    twin = Host(tmp_path, 9, name="a1")
+    try:
+        with hosts[0].agent.served() as first, twin.agent.served() as second:
+            for addresses in ((first, second), (second, first)):
+                stream = Stream(*addresses)
+                stream.end = {"a1": {"journal": twin.agent.journal.id, "seq": 0, "total": 0, "turn": 0}}
+                stream.until(lambda records: records == {"t9": 3})
+                assert list(stream.reader._registered) == [second]
+    finally:
+        twin.agent.close()
+
+
+def test_two_jobs_share_an_agent_and_each_gets_everything(hosts: list[Host]) -> None:
+    with hosts[0].agent.served() as address:
+        one, two = Stream(address, consumer="one"), Stream(address, consumer="two")
+        one.until(lambda records: records == {"t1": 3})
+        hosts[0].log.append(batch(2))
+        two.until(lambda records: records == {"t1": 5})
+        one.until(lambda records: records == {"t1": 5})
+        assert None not in (hosts[0].agent.consumers.committed("one"), hosts[0].agent.consumers.committed("two"))
+    assert one.skipped == two.skipped == 0
+
+
+def test_two_agents_on_one_log_dir_count_once(hosts: list[Host], tmp_path: Path) -> None:
+    second = Agent(hosts[0].log.directory.parent, journal=tmp_path / "again", name="again")
+    try:
+        with hosts[0].agent.served() as one, second.served() as two:
+            stream = Stream(one, two)
+            stream.until(lambda records: records == {"t1": 3} and len(stream.end) == 2)
+            hosts[0].log.append(batch(2))
+            stream.until(lambda records: records == {"t1": 5})
+            for host in (hosts[0].agent, second):
+                agent_has_seen(host, hosts[0].log)
+            stream.step()
+            stream.step()
+            assert stream.records == {"t1": 5}
+    finally:
+        second.close()
+    assert stream.skipped == 0
+
+
+# --- a line
+
+
+def test_what_is_wrong_is_told_once_and_each_time_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    to = Line("nobody:1", NO_FILES)
+
+    def fails(words: str) -> Callable[[AgentClient], None]:
+        def question(_: AgentClient) -> None:
+            raise AgentError(words, Reason.REFUSED)
+
+        return question
+
+    for words in ("one", "one", "two", "two"):
+        assert to.ask(fails(words)) is None
+    assert [getattr(record, "error", "") for record in caplog.records] == ["one", "two"]
+    assert to.ask(lambda _: "answer") == "answer"
+    to.ask(fails("two"))
+    assert len(caplog.records) == 3
+
+
+def test_an_agent_that_answers_is_asked_and_nobody_else() -> None:
+    assert ask_all([], AgentClient.status) == {}
+
+
+def test_rests_grow_and_end_with_the_first_range_that_arrives() -> None:
+    now = [0.0]
+    rests = Backoff(lambda: now[0])
+    pauses = []
+    for _ in range(9):
+        rests.note("a", missed=True)
+        began = now[0]
+        while not rests.awake(["a"]):
+            now[0] += 0.5
+        pauses.append(now[0] - began)
+    assert pauses == [0, 2, 4, 8, 16, 32, 32, 32, 32]
+    rests.note("a", missed=False)
+    rests.note("a", missed=True)
+    assert rests.awake(["a", "b"]) == ["a", "b"]

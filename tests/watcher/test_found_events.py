@@ -1,0 +1,228 @@
+"""What is told of logs besides what is appended to them: when it changes, and no more often."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streaming.journal.events import Event, LogId
+from streaming.rows import SEGMENTS, Kind
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.simulator.segment_writer import LogConfig
+from streaming.watcher.found_events import CHECK_MS, QUIET_MS
+from tests.builders import NOW, batch, partition
+from tests.watcher.joined import join
+from tests.watcher.journalled import events_of
+from tests.watcher.station import Station
+
+REMOTE = '{"topic":{"remote.storage.enable":"true"}}'
+
+
+@pytest.fixture
+def log(disk: LogDir) -> PartitionLog:
+    made = partition(disk, "t", segment_bytes=600)
+    made.append(batch(2, timestamp=NOW + 5))
+    return made
+
+
+def told(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> list[Event]:
+    """What is told by the next looks, without a survey."""
+    begun = len(station.events)
+    station.clock.now += after_ms
+    for _ in range(2):
+        station.turn(station.everything() if hinted else None)
+    return [event for event in station.events[begun:] if event.kind is Kind.FOUND]
+
+
+def listed(event: Event) -> NDArray[np.void]:
+    assert event.segments is not None
+    return np.frombuffer(event.segments, SEGMENTS)
+
+
+def segments_of(event: Event) -> list[tuple[int, int, int]]:
+    """(base offset, size, largest timestamp) of each."""
+    return [tuple(map(int, row))[:3] for row in listed(event)]  # type: ignore[misc]
+
+
+def key(station: Station) -> LogId:
+    (tail,) = station.watcher.tails()
+    return tail.cursor.log
+
+
+def test_the_first_look_tells_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
+    station.look()
+    (told,) = [event for event in station.events if event.kind is Kind.FOUND]
+    assert listed(told)["size"].tolist() == [log.active.size]
+    station.restart()
+    begun = len(station.events)
+    station.look()
+    (again,) = [event for event in station.events[begun:] if event.kind is Kind.FOUND]
+    assert again == told
+
+
+@pytest.mark.parametrize("missed", [False, True])
+def test_the_facts_of_every_log_are_told_again_where_somebody_has_not_had_them(station: Station, log: PartitionLog, missed: bool) -> None:
+    station.look()
+    begun = len(station.events)
+    if missed:
+        station.watcher.appear_again()
+    else:
+        station.begin("latest", "second")
+    station.look()
+    told = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FOUND)]
+    assert [event.kind for event in told] == [Kind.CENSUS, Kind.FOUND]
+    assert listed(told[1])["size"].tolist() == [log.active.size]
+    assert station.watcher.caught_up
+
+
+def test_a_log_that_appears_later_is_told_at_once(station: Station, disk: LogDir) -> None:
+    station.look()
+    partition(disk, "new").append(batch())
+    (event,) = told(station)
+    assert (event.topic, [row[0] for row in segments_of(event)]) == ("new", [0])
+
+
+def test_growth_alone_is_not_told(station: Station, log: PartitionLog) -> None:
+    station.look()
+    log.append(batch())
+    assert told(station) == []
+
+
+def test_a_roll_is_told_with_the_segment_that_was_closed(station: Station, log: PartitionLog) -> None:
+    station.look()
+    log.append(batch(1, timestamp=NOW + 9))
+    told(station)
+    closed = log.active.size
+    log.roll()
+    log.append(batch(1, timestamp=NOW + 7))
+    event = told(station)[-1]
+    assert segments_of(event) == [(0, closed, NOW + 9), (3, log.active.size, NOW + 7)]
+    assert (event.oldest_timestamp, event.active_first_timestamp) == (NOW + 5, NOW + 7)
+    assert told(station) == []
+
+
+def test_a_deletion_is_told_with_the_new_start(station: Station, log: PartitionLog) -> None:
+    log.roll()
+    log.append(batch(1, timestamp=NOW + 7))
+    station.look()
+    log.config = LogConfig(retention_ms=-1)
+    log.delete_records(2)
+    log.delete_old_segments(NOW)
+    (event,) = told(station)
+    assert (event.log_start_offset, [row[0] for row in segments_of(event)]) == (2, [2])
+    assert event.oldest_timestamp == NOW + 7
+
+
+def test_a_log_start_inside_a_segment_is_told_by_the_checkpoint(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    (event,) = told(station)
+    assert (event.log_start_offset, event.segments) == (1, None)
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    assert told(station) == []
+
+
+def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t", base_offset=7)
+    log.append(batch())
+    station.cluster.set_for["t"] = REMOTE
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 2)])
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.last_found is not None
+    assert (tail.last_found.log_start_offset, tail.last_found.local_log_start_offset) == (2, 7)
+
+
+def test_what_the_cleaner_has_done_only_the_catalog_tells(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 2)])
+    assert told(station) == []
+
+
+def test_a_high_watermark_goes_with_what_is_appended(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    station.look()
+    disk.write_high_watermarks()
+    told(station)
+    log.append(batch())
+    station.turn(station.everything())
+    (appended,) = [event for event in station.events[-1:] if event.kind is Kind.APPENDED]
+    assert appended.high_watermark == 2
+    assert told(station, after_ms=QUIET_MS) == []
+
+
+def test_a_high_watermark_that_nothing_is_appended_behind_is_told_alone(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    disk.write_high_watermarks()
+    station.look()
+    log.append(batch())
+    station.turn()
+    disk.write_high_watermarks()
+    assert told(station, hinted=False) == []
+    (event,) = told(station, after_ms=QUIET_MS, hinted=False)
+    assert (event.high_watermark, event.segments, event.log_start_offset) == (3, None, 0)
+    assert told(station, after_ms=QUIET_MS, hinted=False) == []
+
+
+def test_a_change_of_leader_is_told_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
+    station.look()
+    station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1
+    (event,) = told(station)
+    assert (event.leader, event.leader_epoch, event.segments) == (2, 5, None)
+    station.cluster.replicas[key(station)], station.cluster.changes = (2, 3), 2
+    assert told(station) == []
+
+
+def test_without_metadata_nobody_is_said_to_lead(station: Station, log: PartitionLog) -> None:
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.last_found is not None
+    assert (tail.last_found.leader, tail.last_found.leader_epoch) == (-2, -1)
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_again(
+    station: Station, log: PartitionLog, killed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(batch(1, timestamp=NOW + 3))
+    station.look()
+    (tail,) = station.watcher.tails()
+    before = tail.last_found
+    station.restart(killed=killed)
+    monkeypatch.setattr("streaming.disk.active.scan_on", None)
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert before is not None
+    assert tail.last_found is not None
+    assert tail.last_found.changes_since(before) == {}
+
+
+def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(
+    disk: LogDir, tmp_path: Path, log: PartitionLog
+) -> None:
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("latest")
+    station.look()
+    (tail,) = station.watcher.tails()
+    assert tail.last_found is not None
+    assert tail.last_found.inventory.active_first_ms == NOW + 6
+    station.close()
+
+
+def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr("streaming.disk.log_inventory.Inventory.look", gone)
+    station.look()
+    assert station.watcher.caught_up
+
+
+def test_lists_that_nobody_has_read_become_one(station: Station, log: PartitionLog) -> None:
+    (event,) = [replace(Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="x", leader=5), segments=b"f")]
+    alone = replace(event, segments=None, high_watermark=9)
+    station.journal.publish([event, alone])
+    join(station.journal)
+    (kept,) = [event for _, event in events_of(station.journal, 0, station.journal.end().seq) if event.kind is Kind.FOUND]
+    assert (kept.segments, kept.high_watermark, kept.leader) == (b"f", 9, 5)

@@ -1,0 +1,96 @@
+"""What a watcher says is decided of its logs: by metadata, configurations and checkpoints, and only what changed."""
+
+from typing import Any
+
+import pytest
+
+from streaming.catalog.changes import Version
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.watcher.found_events import CHECK_MS
+from tests.builders import batch, partition
+from tests.watcher.station import Station
+
+TOPIC, PARTITION, LOG = range(3)
+
+
+class Asker:
+    """Asks for what changed since it asked last."""
+
+    def __init__(self, station: Station) -> None:
+        self._station = station
+        self._known: list[Version] = []
+        self.whole = False
+
+    def changes(self, table: int) -> list[dict[str, Any]]:
+        self._station.clock.now += CHECK_MS
+        self._station.turn(self._station.everything())
+        told = self._station.watcher.decided(self._known)
+        assert told is not None
+        self._known, self.whole = [told.version], told.whole
+        return told.tables[table].to_pylist()
+
+
+@pytest.fixture
+def log(disk: LogDir) -> PartitionLog:
+    made = partition(disk, "t")
+    made.append(batch(2))
+    return made
+
+
+@pytest.fixture
+def asker(station: Station, log: PartitionLog) -> Asker:
+    station.look()
+    return Asker(station)
+
+
+def test_without_metadata_nobody_is_said_to_lead(asker: Asker) -> None:
+    (row,) = asker.changes(PARTITION)
+    assert (row["leader"], row["leader_epoch"], row["isr"], row["replicas"]) == (-2, -1, None, None)
+
+
+def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: Station) -> None:
+    asker.changes(PARTITION)
+    (tail,) = station.watcher.tails()
+    station.cluster.leaders[tail.cursor.log], station.cluster.changes = (2, 5), 1
+    (row,) = asker.changes(PARTITION)
+    assert (row["leader"], row["leader_epoch"], row["isr"], row["replicas"]) == (2, 5, [2], [2])
+    station.cluster.replicas[tail.cursor.log], station.cluster.changes = (2, 3), 2
+    (row,) = asker.changes(PARTITION)
+    assert (row["leader"], row["isr"]) == (2, [2, 3])
+    station.cluster.metadata_versions[2], station.cluster.changes = 20, 3
+    (row,) = asker.changes(PARTITION)
+    assert row["leader_metadata_version"] == 20
+    station.cluster.changes = 4
+    assert asker.changes(PARTITION) == []
+
+
+def test_a_topic_is_told_once_with_what_is_configured(asker: Asker, station: Station, disk: LogDir) -> None:
+    partition(disk, "t", 1)
+    station.look()
+    (row,) = asker.changes(TOPIC)
+    assert (row["broker"], row["topic"], row["configs"]) == (1, "t", "")
+    station.cluster.set_for["t"], station.cluster.changes = '{"topic":{"retention.ms":"5"}}', 1
+    (row,) = asker.changes(TOPIC)
+    assert row["configs"] == '{"topic":{"retention.ms":"5"}}'
+    assert not asker.whole
+
+
+def test_checkpoints_are_told_for_each_log_as_they_are_replaced(asker: Asker, disk: LogDir) -> None:
+    (row,) = asker.changes(LOG)
+    assert (row["high_watermark"], row["cleaner_checkpoint"], row["log_start_checkpoint"]) == (-1, -1, -1)
+    disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 2)])
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 1)])
+    (row,) = asker.changes(LOG)
+    assert (row["high_watermark"], row["cleaner_checkpoint"], row["log_start_checkpoint"]) == (2, 1, 1)
+    disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 2)])
+    assert asker.changes(LOG) == []
+
+
+def test_another_process_tells_all_there_is(asker: Asker, station: Station) -> None:
+    asker.changes(LOG)
+    station.restart()
+    station.look()
+    assert len(asker.changes(LOG)) == 1
+    assert asker.whole
