@@ -10,7 +10,7 @@ from typing import Any
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.flight_server import AgentServer
 from streaming.agent.host_status import HostStatus
-from streaming.agent.looking import Looking
+from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
@@ -53,8 +53,8 @@ class Agent:
             attached=self.consumers.any(),
         )
         self.host_status = HostStatus(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
-        looking = Looking(self.watcher, self.cluster, self.host_status)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, self.polls)
+        host_watch = HostWatch(self.watcher, self.cluster, self.host_status)
+        self.service = Service(self.name, self.journal, self.consumers, lambda: host_watch, self.polls)
 
     def close(self) -> None:
         self.watcher.close()
@@ -101,7 +101,7 @@ class Agent:
     def _turn_until(self, ends: threading.Event) -> None:
         while not ends.is_set():
             self.now += _TURN_MS
-            with self.polls.looking():
+            with self.polls.polling():
                 more = self.watcher.poll(set())
             self.host_status.refresh()
             if not more:

@@ -105,7 +105,7 @@ from streaming.source import agent_connections
 from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 
-EventStreamReader(parse_options({"agents": "127.0.0.1:1", "looks": "looks"}))
+EventStreamReader(parse_options({"agents": "127.0.0.1:1", "checks": "checks"}))
 line = agent_connections.line("127.0.0.1:1")
 line.ask(lambda client: client.status())
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.agent.looking import LookingThread
+from streaming.agent.polling_thread import PollingThread
 from streaming.disk.logdirs import LogDir, LogDirs
-from streaming.disk.silence import Look
+from streaming.disk.silence import FirstRead
 
 log = logging.getLogger(__name__)
 
@@ -53,23 +53,23 @@ class Blocking:
     def __init__(
         self,
         log_dirs: LogDirs,
-        start: Callable[[], LookingThread],
+        start: Callable[[], PollingThread],
         fence: Callable[[threading.Thread], None],
-        silent: Iterable[Look] = (),
+        silent: Iterable[FirstRead] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log_dirs = log_dirs
         self._start = start
         self._fence = fence
         self._clock = clock
-        self._waiting: dict[Path, tuple[BlockedCall, LookingThread | Look]] = {}
+        self._waiting: dict[Path, tuple[BlockedCall, PollingThread | FirstRead]] = {}
         self._patience: dict[Path, int] = {}
         self._same = 0
         self._seen: tuple[object, int] = (None, -1)  # the call that the last check found
-        for look in silent:
-            log_dir = self._log_dir_of(look.path)
+        for read in silent:
+            log_dir = self._log_dir_of(read.path)
             assert log_dir is not None
-            self._waiting[look.path] = BlockedCall(log_dir, Path(look.at), clock()), look
+            self._waiting[read.path] = BlockedCall(log_dir, Path(read.at), clock()), read
         self.current = start()
         """The watcher's thread that is in use."""
 

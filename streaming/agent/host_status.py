@@ -8,14 +8,14 @@ from typing import Any
 
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
-from streaming.disk.contents import look_into
+from streaming.disk.contents import read_contents
 from streaming.disk.logdirs import LogDir
 from streaming.protocol.messages import BrokerStatus, LogDirStatus
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_MS = 5_000
+CHECK_EVERY_MS = 5_000
 
 
 class HostStatus:
@@ -30,7 +30,7 @@ class HostStatus:
         self._cluster = cluster
         self._tails = tails
         self._clock_ms = clock_ms
-        self._next_look = 0
+        self._next_check = 0
         self._live = 0
         self._down: set[Path] = set()
         self._unlisted: dict[Path, Mapping[str, str]] = {}
@@ -38,9 +38,9 @@ class HostStatus:
     def refresh(self) -> None:
         """Check again if it is time to."""
         now = self._clock_ms()
-        if now < self._next_look <= now + LOOK_EVERY_MS:  # otherwise the clock was set back
+        if now < self._next_check <= now + CHECK_EVERY_MS:  # otherwise the clock was set back
             return
-        self._next_look = now + LOOK_EVERY_MS
+        self._next_check = now + CHECK_EVERY_MS
         self._dirs.check()
         self._dirs.log_changes()
         deleted, index = Counter[Path](), Counter[Path]()
@@ -50,16 +50,16 @@ class HostStatus:
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
         self.brokers = self._cluster.statuses()
         self._live = 0
-        self.log_dirs = [self._look(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
+        self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
 
-    def _look(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
+    def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
         unavailable = self._dirs.unavailable.get(log_dir.path)
         if unavailable is not None:
             return _down(log_dir, registered, unavailable)
         try:
-            found = look_into(log_dir)
+            found = read_contents(log_dir)
         except OSError as error:
             if log_dir.path not in self._down:
                 self._down.add(log_dir.path)

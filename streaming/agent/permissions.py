@@ -78,7 +78,7 @@ class Rights:
         self.count = 0
         """The number of files and directories that could not be read at the last check."""
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check everything, and log what is new."""
         try:
             barred = self._log_dirs.barred

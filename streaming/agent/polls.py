@@ -18,7 +18,7 @@ class Polls:
         """Request that the next poll begins at once."""
         self._wanted.set()
 
-    def look(self, seconds: float) -> bool:
+    def request(self, seconds: float) -> bool:
         """Wait for a poll that begins after this call. Returns whether it ended within so many seconds.
 
         Before the first poll it does not wait, because there may be no watcher to begin one.
@@ -33,7 +33,7 @@ class Polls:
         self._wanted.wait(seconds)
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def polling(self) -> Iterator[None]:
         """For the watcher's thread: the body is one poll. A thread and the one that replaces it may both be in a poll at the same time."""
         with self._changed:
             self._begun += 1

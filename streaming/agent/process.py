@@ -22,9 +22,9 @@ from streaming.agent.descriptors import raise_limit
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.listening import Listening
-from streaming.agent.looking import Looking, LookingThread
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
+from streaming.agent.polling_thread import HostWatch, PollingThread
 from streaming.agent.polls import Polls
 from streaming.agent.redaction import redacted
 from streaming.agent.scrubbing import scrub_statuses
@@ -134,7 +134,7 @@ def serve(options: AgentOptions) -> None:
         resources.callback(journal.close)
         consumers, arrivals = Consumers(journal, journal.now_ms), Arrivals()
 
-        def start() -> LookingThread:
+        def start() -> PollingThread:
             arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
             return _start(options, log_dirs, journal, consumers, pulse, stop, polls)
 
@@ -147,7 +147,7 @@ def serve(options: AgentOptions) -> None:
             options.name,
             journal,
             consumers,
-            lambda: blocking.current.looking,
+            lambda: blocking.current.host_watch,
             polls,
             arrivals,
             pulse,
@@ -162,7 +162,7 @@ def serve(options: AgentOptions) -> None:
         _add_metrics(metrics, service, security, rights, blocking)
         listening = Listening(service, options.listen, security, metrics)
         resources.callback(listening.close)
-        threading.Thread(target=_look_at_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
+        threading.Thread(target=_check_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
             _send_address(str(listening.address))
@@ -187,10 +187,10 @@ def _start(
     pulse: Pulse,
     stop: threading.Event,
     polls: Polls,
-) -> LookingThread:
+) -> PollingThread:
     """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
 
-    def make(should_stop: Callable[[], bool]) -> Looking:
+    def make(should_stop: Callable[[], bool]) -> HostWatch:
         cluster = ClusterView(log_dirs)
         watcher = Watcher(
             log_dirs,
@@ -202,10 +202,10 @@ def _start(
             attached=consumers.any(),
             should_stop=should_stop,
         )
-        return Looking(watcher, cluster, HostStatus(log_dirs, cluster, watcher.tails, now_ms))
+        return HostWatch(watcher, cluster, HostStatus(log_dirs, cluster, watcher.tails, now_ms))
 
     structure = Structure(log_dirs, polls.want, now_ms, lambda: log_dirs.barred)
-    thread = LookingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, polls=polls)
+    thread = PollingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, polls=polls)
     thread.start()
     return thread
 
@@ -246,11 +246,11 @@ def _end(blocking: Blocking, stop: threading.Event, polls: Polls) -> None:
         log.warning("the watcher waits in a call and is left behind", extra={"path": str(blocking.current.calls.path)})
 
 
-def _look_at_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
+def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
     if os.geteuid() == 0 and not child:  # for a child, its job decides about running as root
         log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
     while True:
-        rights.look()
+        rights.check()
         if stop.wait(RIGHTS_EVERY_SECONDS):
             return
 

@@ -15,9 +15,9 @@ from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.health_server import Pulse
 from streaming.agent.host_status import HostStatus
-from streaming.agent.looking import Looking
 from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
+from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
@@ -55,7 +55,7 @@ from streaming.watcher.watcher import Beginning, Doubt, Watcher
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.5
+POLL_SECONDS = 1.5
 """The longest wait of a plan for a poll of all logs; under a heavy load a poll takes as long. A page misses logs that were not polled."""
 
 WAIT_SECONDS = 0.3
@@ -77,7 +77,7 @@ class Service:
     name: str
     journal: Journal
     consumers: Consumers
-    looking: Callable[[], Looking]
+    host_watch: Callable[[], HostWatch]
     polls: Polls
     arrivals: Arrivals = field(default_factory=Arrivals)
     pulse: Pulse = field(default_factory=Pulse)
@@ -89,17 +89,17 @@ class Service:
     @property
     def watcher(self) -> Watcher:
         """The current watcher."""
-        return self.looking().watcher
+        return self.host_watch().watcher
 
     @property
     def cluster(self) -> ClusterView:
         """The agent's view of the cluster."""
-        return self.looking().cluster
+        return self.host_watch().cluster
 
     @property
     def host_status(self) -> HostStatus:
         """The status of whole log dirs."""
-        return self.looking().host_status
+        return self.host_watch().host_status
 
     def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
         """The agent's identity and progress."""
@@ -242,7 +242,7 @@ class Service:
         deadline = time.monotonic() + request.wait_ms / 1000
         while True:
             if self._mark(after, request).seq == self.journal.end().seq:
-                self.polls.look(LOOK_SECONDS)
+                self.polls.request(POLL_SECONDS)
             mark = self._mark(after, request)
             left = deadline - time.monotonic()
             if mark.seq > after or left <= 0:

@@ -22,7 +22,7 @@ _TOPIC = re.compile(r'topic="([^"]*)"')  # a topic's name has no character that 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Look:
+class Sample:
     """The counters of all partitions at one moment: ``at`` in seconds of a monotonic clock.
 
     ``appended`` has shape (2, partitions): bytes and records. ``settled``: whether the first backlog of the partition has been read. Until
@@ -60,13 +60,13 @@ class Report:
     records_rate: float
 
 
-def look(logs: Logs, at: float) -> Look:
+def sample(logs: Logs, at: float) -> Sample:
     """Take a reading of the counters."""
     appended = np.stack([logs.columns["appended_bytes"], logs.columns["appended_records"]])
-    return Look(at=at, labels=logs.labels, appended=appended, settled=logs.columns["settled"] == 1)
+    return Sample(at=at, labels=logs.labels, appended=appended, settled=logs.columns["settled"] == 1)
 
 
-def rates(before: Look, now: Look) -> Doubles:
+def rates(before: Sample, now: Sample) -> Doubles:
     """Bytes and records per second of the partitions of ``now``, shape (2, partitions), NaN where they are not known.
 
     A rate is not known if the partition is new, if its backlog was not read at the first reading, or if its counters were reset.
@@ -85,21 +85,21 @@ class Pace:
     """The readings of the last seconds."""
 
     def __init__(self) -> None:
-        self._looks: deque[Look] = deque()
+        self._samples: deque[Sample] = deque()
 
-    def rates(self, now: Look) -> Doubles:
+    def rates(self, now: Sample) -> Doubles:
         """Add a reading, and return the rates since the oldest one that is kept; shape as in `rates`.
 
         If the oldest reading does not contain a partition, its rate is measured from the first reading with it.
         """
-        while len(self._looks) > 1 and now.at - self._looks[1].at >= WINDOW_SECONDS:
-            self._looks.popleft()
+        while len(self._samples) > 1 and now.at - self._samples[1].at >= WINDOW_SECONDS:
+            self._samples.popleft()
         known = np.full(now.appended.shape, np.nan)
-        for before in self._looks:
+        for before in self._samples:
             if not np.isnan(known).any():
                 break
             known = np.where(np.isnan(known), rates(before, now), known)
-        self._looks.append(now)
+        self._samples.append(now)
         return known
 
 

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-from streaming.cli.livetable import Pace, Report, Row, look, report
+from streaming.cli.livetable import Pace, Report, Row, report, sample
 from streaming.definitions.observer_metrics import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
@@ -98,7 +98,7 @@ def _over(stop: threading.Event, every: float, until: float | None) -> bool:
 def _report(shown: Shown, pace: Pace, rows: int) -> Report:
     shown.watched()
     logs = view(shown.table.snapshot(time.time())).logs
-    return report(logs, pace.rates(look(logs, time.monotonic())), rows)
+    return report(logs, pace.rates(sample(logs, time.monotonic())), rows)
 
 
 def _screen(shown: Shown, report: Report) -> Group:

@@ -40,17 +40,17 @@ class DirContents:
     unlisted: Mapping[str, str]
 
 
-def look_into(log_dir: LogDir) -> DirContents:
+def read_contents(log_dir: LogDir) -> DirContents:
     """Read a log dir, without the directories of live partitions.
 
     Raises:
         OSError: it cannot be read at this moment.
     """
     with Calling(log_dir.path):
-        return _look_into(log_dir)
+        return _read_contents(log_dir)
 
 
-def _look_into(log_dir: LogDir) -> DirContents:
+def _read_contents(log_dir: LogDir) -> DirContents:
     taken = dict.fromkeys(DirState, 0)
     metadata = 0
     live: list[tuple[str, int]] = []

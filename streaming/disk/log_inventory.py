@@ -32,7 +32,7 @@ from streaming.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
-LOOK_BYTES = 64 << 10
+READ_BYTES = 64 << 10
 """How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
 
 
@@ -259,7 +259,7 @@ class _Log:
             raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
-            window, budget = (buffer, None) if self._thorough else (buffer[:LOOK_BYTES], LOOK_BYTES)
+            window, budget = (buffer, None) if self._thorough else (buffer[:READ_BYTES], READ_BYTES)
             self.read, self.read_whole = read_on(now, before or ActiveRead.none_of(now), window, budget)
             self._active = now
         return now != last or self.read != before

@@ -11,20 +11,20 @@ from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.disk.identity import read_identity
 from streaming.errors import LogDirError
 
-LOOK_SECONDS = 5.0
+READ_SECONDS = 5.0
 """How long a first read of a log dir may take."""
 
 
-class Look:
+class FirstRead:
     """A first read of a log dir, which may never end. Its thread ends with the process at the latest."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._calls = Calls()
-        self._thread = threading.Thread(target=self._look, daemon=True, name=f"look at {path}")
+        self._thread = threading.Thread(target=self._read, daemon=True, name=f"look at {path}")
         self._thread.start()
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         self._calls = calls_of_this_thread()
         with contextlib.suppress(LogDirError):  # an error is an answer; the code that opens the log dir gets it too
             read_identity(self.path)
@@ -44,7 +44,7 @@ class Look:
         self._thread.join(seconds)
 
 
-def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[Look]]:
+def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[FirstRead]]:
     """Open log dirs for the first time, without those that do not answer.
 
     Returns:
@@ -55,16 +55,16 @@ def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[Look]]:
     """
     paths = list(paths)
     silent = find_silent(paths)
-    return open_log_dirs(paths, {look.path: f"{look.at} does not answer" for look in silent}), silent
+    return open_log_dirs(paths, {read.path: f"{read.at} does not answer" for read in silent}), silent
 
 
-def find_silent(paths: Iterable[Path], seconds: float = LOOK_SECONDS) -> list[Look]:
+def find_silent(paths: Iterable[Path], seconds: float = READ_SECONDS) -> list[FirstRead]:
     """Read all log dirs at the same time; returns the reads without an answer within ``seconds``."""
-    looks = [Look(path.absolute()) for path in paths]
-    silent = [look for look in looks if _is_silent(look, 0.0)]
-    return [look for look in silent if _is_silent(look, seconds)]
+    reads = [FirstRead(path.absolute()) for path in paths]
+    silent = [read for read in reads if _is_silent(read, 0.0)]
+    return [read for read in silent if _is_silent(read, seconds)]
 
 
-def _is_silent(look: Look, seconds: float) -> bool:
-    look.wait(seconds)
-    return look.alive
+def _is_silent(read: FirstRead, seconds: float) -> bool:
+    read.wait(seconds)
+    return read.alive

@@ -28,7 +28,7 @@ class Continuity:
         self._next_offset: int | None = None
         self._file = first
         self._gaps: list[Finding] = []
-        self._looks_for_gaps = gaps
+        self._finds_gaps = gaps
         self._compacted = gaps and _is_compacted(first)
 
     def begin(self, file: KafkaFile, *, at_start: bool) -> None:
@@ -45,7 +45,7 @@ class Continuity:
         """Check the next window of the file."""
         batches = window.batches
         first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
-        if self._looks_for_gaps and not self._compacted:
+        if self._finds_gaps and not self._compacted:
             self._compacted = _shows_compaction(batches)
             following = np.append(first, batches.last_offset[:-1] + 1)
             for item in np.flatnonzero(batches.base_offset > following).tolist():
@@ -61,7 +61,7 @@ class Continuity:
                 self._report(gap)
 
     def _missing(self, position: int, expected: int, found: int) -> None:
-        if self._looks_for_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
+        if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
             what = f"expected offset {expected}, found {found}: offsets are missing, which is right in a compacted topic alone"
             self._gaps.append(Finding(self._file.path, position, what))
 

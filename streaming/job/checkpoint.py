@@ -1,7 +1,7 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
 ``job.json`` identifies the job. ``spark/`` holds Spark's offsets and state. ``agent/`` holds the journal of the job's own agent and its
-address. The source writes to ``looks`` when it checked for work, and reads in ``schedule`` when to check next. ``scratch/`` holds what
+address. The source writes to ``checks`` when it checked for work, and reads in ``schedule`` when to check next. ``scratch/`` holds what
 Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
 
 There are two locks. This process alone holds ``job.lock``. Spark's JVM holds ``spark.lock`` too: it may outlive a killed job by a moment,
@@ -153,9 +153,9 @@ class Checkpoint:
         return self.agent / "address"
 
     @property
-    def looks(self) -> Path:
+    def checks(self) -> Path:
         """The file in which the source stores when it checked for work."""
-        return self.directory / "looks"
+        return self.directory / "checks"
 
     @property
     def schedule(self) -> Path:

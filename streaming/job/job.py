@@ -52,7 +52,7 @@ _ONCE_POLL_SECONDS = 0.25
 _NAMED = 10
 """An error message names so many logs that could not be read."""
 
-_LOOKING_SECONDS = 10.0
+_CHECKING_SECONDS = 10.0
 _ONCE_ATTEMPTS = 3
 _BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 _WELL_SECONDS = 60.0
@@ -80,7 +80,7 @@ class Job:
         self.exporter: Exporter | None = None
         self._serve = serve
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
-        self._progress = Progress(self.observer, clock, self._wellness.looked, self.pacer.took)
+        self._progress = Progress(self.observer, clock, self._wellness.checked, self.pacer.took)
         self._child: ChildAgent | None = None
         self._met: set[str] = set()  # agents that have answered
         self._resources = ExitStack()
@@ -138,7 +138,7 @@ class Job:
                 data_source=SegtailDataSource,
             )
         resources.callback(self._spark.stop)
-        self._wellness.looked()
+        self._wellness.checked()
         self._replayed = self._planned
         if self._replayed >= 0 and checkpoint.new:
             raise CheckpointError(
@@ -184,7 +184,7 @@ class Job:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not cluster_id:
             cluster_id = cluster_of(self._agents.poll())
-            self._wellness.looked()
+            self._wellness.checked()
             if not cluster_id:
                 if not self._serve and time.monotonic() > deadline:
                     raise AgentError("no agent answers: see its problem above")
@@ -194,11 +194,11 @@ class Job:
 
     def _logs_of_others(self) -> int:
         """How many logs the agents elsewhere report; one that has just started must list its log dirs first."""
-        deadline = time.monotonic() + _LOOKING_SECONDS
-        while not (looked := [each for each in self._agents.poll() if each.log_dirs]) and time.monotonic() < deadline:
-            self._wellness.looked()
+        deadline = time.monotonic() + _CHECKING_SECONDS
+        while not (checked := [each for each in self._agents.poll() if each.log_dirs]) and time.monotonic() < deadline:
+            self._wellness.checked()
             time.sleep(POLL_SECONDS)
-        return logs_of(looked, len(parse_options(self._where).addresses()))
+        return logs_of(checked, len(parse_options(self._where).addresses()))
 
     def _watch(self, names: list[str], cluster_id: str) -> None:
         options = parse_options(self._where)
@@ -225,7 +225,7 @@ class Job:
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if trigger == _AT_ONCE and not once else 0),
-            "looks": str(checkpoint.looks),
+            "checks": str(checkpoint.checks),
         }
         if trigger is None and not once:
             self.pacer.begins(checkpoint.schedule)
@@ -329,7 +329,7 @@ class Job:
     def _run_query(self, stop: threading.Event, *, once: bool) -> str:
         """Run the query until it ends or is stopped; returns why it failed, "" if it did not."""
         try:
-            self._progress.begins(self._checkpoint.looks)
+            self._progress.begins(self._checkpoint.checks)
             query = self._query(once=once)
             while not stop.is_set() and query.isActive:
                 self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
@@ -341,7 +341,7 @@ class Job:
             query.awaitTermination()
             self._progress.poll(query)
             if once:
-                self._progress.looked()
+                self._progress.checked()
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
             return reason(str(error))

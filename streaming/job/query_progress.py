@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streaming.job.reached import Reached
 from streaming.metrics.observer import Observer
 from streaming.pace.freshness import Freshness
-from streaming.pace.pace_files import last_look
+from streaming.pace.pace_files import last_check
 from streaming.rows import Change
 from streaming.source.offsets import AgentOffset, parse
 
@@ -39,13 +39,13 @@ class Progress:
         self,
         observer: Observer,
         clock: Callable[[], float],
-        looked: Callable[[], None],
+        checked: Callable[[], None],
         took: Callable[[float, float], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._observer = observer
         self._clock = clock
-        self._looked = looked
+        self._checked = checked
         self._took = took
         self._monotonic = monotonic
         self._arrived = self._counted = -1  # micro-batches
@@ -61,15 +61,15 @@ class Progress:
         """
         self._arrived = batch
         if self._freshness is not None:
-            look = self._freshness.arrived()
-            if look is not None:
-                self._took(look.first, self._monotonic() - look.first)
+            check = self._freshness.arrived()
+            if check is not None:
+                self._took(check.first, self._monotonic() - check.first)
         self.reached.take(states)
         rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
         for agent, journal, total in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "appended_bytes")), strict=True):
             self._observer.processed(agent, journal, total)
 
-    def begins(self, looks: Path) -> None:
+    def begins(self, checks: Path) -> None:
         """The query is started: it may run its last micro-batch again, which counts as another one.
 
         Args:
@@ -78,9 +78,9 @@ class Progress:
         self._arrived = self._counted = -1
         self._planned = _NOTHING
         if self._freshness is None:
-            looks.unlink(missing_ok=True)  # of an earlier process, perhaps from before a restart of the host
-            self._freshness = Freshness(looks)
-        self._looks, self._seen = looks, last_look(looks)
+            checks.unlink(missing_ok=True)  # of an earlier process, perhaps from before a restart of the host
+            self._freshness = Freshness(checks)
+        self._checks, self._seen = checks, last_check(checks)
 
     def age(self, now: float) -> float | None:
         """How old the newest data in the metrics is at ``now`` (`time.monotonic`), None as long as that is not known. From any thread."""
@@ -98,15 +98,15 @@ class Progress:
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
-        look = last_look(self._looks)
-        if look is not None and look != self._seen and look.number > 1:  # a query that fails each time makes only its first check
-            self._seen = look
-            self.looked()
+        check = last_check(self._checks)
+        if check is not None and check != self._seen and check.number > 1:  # a query that fails each time makes only its first check
+            self._seen = check
+            self.checked()
 
-    def looked(self) -> None:
+    def checked(self) -> None:
         """The query checked for work, and everything that it found before is through."""
-        self._observer.looked(self._clock())
-        self._looked()
+        self._observer.checked(self._clock())
+        self._checked()
 
     def _note_planned(self, progress: StreamingQueryProgress) -> None:
         (source,) = progress["sources"]

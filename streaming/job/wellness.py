@@ -20,12 +20,12 @@ class Wellness:
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._looked_at = clock()
+        self._checked_at = clock()
         self._failures = 0
 
-    def looked(self) -> None:
+    def checked(self) -> None:
         """The query has checked for work, or there is no query yet."""
-        self._looked_at = self._clock()
+        self._checked_at = self._clock()
         self._failures = 0
 
     def failed(self) -> None:
@@ -35,4 +35,4 @@ class Wellness:
     @property
     def well(self) -> bool:
         """Whether the query is well."""
-        return self._failures < FAILURES and self._clock() - self._looked_at < self._seconds
+        return self._failures < FAILURES and self._clock() - self._checked_at < self._seconds

@@ -20,7 +20,7 @@ _LENGTH = (IDLE_BYTES - PREFIX_BYTES).to_bytes(4, "big")
 # record.
 _FIXED = np.concatenate([np.arange(8, 12), [16], np.arange(21, 27), np.arange(43, IDLE_BYTES)])
 _VALUES = np.frombuffer(_LENGTH + b"\x02" + bytes(6) + b"\xff" * 14 + (1).to_bytes(4, "big") + _RECORD, np.uint8)
-_FIRST_LOOK = 16
+_FIRST_COMPARED = 16
 _BASE_OFFSET, _LEADER_EPOCH, _MAX_TIMESTAMP = slice(0, 8), slice(12, 16), slice(35, 43)
 
 _GAPS = 3
@@ -69,10 +69,10 @@ def idle_run(data: memoryview, position: int) -> IdleRun:
     """The idle batches at ``position``. Their CRCs are not checked, because all bytes that matter are compared."""
     if data[position + LENGTH_AT : position + PREFIX_BYTES] != _LENGTH or data[position + HEADER_BYTES : position + IDLE_BYTES] != _RECORD:
         return IdleRun(0, -1, -1)
-    whole, found, look = (len(data) - position) // IDLE_BYTES, 0, _FIRST_LOOK
+    whole, found, compared = (len(data) - position) // IDLE_BYTES, 0, _FIRST_COMPARED
     first = int.from_bytes(data[position : position + 8], "big", signed=True)
     while found < whole:
-        begin, count = position + found * IDLE_BYTES, min(look, whole - found)
+        begin, count = position + found * IDLE_BYTES, min(compared, whole - found)
         rows = np.frombuffer(data, np.uint8, count * IDLE_BYTES, begin).reshape(count, IDLE_BYTES)
         offsets = np.ascontiguousarray(rows[:, _BASE_OFFSET]).view(">i8")[:, 0]
         same = (rows[:, _FIXED] == _VALUES).all(axis=1) & (offsets == np.arange(first + found, first + found + count))
@@ -80,7 +80,7 @@ def idle_run(data: memoryview, position: int) -> IdleRun:
         found += idle
         if idle < count:
             break
-        look *= 2  # comparing far more batches than the run has costs more than it saves
+        compared *= 2  # comparing far more batches than the run has costs more than it saves
     last = position + (found - 1) * IDLE_BYTES
     return IdleRun(found, first, _int(data[last : last + PREFIX_BYTES + 4][_LEADER_EPOCH]))
 

@@ -118,7 +118,7 @@ class Observer:
         self._gauge(observer_metrics.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
         if started is not None:
             self._gauge(observer_metrics.STARTED).set(started)
-        self._last_look = self._gauge(observer_metrics.LAST_LOOK)
+        self._last_check = self._gauge(observer_metrics.LAST_LOOK)
         self._batches = self._histogram(observer_metrics.BATCH_DURATION, _BATCH_BOUNDS_S).labels(query)
         self._ages = self._histogram(observer_metrics.SCRAPE_AGE, _AGE_BOUNDS_S).labels(query)
         self._restarts = self._counter(observer_metrics.RESTARTS).labels(query)
@@ -160,9 +160,9 @@ class Observer:
             current = [name for name, status in self._agents.items() if status.up and not status.catching_up]
         return {name: at for name in current if (at := whole.get(name)) is not None}
 
-    def looked(self, at: float) -> None:
+    def checked(self, at: float) -> None:
         """The query checked for work at ``at``, in Unix seconds."""
-        self._last_look.labels(self._query).set(at)
+        self._last_check.labels(self._query).set(at)
 
     def batch_took(self, seconds: float) -> None:
         """A micro-batch is through."""

@@ -26,7 +26,7 @@ COLUMNS = (
 )
 """What `TransactionJudge.judge` computes."""
 
-LOOK_MS = 30_000
+READ_AFTER_MS = 30_000
 """An agent that has caught up publishes what is on a disk at most so much later.
 
 It checks a quiet log in every fifth poll, and a poll takes seconds if much grows.
@@ -276,8 +276,8 @@ class TransactionJudge:
         Such a transaction was seen open before the reads of its own log and of all coordinators' logs began, and these found no end of it.
         Otherwise its marker, or its entry, would have been there by then.
         """
-        looked = read_ms >= judged.last_ms if self.once else read_ms - LOOK_MS >= judged.uncovered_ms
-        return replace(judged, certain=judged.certain & looked & (read_ms >= 0))
+        was_read = read_ms >= judged.last_ms if self.once else read_ms - READ_AFTER_MS >= judged.uncovered_ms
+        return replace(judged, certain=judged.certain & was_read & (read_ms >= 0))
 
 
 def _columns(count: int, owners: Longs, judged: Judged) -> ReplicaOffsets:

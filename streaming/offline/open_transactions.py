@@ -15,7 +15,7 @@ from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
-from streaming.offline.look import Look
+from streaming.offline.single_reading import SingleReading
 from streaming.rules.verdicts import Verdict, abort_command
 from streaming.settings import Settings
 from streaming.watcher.scope import Scope
@@ -89,18 +89,18 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
         return Scope(wants=_wants(cluster, topic, listed), once=True)
 
-    with Look(log_dirs, settings, scope, now_ms) as look:
-        seen, snapshot = look.see()
+    with SingleReading(log_dirs, settings, scope, now_ms) as reading:
+        seen, snapshot = reading.see()
         unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
         if unended:
-            look.data_again(_directories(look, seen, snapshot, unended))
-            seen, snapshot = look.see()
-        found = list(_transactions(look, seen, snapshot, topic))
+            reading.data_again(_directories(reading, seen, snapshot, unended))
+            seen, snapshot = reading.see()
+        found = list(_transactions(reading, seen, snapshot, topic))
         names = _names(seen, snapshot)
         return Answer(
             transactions=tuple(sorted(found, key=_worst_first)),
             partitions=sum(topic in (None, name) for name in names),
-            doubtful=_is_doubtful(look, seen, snapshot, topic, listed)
+            doubtful=_is_doubtful(reading, seen, snapshot, topic, listed)
             or any(one.verdict == Verdict.UNKNOWN.label and now_ms - one.last_ms > _hanging_after_ms(settings) for one in found),
         )
 
@@ -123,7 +123,7 @@ def _wants(cluster: ClusterView, topic: str | None, listed: set[Path]) -> Callab
     return wants
 
 
-def _transactions(look: Look, seen: View, snapshot: Snapshot, topic: str | None) -> Iterator[OpenTransaction]:
+def _transactions(reading: SingleReading, seen: View, snapshot: Snapshot, topic: str | None) -> Iterator[OpenTransaction]:
     logs, names = seen.logs, _names(seen, snapshot)
     for late in logs.late:
         if topic not in (None, names[late.log]):
@@ -131,7 +131,7 @@ def _transactions(look: Look, seen: View, snapshot: Snapshot, topic: str | None)
         partition, leader = int(logs["partition"][late.log]), int(logs["leader_id"][late.log])
         begins = max(late.first_offset, int(logs["log_start_offset"][late.log]))
         hangs = late.verdict == Verdict.HANGING.label
-        server = _server(look.onlooker.cluster.broker(leader))
+        server = _server(reading.agent.cluster.broker(leader))
         yield OpenTransaction(
             broker=int(logs["broker"][late.log]),
             topic=names[late.log],
@@ -169,31 +169,31 @@ def _names(seen: View, snapshot: Snapshot) -> list[str]:
     return [snapshot.topic_names[topic] for topic in seen.logs.columns["topic"].tolist()]
 
 
-def _speaking(look: Look, seen: View, snapshot: Snapshot) -> list[Tail | None]:
+def _speaking(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Tail | None]:
     """The tails of the logs that are exported, in their order."""
-    tails = {tail.cursor.log: tail for tail in look.onlooker.watcher.tails()}
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
     columns = seen.logs.columns
     keys = zip(columns["broker"].tolist(), _names(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
     return [tails.get(LogId(*key)) for key in keys]
 
 
-def _directories(look: Look, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
-    tails = _speaking(look, seen, snapshot)
+def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = _speaking(reading, seen, snapshot)
     return [tail.partition.path for item in items if (tail := tails[item]) is not None]
 
 
-def _is_doubtful(look: Look, seen: View, snapshot: Snapshot, topic: str | None, listed: set[Path]) -> bool:
+def _is_doubtful(reading: SingleReading, seen: View, snapshot: Snapshot, topic: str | None, listed: set[Path]) -> bool:
     """Whether a part of the topic was not read to its end or not understood: then more transactions may be open."""
-    onlooker = look.onlooker
-    watcher = onlooker.watcher
+    agent = reading.agent
+    watcher = agent.watcher
     taken_up = {tail.partition.path for tail in watcher.tails()}
     left_out = [path for path in listed - taken_up if path.is_dir() and topic in (None, path.name.rpartition("-")[0])]
     for path in left_out:
         log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
-    asked = [tail for tail in _speaking(look, seen, snapshot) if tail is not None and topic in (None, tail.cursor.log.topic)]
+    asked = [tail for tail in _speaking(reading, seen, snapshot) if tail is not None and topic in (None, tail.cursor.log.topic)]
     return (
-        not onlooker.settled
-        or not all(each.up for each in onlooker.host_status.log_dirs)
+        not agent.settled
+        or not all(each.up for each in agent.host_status.log_dirs)
         or bool(left_out)
         or any(topic in (None, each.log.topic) for each in watcher.unreadable())
         or any(tail.cursor.stopped or not tail.replayed_whole for tail in asked)

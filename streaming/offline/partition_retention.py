@@ -11,7 +11,7 @@ from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
-from streaming.offline.look import Look
+from streaming.offline.single_reading import SingleReading
 from streaming.protocol.messages import LogDirStatus
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
@@ -102,29 +102,29 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) 
 
         return Scope(wants=wants, opens=compacts, once=True)
 
-    with Look(log_dirs, settings, scope, now_ms) as look:
-        seen, snapshot = look.see()
-        statuses = look.onlooker.host_status
-        unreadable = [each for each in look.onlooker.watcher.unreadable() if topic in (None, each.log.topic)]
+    with SingleReading(log_dirs, settings, scope, now_ms) as reading:
+        seen, snapshot = reading.see()
+        statuses = reading.agent.host_status
+        unreadable = [each for each in reading.agent.watcher.unreadable() if topic in (None, each.log.topic)]
         missed = (
             len(unreadable)
             + sum(not each.up for each in statuses.log_dirs)
             + sum(not each.readable and each.expected for each in statuses.brokers)
             + sum(limits is None for limits in seen.logs.limits)
-            + (not look.onlooker.settled)
+            + (not reading.agent.settled)
         )
-        uses = () if topic is not None else tuple(_uses(look, seen))
+        uses = () if topic is not None else tuple(_uses(reading, seen))
         return Answer(rows=tuple(_rows(seen, snapshot)), uses=uses, unreadable=missed)
 
 
-def _uses(look: Look, seen: View) -> Iterator[DirUse]:
+def _uses(reading: SingleReading, seen: View) -> Iterator[DirUse]:
     observed = seen.observed
     held = dict.fromkeys(observed.log_dirs, 0)
     sizes, log_dirs = observed.replica_offsets["size_bytes"].tolist(), observed.columns["log_dir"].tolist()
     for name, log_dir, size in zip(observed.names, log_dirs, sizes, strict=True):
         if name != METADATA_TOPIC:
             held[observed.log_dirs[log_dir]] += max(0, size)
-    for status in look.onlooker.host_status.log_dirs:
+    for status in reading.agent.host_status.log_dirs:
         if status.up:
             yield DirUse(status, held.get((status.broker, status.log_dir), 0))
 

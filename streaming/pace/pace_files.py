@@ -10,7 +10,7 @@ from streaming.pace.schedule import Expected, Schedule
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WorkCheck:
     """One check for work by the source.
 
     ``at``: when it ended, by `time.monotonic`. ``number``: counts the checks of this run of the query, from 1 on. ``idle``: it found
@@ -48,7 +48,7 @@ def read_schedule(path: Path, now: float) -> Schedule | None:
     return schedule if usable and schedule.written <= now else None
 
 
-def note_look(path: Path, look: Look) -> None:
+def write_check(path: Path, check: WorkCheck) -> None:
     """Overwrite the previous check in the file: this needs no new space, so it works on a full disk too.
 
     Raises:
@@ -56,15 +56,15 @@ def note_look(path: Path, look: Look) -> None:
     """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        os.pwrite(fd, f"{look.at:020.6f} {look.number:012} {look.idle:d} {look.first:020.6f}\n".encode(), 0)
+        os.pwrite(fd, f"{check.at:020.6f} {check.number:012} {check.idle:d} {check.first:020.6f}\n".encode(), 0)
     finally:
         os.close(fd)
 
 
-def last_look(path: Path) -> Look | None:
+def last_check(path: Path) -> WorkCheck | None:
     """The last check, None if there was none."""
     try:
         at, number, idle, first = path.read_text().split()
-        return Look(float(at), int(number), idle == "1", float(first))
+        return WorkCheck(float(at), int(number), idle == "1", float(first))
     except (FileNotFoundError, ValueError):  # ValueError: an earlier version wrote the file
         return None

@@ -64,7 +64,7 @@ class Pacer:
                 self._write()
 
     def took(self, first: float, seconds: float) -> None:
-        """A micro-batch is in the metrics, ``seconds`` after the ``first`` check for work of its series (see `Look`).
+        """A micro-batch is in the metrics, ``seconds`` after the ``first`` check for work of its series (see `WorkCheck`).
 
         The last micro-batch of a series counts: only after it a scrape sees complete data.
         """

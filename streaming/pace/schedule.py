@@ -84,14 +84,14 @@ class Schedule:
         if now < max(self.young_until, self.live_until):
             return since + QUICK_SECONDS
         longest = LONGEST_SECONDS if self._is_sure(now) else FALLBACK_SECONDS
-        pause = min((at - since for at in self._looks(since, now)), default=longest)
+        pause = min((at - since for at in self._checks(since, now)), default=longest)
         return since + max(QUICK_SECONDS, _part(pause, longest))
 
     def _is_sure(self, now: float) -> bool:
         """Whether the times of all scrapers are known, and none of them is late."""
         return bool(self.expected) and now >= self.restless_until and all(now <= each.at + LATE_SECONDS for each in self.expected)
 
-    def _looks(self, since: float, now: float) -> Iterator[float]:
+    def _checks(self, since: float, now: float) -> Iterator[float]:
         """For each expected scrape, when the check that it needs is due. The check at ``since`` also serves scrapes soon after it."""
         for each in self.expected:
             if now <= each.at + LATE_SECONDS:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 
-from streaming.pace.pace_files import Look, read_schedule
+from streaming.pace.pace_files import WorkCheck, read_schedule
 from streaming.pace.schedule import QUICK_SECONDS, due_without
 
 _TICK_SECONDS = 0.5
@@ -60,13 +60,13 @@ class Turns:
                 return False
         return True
 
-    def looked(self, hurry: Hurry, *, idle: bool) -> Look:
+    def checked(self, hurry: Hurry, *, idle: bool) -> WorkCheck:
         """A check has ended. Returns it, for the file."""
         now = self._clock()
         if self._since is None or self._hurry is not Hurry.NOW:
             self._first = now
         self._since, self._hurry, self._number = now, hurry, self._number + 1
-        return Look(now, self._number, idle, self._first)
+        return WorkCheck(now, self._number, idle, self._first)
 
     def _due(self) -> float:
         if self._schedule is None or self._since is None or self._hurry is Hurry.NOW:

@@ -13,7 +13,7 @@ from streaming.targets import FORM, Target
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
     *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
-    *("looks", "schedule"),
+    *("checks", "schedule"),
     *FILES,
 )
 
@@ -27,7 +27,7 @@ class SourceOptions:
     reader for which agents keep nothing. ``start_from``, ``resumed``: see `streaming.protocol.messages.Register`. ``max_bytes``: of logs in
     one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
 
-    ``looks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
+    ``checks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
     agents too. ``schedule``: a file that defines when to check (`streaming.pace.schedule`); without it every request of Spark is a check.
     """
 
@@ -42,7 +42,7 @@ class SourceOptions:
     max_bytes: int
     wait_ms: int
     relation: str
-    looks: Path | None = None
+    checks: Path | None = None
     schedule: Path | None = None
 
     def addresses(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),
         relation=_one_of(given, "relation", "events", ("events", "batches")),
-        looks=Path(given["looks"]) if "looks" in given else None,
+        checks=Path(given["checks"]) if "checks" in given else None,
         schedule=Path(given["schedule"]) if "schedule" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.journal.events import Event
-from streaming.pace.pace_files import note_look
+from streaming.pace.pace_files import write_check
 from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.event_tables import events_table
 from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register, Status
@@ -63,7 +63,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        if options.looks is not None:
+        if options.checks is not None:
             agent_connections.leave_to_the_job()
         self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
         self._registered: dict[str, Status] = {}  # by address: the agents with which this consumer is registered
@@ -116,12 +116,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._targets is None and not self._turns.wait():
             return start
         end, hurry = self._latest(start, limit)
-        look = self._turns.looked(hurry, idle=end is start)
-        if self._options.looks is not None:
+        check = self._turns.checked(hurry, idle=end is start)
+        if self._options.checks is not None:
             try:
-                note_look(self._options.looks, look)
+                write_check(self._options.checks, check)
             except OSError as error:  # the job is not well then, and reports it
-                log.error("the time of the last plan cannot be written", extra={"path": str(self._options.looks), "error": str(error)})
+                log.error("the time of the last plan cannot be written", extra={"path": str(self._options.checks), "error": str(error)})
         return end
 
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
@@ -142,7 +142,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)
-        self._look_again([address for address, plan in plans.items() if plan.missed])
+        self._rescan_soon([address for address, plan in plans.items() if plan.missed])
         # an agent that went away, or has another journal now, may not know this consumer: it is registered again
         self._registered = {
             address: status
@@ -158,7 +158,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._recalls = bool(start)
         return offsets.recall(start, self._run, self._options.shards) if self._recalls else start
 
-    def _look_again(self, addresses: Collection[str]) -> None:
+    def _rescan_soon(self, addresses: Collection[str]) -> None:
         """Check agents whose ranges did not arrive: an agent of a version that does not fit may have replaced one of them."""
         answers = agent_connections.ask_all(addresses, AgentClient.status, self._options.files)
         self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))

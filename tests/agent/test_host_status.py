@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from streaming.agent.host_status import LOOK_EVERY_MS
+from streaming.agent.host_status import CHECK_EVERY_MS
 from streaming.protocol.messages import Led, LogDirStatus
 from streaming.simulator.controller import Controller
 from streaming.simulator.file_writer import uuid_text
@@ -215,7 +215,7 @@ def test_it_is_looked_at_now_and_then_and_not_whenever_somebody_asks(agent: Agen
     directory.write_high_watermarks()
     agent.host_status.refresh()
     assert agent.service.status().log_dirs == [before]
-    agent.now += LOOK_EVERY_MS
+    agent.now += CHECK_EVERY_MS
     agent.host_status.refresh()
     assert agent.service.status().log_dirs != [before]
 

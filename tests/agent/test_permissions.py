@@ -28,7 +28,7 @@ def disk() -> Iterator[Path]:
 
 def test_where_everything_may_be_read_nothing_is_said(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     rights = Rights(open_log_dirs([disk]))
-    rights.look()
+    rights.check()
     assert (rights.count, caplog.text) == (0, "")
 
 
@@ -76,19 +76,19 @@ def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.L
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".log" or mode != os.R_OK)
     for number in range(LOGGED_AT_ONCE):
         (disk / "orders-0" / f"{number:020}.log").touch()
-    rights.look()
+    rights.check()
     assert rights.count == LOGGED_AT_ONCE + 2 == len(find_unreadable(open_log_dirs([disk])))
     assert sum(record.message == "may not be read" for record in caplog.records) == LOGGED_AT_ONCE
     assert any(getattr(record, "files", 0) == 2 for record in caplog.records)
     caplog.clear()
-    rights.look()
+    rights.check()
     assert caplog.text == ""
 
 
 LOOKED_INTO = """
 import logging, os, sys
 from pathlib import Path
-from streaming.agent.host_status import LOOK_EVERY_MS
+from streaming.agent.host_status import CHECK_EVERY_MS
 from tests.agents import Agent
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
@@ -96,7 +96,7 @@ logging.basicConfig(format="%(message)s %(path)s")
 agent = Agent(Path(sys.argv[1]), journal=Path(sys.argv[2]))
 for _ in range(2):
     agent.host_status.refresh()
-    agent.now += LOOK_EVERY_MS
+    agent.now += CHECK_EVERY_MS
 (status,) = agent.service.status().log_dirs
 print(status.up, status.free > 0, status.delete >= 1000, status.stray)
 """

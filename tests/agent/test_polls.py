@@ -10,7 +10,7 @@ LONG = 30.0
 def _waits(polls: Polls) -> tuple[threading.Thread, list[bool]]:
     """Somebody who waits for a look."""
     answers: list[bool] = []
-    thread = threading.Thread(target=lambda: answers.append(polls.look(LONG)))
+    thread = threading.Thread(target=lambda: answers.append(polls.request(LONG)))
     thread.start()
     polls.rest(LONG)  # until it is wanted
     return thread, answers
@@ -18,11 +18,11 @@ def _waits(polls: Polls) -> tuple[threading.Thread, list[bool]]:
 
 def test_a_look_that_began_before_does_not_count() -> None:
     polls = Polls()
-    with polls.looking():
+    with polls.polling():
         thread, answers = _waits(polls)
     assert thread.is_alive()
     assert not answers
-    with polls.looking():
+    with polls.polling():
         pass
     thread.join(LONG)
     assert answers == [True]
@@ -30,27 +30,27 @@ def test_a_look_that_began_before_does_not_count() -> None:
 
 def test_a_look_that_does_not_come_is_not_waited_for() -> None:
     polls = Polls()
-    assert not polls.look(LONG)  # nobody has ever looked
-    with polls.looking():
+    assert not polls.request(LONG)  # nobody has ever looked
+    with polls.polling():
         pass
-    assert not polls.look(0.0)
+    assert not polls.request(0.0)
 
 
 def test_a_wish_is_fulfilled_by_the_look_that_begins_after_it() -> None:
     polls = Polls()
     polls.want()
     polls.rest(LONG)
-    with polls.looking():
+    with polls.polling():
         polls.want()
     polls.rest(LONG)  # one that came meanwhile stands
 
 
 def test_a_watcher_that_was_replaced_does_not_take_back_what_the_one_after_it_saw() -> None:
     polls = Polls()
-    with polls.looking():
-        with polls.looking():
+    with polls.polling():
+        with polls.polling():
             thread, answers = _waits(polls)
-        with polls.looking():
+        with polls.polling():
             pass
         thread.join(LONG)
     assert answers == [True]

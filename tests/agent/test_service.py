@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.service import LOOK_SECONDS
+from streaming.agent.service import POLL_SECONDS
 from streaming.errors import AgentError
 from streaming.journal.blobs import decode_steps
 from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
@@ -166,11 +166,11 @@ def test_a_plan_that_is_cut_waits_for_no_look(agent: Agent, log: PartitionLog, m
         agent.look()
         agent.journal.reach(0, None)
     waits: list[float] = []
-    monkeypatch.setattr(agent.polls, "look", waits.append)
+    monkeypatch.setattr(agent.polls, "request", waits.append)
     assert reader.plan(budget=1).more
     assert not waits
     reader.plan()
-    assert waits == [LOOK_SECONDS]
+    assert waits == [POLL_SECONDS]
 
 
 def test_what_a_lost_read_did_not_bring_comes_with_the_next_one(agent: Agent, log: PartitionLog) -> None:

@@ -84,7 +84,7 @@ def _spent(kafka: Kafka, command: Sequence[str], scratch: Path) -> tuple[float, 
         process = subprocess.Popen(command, stdout=messages, stderr=messages)
     meter = Meter(process.pid)
     while process.poll() is None:
-        spent = meter.look()
+        spent = meter.check()
         time.sleep(_POLL_SECONDS)
     if process.returncode:
         raise RuntimeError(f"the job failed: {(scratch / 'messages').read_text(errors='replace')[-2000:]}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from streaming.agent.flight_server import AgentServer
 from streaming.agent.host_status import HostStatus
-from streaming.agent.looking import Looking
+from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.security import Certificates
 from streaming.agent.service import Service
@@ -144,7 +144,7 @@ class Simulated:
         self.consumers = Consumers(self.journal, now_ms)
         self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
         cluster: Any = _Cluster()
-        looking = Looking(self.watcher, cluster, HostStatus((), cluster, self.watcher.tails, now_ms))
+        looking = HostWatch(self.watcher, cluster, HostStatus((), cluster, self.watcher.tails, now_ms))
         self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, Polls())
         self._next = 0
 

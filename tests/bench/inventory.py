@@ -36,15 +36,15 @@ def run(bounds: Bounds) -> None:
         looking = Inventory()
         rows: list[tuple[str, str]] = []
 
-        def look() -> list[LogInventory]:
+        def check() -> list[LogInventory]:
             return [seen for seen in map(looking.look, partitions) if seen is not None]
 
-        seen = _timed(rows, "first look at all logs, at a start", look)
-        _timed(rows, "a look that also checks a time index of each", look)
+        seen = _timed(rows, "first look at all logs, at a start", check)
+        _timed(rows, "a look that also checks a time index of each", check)
         for _ in range(SEGMENTS):
-            look()
-        again = _timed(rows, "a look at logs in which nothing has happened", look)
-        assert all(one is other for one, other in zip(again, look(), strict=True))
+            check()
+        again = _timed(rows, "a look at logs in which nothing has happened", check)
+        assert all(one is other for one, other in zip(again, check(), strict=True))
 
         told = _timed(rows, "lists of all logs as they are published: in the agent", lambda: [one.segments.tobytes() for one in seen])
         states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(told))]

@@ -61,7 +61,7 @@ class Meter:
         self._driver = driver
         self._spent: dict[int, float] = {}
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Look at all its processes. Returns the CPU seconds of them so far, those that have ended among them."""
         for process, _ in _processes(self._driver):
             with suppress(FileNotFoundError, ProcessLookupError):

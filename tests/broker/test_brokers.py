@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.agent.cluster_view import ClusterView
-from streaming.agent.host_status import LOOK_EVERY_MS, HostStatus
+from streaming.agent.host_status import CHECK_EVERY_MS, HostStatus
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
@@ -28,7 +28,7 @@ class Observed:
         self._overview = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now)
 
     def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
-        self._now += LOOK_EVERY_MS
+        self._now += CHECK_EVERY_MS
         self._cluster.refresh()
         self._overview.refresh()
         (status,) = self._overview.brokers

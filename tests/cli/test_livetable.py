@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.cli.livetable import WINDOW_SECONDS, Doubles, Look, Pace, look, rates, report
+from streaming.cli.livetable import WINDOW_SECONDS, Doubles, Pace, Sample, rates, report, sample
 from streaming.metrics.view import Logs, view
 from tests.metrics.rows import Row, log, new_table
 
@@ -14,8 +14,8 @@ def logs(*rows: Row) -> Logs:
     return view(new_table(*rows).snapshot(0.0)).logs
 
 
-def look_at(at: float, *rows: Row) -> Look:
-    return look(logs(*rows), at)
+def look_at(at: float, *rows: Row) -> Sample:
+    return sample(logs(*rows), at)
 
 
 def grown(to: int, partition: int = 0, **values: Any) -> Row:
@@ -98,5 +98,5 @@ def test_a_rate_that_is_not_known_is_none() -> None:
 
 
 def test_nothing_watched_yet_is_an_empty_report() -> None:
-    said = report(logs(), Pace().rates(look(logs(), 0.0)), 5)
+    said = report(logs(), Pace().rates(sample(logs(), 0.0)), 5)
     assert (said.rows, said.partitions, said.bytes_rate) == ((), 0, 0.0)

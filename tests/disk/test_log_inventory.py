@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streaming.disk.active import ActiveRead
-from streaming.disk.contents import look_into, was_shut_down_cleanly
-from streaming.disk.log_inventory import LOOK_BYTES, Inventory, LogInventory
+from streaming.disk.contents import read_contents, was_shut_down_cleanly
+from streaming.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
@@ -171,7 +171,7 @@ def test_segments_whose_time_index_tells_nothing_are_scanned_in_pieces_and_unkno
     looking = inventory(scanned=kept)
     began = bytes_read()
     seen = look(log, looking)
-    assert bytes_read() - began < 2 * LOOK_BYTES
+    assert bytes_read() - began < 2 * READ_BYTES
     assert seen.segments["largest_timestamp"].tolist() == [TIME_UNKNOWN] * 3 + [NOW + 70]
     assert look(log, looking) is seen
     assert scan(log, looking, budget=1) == 6, "a window, and a look behind it"
@@ -182,7 +182,7 @@ def test_segments_whose_time_index_tells_nothing_are_scanned_in_pieces_and_unkno
     again = inventory(scanned=ScannedTimes(dict(found)))
     began = bytes_read()
     assert largest(look(log, again)) == [-1, -1, -1, 70]
-    assert bytes_read() - began < 2 * LOOK_BYTES
+    assert bytes_read() - began < 2 * READ_BYTES
 
 
 def test_what_a_scan_found_is_forgotten_with_its_segment_and_its_log(directory: LogDir) -> None:
@@ -221,7 +221,7 @@ def test_an_active_segment_that_nobody_has_read_is_scanned_in_pieces(directory: 
     looking = inventory()
     began = bytes_read()
     seen = look(log, looking)
-    assert bytes_read() - began < 3 * LOOK_BYTES
+    assert bytes_read() - began < 3 * READ_BYTES
     assert (seen.segments["largest_timestamp"].tolist(), seen.active_first_ms) == ([TIME_UNKNOWN], NOW)
     scan(log, looking, budget=budget)
     assert largest(look(log, looking)) == [199]
@@ -363,13 +363,13 @@ def test_a_log_dir_tells_what_takes_its_space(directory: LogDir, log: PartitionL
         other.mkdir()
         (other / f"{0:020}.log").write_bytes(b"x" * 5000)
     (opened,) = open_log_dirs([directory.path])
-    seen = look_into(opened)
+    seen = read_contents(opened)
     assert seen.delete >= gone.segments[0].size
     assert (seen.future, seen.stray) == (5000, 5000)
     assert seen.capacity >= seen.free > 0
     (directory.path / "replication-offset-checkpoint").write_text("0\n0\n")
     os.utime(directory.path / "replication-offset-checkpoint", ns=(NOW * 10**6, NOW * 10**6))
-    assert look_into(opened).checkpoint_ms == NOW
+    assert read_contents(opened).checkpoint_ms == NOW
 
 
 def test_holes_of_a_preallocated_index_take_no_space(log: PartitionLog) -> None:

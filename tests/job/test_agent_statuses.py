@@ -106,9 +106,9 @@ def nobody() -> str:
         return f"127.0.0.1:{free.getsockname()[1]}"
 
 
-def poll_until(watch: AgentWatch, look: Callable[[], bool]) -> None:
+def poll_until(watch: AgentWatch, check: Callable[[], bool]) -> None:
     """Poll on: one that does not answer is asked on the side, and the answer counts in a later poll."""
-    while not look():
+    while not check():
         watch.poll()
 
 

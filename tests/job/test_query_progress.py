@@ -129,7 +129,7 @@ def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Pa
         return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)
 
     progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
-    progress.begins(tmp_path / "looks")
+    progress.begins(tmp_path / "checks")
     assert not progress.delivered(["a"])
     told = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]
     query: Any = SimpleNamespace(recentProgress=told, lastProgress=told[-1])
@@ -139,7 +139,7 @@ def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Pa
     progress.arrived(arrived(5), 2)
     assert progress.delivered(["a"])
     assert not progress.delivered(["a", "b"])
-    progress.begins(tmp_path / "looks")  # one that goes on, in which nothing is new
+    progress.begins(tmp_path / "checks")  # one that goes on, in which nothing is new
     query.lastProgress = planned(2, {"a": at(5), "b": at(1)}, {"": {"run": "r", "shards": 4}, "a": at(5), "b": at(1)})
     query.recentProgress = [query.lastProgress]
     progress.arrived(arrived(5), 2)

@@ -16,12 +16,12 @@ def test_one_that_looks_is_well_and_one_that_does_not_is_not() -> None:
     query = Wellness(120.0, clock)
     clock.now += 119.0
     assert query.well
-    query.looked()
+    query.checked()
     clock.now += 119.0
     assert query.well
     clock.now += 1.0
     assert not query.well
-    query.looked()
+    query.checked()
     assert query.well
 
 
@@ -38,5 +38,5 @@ def test_failures_count_only_while_it_does_not_get_as_far_as_looking() -> None:
     query = Wellness(120.0, Clock())
     for _ in range(3 * FAILURES):
         query.failed()
-        query.looked()
+        query.checked()
     assert query.well

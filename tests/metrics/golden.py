@@ -124,7 +124,7 @@ def golden_observer() -> Observer:
     observer.know([first, second, AgentStatus(name="a3", up=False)])
     observer.published("a1", "j", 5000, NOW - 2.5)
     observer.processed("a1", "j", 4000)
-    observer.looked(1_700_000_099.5)
+    observer.checked(1_700_000_099.5)
     observer.batch_took(0.3)
     observer.batch_took(7.0)
     observer.scraped(0.75)

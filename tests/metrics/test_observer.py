@@ -28,7 +28,7 @@ def test_event_counters_are_there_with_0_before_anything_happened() -> None:
 def test_a_query_that_never_looked_has_no_last_look() -> None:
     observer = new_observer()
     assert values(observer, "segtail_query_last_look_timestamp_seconds", "query") == {}
-    observer.looked(1_700_000_000.25)
+    observer.checked(1_700_000_000.25)
     assert values(observer, "segtail_query_last_look_timestamp_seconds", "query") == {"segtail": 1_700_000_000.25}
 
 

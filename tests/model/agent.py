@@ -14,7 +14,7 @@ import pyarrow.flight as flight
 
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
-from streaming.agent.looking import Looking
+from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.client.agent_client import AgentClient
@@ -90,7 +90,7 @@ class Agent:
         cluster = ClusterView(log_dirs)
         self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
         host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock)
-        looking = Looking(self.watcher, cluster, host_status)
+        looking = HostWatch(self.watcher, cluster, host_status)
         self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls())
         self.up = True
 

@@ -92,7 +92,7 @@ def test_one_that_stays_away_means_the_fallback_until_three_came_as_learned(tmp_
     came = [at for at, _ in steady(30, 1300)]
     world = World(tmp_path, [(at, "prometheus") for at in came if not 500 < at < 590])
     world.run(1300)
-    gap = [pause for at, pause in zip(world.looks, world.pauses, strict=False) if 505 < at - BEGIN < 670]
+    gap = [pause for at, pause in zip(world.checks, world.pauses, strict=False) if 505 < at - BEGIN < 670]
     assert max(gap) <= FALLBACK_SECONDS + SLACK
     assert world.oldest("prometheus", 700) <= 0.3 + 0.5 + SLACK
     assert world.looks_between(700, 1300) <= 22
@@ -101,7 +101,7 @@ def test_one_that_stays_away_means_the_fallback_until_three_came_as_learned(tmp_
 def test_a_visitor_makes_it_quicker_for_a_minute_and_is_forgotten(tmp_path: Path) -> None:
     world = World(tmp_path, [*steady(30, 1000), (500.0, "curl")])
     world.run(1000)
-    pauses = list(zip((at - BEGIN for at in world.looks), world.pauses, strict=False))
+    pauses = list(zip((at - BEGIN for at in world.checks), world.pauses, strict=False))
     assert max(pause for at, pause in pauses if 500 <= at < 545) <= FALLBACK_SECONDS + SLACK
     assert max(pause for at, pause in pauses if at > 570) > 2 * FALLBACK_SECONDS
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streaming.pace.freshness import Freshness
-from streaming.pace.pace_files import Look, note_look
+from streaming.pace.pace_files import WorkCheck, write_check
 from streaming.pace.pacer import LIVE_SECONDS, Pacer
 from streaming.pace.schedule import Reason
 
@@ -82,16 +82,16 @@ def test_of_very_many_scrapers_the_last_ones_are_known() -> None:
 
 
 def test_data_is_as_old_as_the_look_of_which_everything_is_there(tmp_path: Path) -> None:
-    looks = tmp_path / "looks"
-    fresh = Freshness(looks)
+    checks = tmp_path / "checks"
+    fresh = Freshness(checks)
     assert fresh.age(10.0) is None
-    note_look(looks, Look(10.0, 1, idle=False, first=10.0))
+    write_check(checks, WorkCheck(10.0, 1, idle=False, first=10.0))
     assert fresh.age(11.0) is None  # a micro-batch is under way
     fresh.arrived()
     assert fresh.age(12.0) == 2.0
-    note_look(looks, Look(20.0, 2, idle=True, first=20.0))
+    write_check(checks, WorkCheck(20.0, 2, idle=True, first=20.0))
     assert fresh.age(21.0) == 1.0
-    note_look(looks, Look(30.0, 3, idle=False, first=30.0))
+    write_check(checks, WorkCheck(30.0, 3, idle=False, first=30.0))
     assert fresh.age(30.5) == 20.5
     fresh.arrived()
     assert fresh.age(30.5) == 0.5

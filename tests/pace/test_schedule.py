@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.pace.pace_files import Look, last_look, note_look, read_schedule, write_schedule
+from streaming.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
 from streaming.pace.schedule import LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, Reason, Schedule
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))
@@ -46,13 +46,13 @@ def test_what_is_no_schedule_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_look_replaces_the_one_before(tmp_path: Path) -> None:
-    path = tmp_path / "looks"
-    assert last_look(path) is None
-    for look in (Look(123456.75, 99999, idle=True, first=123400.5), Look(2.5, 1, idle=False, first=2.5)):
-        note_look(path, look)
-        assert last_look(path) == look
+    path = tmp_path / "checks"
+    assert last_check(path) is None
+    for check in (WorkCheck(123456.75, 99999, idle=True, first=123400.5), WorkCheck(2.5, 1, idle=False, first=2.5)):
+        write_check(path, check)
+        assert last_check(path) == check
     path.write_text("")
-    assert last_look(path) is None
+    assert last_check(path) is None
 
 
 def test_the_pace_is_that_of_the_shortest_period_and_a_long_one_is_parted() -> None:

@@ -21,7 +21,7 @@ class World:
     took: float = 0.3
     parts: int = 1
     now: float = BEGIN
-    looks: list[float] = field(default_factory=list)
+    checks: list[float] = field(default_factory=list)
     ages: dict[str, list[tuple[float, float]]] = field(default_factory=dict)  # (when, how old the data was)
 
     def __post_init__(self) -> None:
@@ -48,16 +48,16 @@ class World:
         while self.now < BEGIN + seconds:
             for part in range(1, self.parts + 1):
                 assert self.turns.wait()
-                look = self.turns.looked(Hurry.NOT if part == self.parts else Hurry.NOW, idle=False)
-                self.looks.append(look.at)
+                check = self.turns.checked(Hurry.NOT if part == self.parts else Hurry.NOW, idle=False)
+                self.checks.append(check.at)
                 self.sleep(self.took)
-                self._shown = self._shown if part < self.parts else look.at
-                self.pacer.took(look.first, self.now - look.first)
+                self._shown = self._shown if part < self.parts else check.at
+                self.pacer.took(check.first, self.now - check.first)
 
     @property
     def pauses(self) -> list[float]:
         """Between a look and the next one."""
-        return [later - earlier for earlier, later in zip(self.looks, self.looks[1:], strict=False)]
+        return [later - earlier for earlier, later in zip(self.checks, self.checks[1:], strict=False)]
 
     def oldest(self, who: str, since: float) -> float:
         """The oldest data that a scraper was given from some time on, seconds from the beginning."""
@@ -65,4 +65,4 @@ class World:
 
     def looks_between(self, begin: float, end: float) -> int:
         """How many looks there were, by seconds from the beginning."""
-        return sum(begin <= at - BEGIN < end for at in self.looks)
+        return sum(begin <= at - BEGIN < end for at in self.checks)

@@ -71,8 +71,8 @@ class Stream:
         self.reader.commit(following)
         self.end = following
 
-    def until(self, look: Callable[[dict[str, int]], bool]) -> None:
-        while not look(self.records):
+    def until(self, check: Callable[[dict[str, int]], bool]) -> None:
+        while not check(self.records):
             self.step()
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from streaming.errors import AgentError, UsageError
-from streaming.pace.pace_files import Look, last_look
+from streaming.pace.pace_files import WorkCheck, last_check
 from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.messages import NOT_BEGUN, Log, Plan
 from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
@@ -93,16 +93,16 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that fails whenever it is started looks once each time, and that is no sign of health."""
     monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)  # put back, for what others log
-    looks = tmp_path / "looks"
+    checks = tmp_path / "checks"
     for _ in range(3):
-        reader_of("127.0.0.1:1", looks=looks).latestOffset({}, ALL)
-        first = last_look(looks)
+        reader_of("127.0.0.1:1", checks=checks).latestOffset({}, ALL)
+        first = last_check(checks)
         assert first is not None
         assert (first.number, first.idle) == (1, True)
-    reader = reader_of("127.0.0.1:1", looks=looks)
+    reader = reader_of("127.0.0.1:1", checks=checks)
     reader.latestOffset({}, ALL)
     reader.latestOffset({}, ALL)
-    second = last_look(looks)
+    second = last_check(checks)
     assert second is not None
     assert second.number == 2
     assert second.at >= first.at
@@ -112,7 +112,7 @@ def test_a_look_that_cannot_be_noted_fails_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
-    assert reader_of("127.0.0.1:1", looks=tmp_path / "gone" / "looks").latestOffset({}, ALL) == {}
+    assert reader_of("127.0.0.1:1", checks=tmp_path / "gone" / "checks").latestOffset({}, ALL) == {}
     assert "the time of the last plan cannot be written" in caplog.messages
 
 
@@ -123,13 +123,13 @@ class Waits:
         self.asked: list[Hurry] = []
         turns = reader._turns = Turns(schedule, lambda: 0.0, lambda _: None)
         turns._due = lambda: 0.0  # type: ignore[method-assign]
-        looked = turns.looked
+        checked = turns.checked
 
-        def note(hurry: Hurry, *, idle: bool) -> Look:
+        def note(hurry: Hurry, *, idle: bool) -> WorkCheck:
             self.asked.append(hurry)
-            return looked(hurry, idle=idle)
+            return checked(hurry, idle=idle)
 
-        turns.looked = note  # type: ignore[method-assign]
+        turns.checked = note  # type: ignore[method-assign]
 
 
 def test_a_consumer_that_enrols_is_asked_for_again_soon_and_one_that_has_all_is_not(
@@ -204,11 +204,11 @@ def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> 
 
 def test_one_that_spark_has_left_looks_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
-    reader, looks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", looks=tmp_path / "looks"), tmp_path / "looks"
+    reader, checks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", checks=tmp_path / "checks"), tmp_path / "checks"
     reader._turns.wait = lambda: False  # type: ignore[method-assign]
     start: dict[str, Any] = {}
     assert reader.latestOffset(start, ALL) is start
-    assert not looks.exists()
+    assert not checks.exists()
 
 
 def test_it_begins_before_everything_without_asking_anyone() -> None:

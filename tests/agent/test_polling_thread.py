@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streaming.agent.health_server import Pulse
-from streaming.agent.looking import Looking, LookingThread
+from streaming.agent.polling_thread import HostWatch, PollingThread
 from streaming.agent.polls import Polls
 from streaming.watcher.structure import Structure
 from tests.agents import Agent
@@ -25,11 +25,11 @@ class Broken:
 def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Path) -> None:
     agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
 
-    def make(_: Callable[[], bool]) -> Looking:
-        return Looking(Broken(), agent.cluster, agent.host_status)  # type: ignore[arg-type]
+    def make(_: Callable[[], bool]) -> HostWatch:
+        return HostWatch(Broken(), agent.cluster, agent.host_status)  # type: ignore[arg-type]
 
     structure = Structure((), lambda: None, lambda: NOW)
-    thread = LookingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), polls=Polls())
+    thread = PollingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), polls=Polls())
     thread.start()
     thread.thread.join(30)
     assert not thread.alive

@@ -33,7 +33,7 @@ _PATIENCE_SECONDS = 15.0
 _NO_PRODUCERS = 0
 
 
-class Onlooker:
+class OfflineAgent:
     """For one thread. Nothing is written to disk.
 
     Args:
@@ -77,7 +77,7 @@ class Onlooker:
     def begin(self) -> pa.Table:
         """Read all logs; returns rows of `streaming.rows.EVENTS`."""
         self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
-        return self._look(())
+        return self._poll(())
 
     def again(self, directories: Collection[Path]) -> pa.Table:
         """Poll all logs that were found once more; returns the new rows.
@@ -86,9 +86,9 @@ class Onlooker:
             directories: directories of logs that may have new segments.
         """
         self.watcher.note_consumer()
-        return self._look(directories)
+        return self._poll(directories)
 
-    def _look(self, directories: Collection[Path]) -> pa.Table:
+    def _poll(self, directories: Collection[Path]) -> pa.Table:
         hints, waited = set(directories), 0.0
         while True:
             began = self._clock()

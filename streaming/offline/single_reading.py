@@ -24,7 +24,7 @@ from streaming.metrics.observer import AgentStatus
 from streaming.metrics.table import Snapshot, Table
 from streaming.metrics.view import View, view
 from streaming.metrics.waiting_groups import Subject
-from streaming.offline.onlooker import NAME, Onlooker
+from streaming.offline.offline_agent import NAME, OfflineAgent
 from streaming.protocol.messages import PendingCommits
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import STATES, pack_rows, unpack_rows
@@ -37,14 +37,14 @@ _SHARD = 0
 _NEVER_MS = 0
 
 
-class Look:
+class SingleReading:
     """One reading of log dirs. Use it as a context manager: its exit closes all files. For one thread.
 
     Args:
         scope: which logs are read, decided from the metadata logs and the limits.
         now_ms: the time at which everything is judged, Unix milliseconds.
         clock: the time at which files are read, Unix seconds.
-        sleep: as in `Onlooker`.
+        sleep: as in `OfflineAgent`.
 
     Raises:
         UsageError: as `judges_of`.
@@ -65,19 +65,19 @@ class Look:
         judges = judges_of(settings, once=True, list_all=True)
         limits_of = judges.limiter.now()
         self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, judges=judges)
-        self.onlooker = Onlooker(
+        self.agent = OfflineAgent(
             log_dirs, lambda cluster: scope(cluster, limits_of), read_rate=settings.read_rate, clock=clock, sleep=sleep
         )
         self._state: bytes | None = None
         self._lists: bytes | None = None
         with _uncollected():
-            self._take(self.onlooker.begin())
+            self._take(self.agent.begin())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.onlooker.close()
+        self.agent.close()
 
     def data_again(self, directories: Collection[Path]) -> None:
         """Read on in logs of data, and keep the coordinators' logs as they were read before.
@@ -88,7 +88,7 @@ class Look:
         Args:
             directories: directories of logs that may have new segments.
         """
-        rows = self.onlooker.again(directories)
+        rows = self.agent.again(directories)
         self._take(rows.filter(pc.not_equal(rows["topic"], TRANSACTION_TOPIC)))
 
     def _take(self, events: pa.Table) -> None:
@@ -100,14 +100,14 @@ class Look:
             self._lists = self._lists if folded.lists is None else folded.lists
             if folded.changed_rows is not None:
                 self._table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
-        status = self.onlooker.status()
+        status = self.agent.status()
         known = AgentStatus(
             name=NAME, up=True, broker_statuses=tuple(status.broker_statuses), unreadable_logs=tuple(status.unreadable_logs)
         )
         apply(self._table, [known], [status])
         if written_ms(status.broker_statuses) is None:  # it is not known when the metadata was written: it may be old
             self._table.set_metadata_time(_NEVER_MS)
-        decided = self.onlooker.watcher.decided(())
+        decided = self.agent.watcher.decided(())
         if decided is not None:
             self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
         self._table.mark_agent(NAME, self._now_ms / 1000)
@@ -128,7 +128,7 @@ class Look:
         return self._table.snapshot(self._now_ms / 1000)
 
     def _answers(self, requests: list[PendingCommits]) -> list[PendingCommits]:
-        return list(answer(requests, self.onlooker.watcher.tails(), str))
+        return list(answer(requests, self.agent.watcher.tails(), str))
 
 
 @contextmanager

@@ -10,10 +10,10 @@ import pytest
 from streaming.disk.logdirs import Partition, open_log_dirs
 from streaming.disk.segment_files import list_segments
 from streaming.journal.journal import Journal
-from streaming.offline.look import Look
-from streaming.offline.onlooker import Onlooker
+from streaming.offline.offline_agent import OfflineAgent
 from streaming.offline.open_transactions import find_open
 from streaming.offline.partition_retention import keep
+from streaming.offline.single_reading import SingleReading
 from streaming.rules.verdicts import GRACE_MS
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import end_transaction
@@ -51,8 +51,8 @@ def looked(
 ) -> tuple[list[tuple[str, int, int]], Clock]:
     """Topic, partition and end of every log that is seen, and the clock by which it was looked."""
     clock = Clock()
-    with Look(open_log_dirs(paths), settings, scope, NOW, clock=clock, sleep=clock.sleep) as look:
-        seen, snapshot = look.see()
+    with SingleReading(open_log_dirs(paths), settings, scope, NOW, clock=clock, sleep=clock.sleep) as reading:
+        seen, snapshot = reading.see()
         logs = seen.logs.columns
         names = [snapshot.topic_names[topic] for topic in logs["topic"].tolist()]
         return list(zip(names, logs["partition"].tolist(), logs["log_end_offset"].tolist(), strict=True)), clock
@@ -93,14 +93,14 @@ def many_segments(tmp_path: Path) -> Path:
 
 def test_no_closed_segment_is_walked(many_segments: Path) -> None:
     rows: list[pa.Table] = []
-    begin = Onlooker.begin
+    begin = OfflineAgent.begin
 
-    def kept(self: Onlooker) -> pa.Table:
+    def kept(self: OfflineAgent) -> pa.Table:
         rows.append(begin(self))
         return rows[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Onlooker, "begin", kept)
+        patch.setattr(OfflineAgent, "begin", kept)
         assert looked([many_segments])[0] == [("t", 0, 503)]
     assert sum(rows[0]["bytes"].to_pylist()) == list_segments(many_segments / "t-0")[-1].size
 
@@ -158,13 +158,13 @@ def ended(cluster: Frozen, *, rolled: bool) -> Callable[[], None]:
 
 
 def hanging(cluster: Frozen, before_again: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    again = Onlooker.again
+    again = OfflineAgent.again
 
-    def later(self: Onlooker, directories: Collection[Path]) -> Any:
+    def later(self: OfflineAgent, directories: Collection[Path]) -> Any:
         before_again()
         return again(self, directories)
 
-    monkeypatch.setattr(Onlooker, "again", later)
+    monkeypatch.setattr(OfflineAgent, "again", later)
     answer = find_open(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms + GRACE_MS)
     return sorted((one.topic, one.partition) for one in answer.hanging)
 

@@ -29,7 +29,7 @@ LEAST_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class HostWatch:
     """The parts that poll the log dirs. Others replace them, all together, if one of their calls does not return."""
 
     watcher: Watcher
@@ -37,7 +37,7 @@ class Looking:
     host_status: HostStatus
 
 
-class LookingThread:
+class PollingThread:
     """Polls a watcher until ``stop`` is set, it is replaced, or it fails. Call `start`.
 
     Args:
@@ -48,7 +48,7 @@ class LookingThread:
 
     def __init__(
         self,
-        make: Callable[[Callable[[], bool]], Looking],
+        make: Callable[[Callable[[], bool]], HostWatch],
         structure: Structure,
         *,
         read_rate: int,
@@ -66,7 +66,7 @@ class LookingThread:
         self._polls = polls
         self._replaced = threading.Event()
         self.structure = structure
-        self.looking = make(self._should_stop)
+        self.host_watch = make(self._should_stop)
         self.thread = threading.Thread(target=self._run, daemon=True, name="watcher")
 
     @property
@@ -103,10 +103,10 @@ class LookingThread:
         return self._stop.is_set() or self._replaced.is_set()
 
     def _poll(self) -> None:
-        watcher, began = self.looking.watcher, time.monotonic()
-        with self._polls.looking():
+        watcher, began = self.host_watch.watcher, time.monotonic()
+        with self._polls.polling():
             more = watcher.poll(self.structure.take(), self._pace.budget(began))
-        self.looking.host_status.refresh()
+        self.host_watch.host_status.refresh()
         self._pulse.beat()
         ended = time.monotonic()
         if watcher.backlog_bytes:
@@ -120,9 +120,9 @@ class LookingThread:
     def _close(self) -> None:
         try:
             if self._replaced.is_set():
-                self.looking.watcher.abandon()
+                self.host_watch.watcher.abandon()
             else:
-                self.looking.watcher.close()
+                self.host_watch.watcher.close()
         except (SegtailError, OSError) as error:
             self.error = self.error or error
         self.structure.stop()
