@@ -7,7 +7,8 @@ Code logs with the standard library. The context of a message goes into ``extra`
 import json
 import logging
 import sys
-from datetime import UTC, datetime
+
+from streaming.formatting import format_time
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These loggers are too verbose below warning: they log every call from Python into the JVM.
@@ -66,7 +67,7 @@ class JsonFormatter(logging.Formatter):
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     """Time, level, logger and message, then the fields from ``extra``, which cannot replace them."""
-    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = format_time(record.created * 1000, "milliseconds")
     fields: dict[str, object] = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
     return fields | {name: value for name, value in vars(record).items() if name not in _STANDARD and name not in fields}
 

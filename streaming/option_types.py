@@ -116,19 +116,19 @@ def _config_value(value: object) -> object:
 AUTO: Literal["auto"] = "auto"
 """Means that the value is chosen automatically."""
 
-_DURATION = Form(units.DURATION_FORM, units.format_duration)
-_ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.format_duration)
+_DURATION = Form(units.DURATION_FORM, units.write_duration)
+_ABOVE_ZERO = Form(f"{units.DURATION_FORM}, above zero", units.write_duration)
 
 Duration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(0)), _DURATION]
 DurationOrAuto = Annotated[
     Annotated[timedelta, Field(ge=timedelta(0))] | None,
     text(lambda written: None if written == AUTO else units.parse_duration(written)),
-    Form(f"{AUTO} or {units.DURATION_FORM}", lambda duration: AUTO if duration is None else units.format_duration(duration)),
+    Form(f"{AUTO} or {units.DURATION_FORM}", lambda duration: AUTO if duration is None else units.write_duration(duration)),
 ]
 """None means auto."""
 PositiveDuration = Annotated[timedelta, text(units.parse_duration), Field(ge=timedelta(milliseconds=1)), _ABOVE_ZERO]
-Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.format_size)]
-SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or {units.SIZE_FORM}", units.format_size)]
+Size = Annotated[int, text(units.parse_size), Field(ge=1), Form(units.SIZE_FORM, units.write_size)]
+SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or {units.SIZE_FORM}", units.write_size)]
 Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
 Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]

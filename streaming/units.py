@@ -1,6 +1,6 @@
-"""Durations, sizes and addresses in their text form: ``500ms``, ``15m``, ``128MiB``, ``127.0.0.1:9712``.
+"""Durations, sizes and addresses as settings are written: ``500ms``, ``15m``, ``128MiB``, ``127.0.0.1:9712``.
 
-A value has one unit and is a whole number, so that it is printed as it was written.
+A value has one unit and is a whole number, so that it is written as it was read. Text that is not read again is made by `formatting`.
 """
 
 import re
@@ -37,8 +37,8 @@ def parse_duration(text: str) -> timedelta:
         raise ValueError(DURATION_FORM) from error
 
 
-def format_duration(duration: timedelta) -> str:
-    """Format whole milliseconds with the largest unit that divides them."""
+def write_duration(duration: timedelta) -> str:
+    """Write whole milliseconds with the largest unit that divides them."""
     if not duration:
         return "0s"
     for unit, length in _DURATIONS.items():
@@ -59,8 +59,8 @@ def parse_size(text: str) -> int:
     return number * _SIZES[unit]
 
 
-def format_size(size: int) -> str:
-    """Format bytes with the largest unit that divides them."""
+def write_size(size: int) -> str:
+    """Write bytes with the largest unit that divides them."""
     if size == 0:
         return "0"
     return next(f"{size // length}{unit}" for unit, length in _SIZES.items() if size % length == 0)

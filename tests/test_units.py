@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.units import Address, format_duration, format_size, parse_duration, parse_size
+from streaming.units import Address, parse_duration, parse_size, write_duration, write_size
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @given(st.integers(0, 10**14))
 def test_a_duration_reads_back_as_it_was_written(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
-    assert parse_duration(format_duration(duration)) == duration
+    assert parse_duration(write_duration(duration)) == duration
 
 
 def test_a_duration_is_written_with_its_largest_whole_unit() -> None:
-    written = [format_duration(timedelta(seconds=seconds)) for seconds in (0, 0.25, 90, 900, 86_400, 90_000)]
+    written = [write_duration(timedelta(seconds=seconds)) for seconds in (0, 0.25, 90, 900, 86_400, 90_000)]
     assert written == ["0s", "250ms", "90s", "15m", "1d", "25h"]
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @given(st.integers(0, 10**15 - 1) | st.integers(0, 1 << 20).map(lambda number: number << 20))
 def test_a_size_reads_back_as_it_was_written(size: int) -> None:
-    assert parse_size(format_size(size)) == size
+    assert parse_size(write_size(size)) == size
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 
+from streaming.formatting import format_age, format_duration, format_list, format_size, format_table, format_time
 from streaming.offline.partition_retention import DirUse, Row
 
 ADVICE = {
@@ -26,6 +26,8 @@ ADVICE = {
 }
 """The advice for each reason why data stays."""
 
+_HEADS = ("partition", "broker", "size", "oldest", "limit", "lag", "overdue", "reclaimable", "next deletion", "blocked by")
+
 
 def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
     """Sort by value, the largest first, then by name. Rows without a value come last."""
@@ -41,7 +43,7 @@ def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
 
 def report(rows: Sequence[Row], uses: Sequence[DirUse], now_ms: int) -> Iterator[str]:
     """The lines of the report."""
-    yield from _table(rows, now_ms)
+    yield from format_table([_HEADS, *(_cells(row, now_ms) for row in rows)], right=_HEADS[1:-1])
     yield ""
     yield _totals(rows)
     yield from map(_log_dir, uses)
@@ -51,44 +53,42 @@ def report(rows: Sequence[Row], uses: Sequence[DirUse], now_ms: int) -> Iterator
         yield from advice
 
 
-def _table(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
-    names = ("partition", "broker", "size", "oldest", "limit", "lag", "overdue", "reclaimable", "next deletion", "blocked by")
-    lines = [names, *(_cells(row, now_ms) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:-1], strict=True)), line[-1]]
-        yield "  ".join(padded).rstrip()
-
-
-def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
+def _cells(row: Row, now_ms: int) -> tuple[str | None, ...]:
     now, oldest, following = now_ms / 1000, row.oldest_record_timestamp_seconds, row.next_deletion_timestamp_seconds
-    limits = [duration(row.retention_limit_seconds), size(row.retention_limit_bytes)]
-    limit = ", ".join(limit for limit in limits if limit) or (
-        "none" if "delete" in row.cleanup_policy else row.cleanup_policy or "no policy"
-    )
+    limits = filter(None, (_duration(row.retention_limit_seconds), _size(row.retention_limit_bytes)))
+    limit = ", ".join(limits) or ("none" if "delete" in row.cleanup_policy else row.cleanup_policy or "no policy")
     return (
         f"{row.topic}-{row.partition}",
         str(row.broker),
-        size(row.size_bytes),
-        "" if oldest is None else f"{duration(now - oldest)} ago" if oldest <= now else f"in {duration(oldest - now)}",
+        format_size(row.size_bytes),
+        None if oldest is None else format_age(now - oldest),
         limit + ("?" if row.limit_source == "assumed" else ""),
-        duration(row.retention_lag_seconds),
-        duration(row.retention_overdue_seconds),
-        size(row.retention_reclaimable_bytes),
-        "" if following is None else "due" if following <= now else f"in {duration(following - now)}",
-        row.retention_blocked or "",
+        _duration(row.retention_lag_seconds),
+        _duration(row.retention_overdue_seconds),
+        _size(row.retention_reclaimable_bytes),
+        None if following is None else "due" if following <= now else format_age(now - following),
+        row.retention_blocked,
     )
 
 
+def _duration(seconds: float | None) -> str | None:
+    return None if seconds is None else format_duration(seconds)
+
+
+def _size(count: int | None) -> str | None:
+    return None if count is None else format_size(count)
+
+
 def _totals(rows: Sequence[Row]) -> str:
-    reclaimable = sum(row.retention_reclaimable_bytes or 0 for row in rows)
-    dirty = sum(row.dirty_bytes or 0 for row in rows)
+    size = format_size(sum(row.size_bytes for row in rows))
+    reclaimable = format_size(sum(row.retention_reclaimable_bytes or 0 for row in rows))
+    dirty = format_size(sum(row.dirty_bytes or 0 for row in rows))
     late = sum(1 for row in rows if row.retention_lag_seconds)
     overdue = sum(1 for row in rows if row.retention_overdue_seconds)
     blocked = Counter(row.retention_blocked for row in rows if row.retention_blocked)
     reasons = f" ({', '.join(f'{reason} {count}' for reason, count in sorted(blocked.items()))})" if blocked else ""
     return (
-        f"{len(rows)} partitions, {size(sum(row.size_bytes for row in rows))}: {size(reclaimable)} reclaimable, {size(dirty)} dirty; "
+        f"{len(rows)} partitions, {size}: {reclaimable} reclaimable, {dirty} dirty; "
         f"{late} keep records past their limit, {overdue} overdue, {blocked.total()} blocked{reasons}"
     )
 
@@ -102,12 +102,12 @@ def _log_dir(use: DirUse) -> str:
         ("replicas moving here", found.future),
         ("metadata log", found.metadata),
     )
-    waiting = "".join(f", {name} {size(taken)}" for name, taken in others if taken)
-    return f"{found.log_dir}: partitions {size(use.held)}{waiting}; {size(found.free)} of {size(found.capacity)} free"
+    waiting = "".join(f", {name} {format_size(taken)}" for name, taken in others if taken)
+    return f"{found.log_dir}: partitions {format_size(use.held)}{waiting}; {format_size(found.free)} of {format_size(found.capacity)} free"
 
 
 def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
-    now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    now = format_time(now_ms)
     present: dict[str, list[Row]] = {reason: [] for reason in ADVICE}
     for row in rows:
         if row.retention_blocked:
@@ -121,37 +121,5 @@ def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
             present["assumed"].append(row)
     for reason, concerned in present.items():
         if concerned:
-            some = ", ".join(f"{row.topic}-{row.partition}" for row in concerned[:3])
-            more = f" and {len(concerned) - 3} more" if len(concerned) > 3 else ""
-            yield f"{reason}: {some}{more}: {ADVICE[reason].format(now=now)}"
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds in the two largest units that are not zero; empty for None."""
-    if seconds is None:
-        return ""
-    whole = round(seconds)
-    if whole < 1:
-        return "0" if not seconds else f"{seconds:.3f}s"
-    parts = []
-    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, whole = divmod(whole, length)
-        if count:
-            parts.append(f"{count}{unit}")
-        elif parts:
-            break
-        if len(parts) == 2:
-            break
-    return " ".join(parts)
-
-
-def size(count: int | None) -> str:
-    """Bytes in the largest unit that is not larger than they are; empty for None."""
-    if count is None:
-        return ""
-    value, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+            some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)
+            yield f"{reason}: {some}: {ADVICE[reason].format(now=now)}"

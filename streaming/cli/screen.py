@@ -13,13 +13,13 @@ from typing import TextIO
 import click
 from rich import box
 from rich.console import Console, Group
-from rich.filesize import decimal
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
 from streaming.cli.livetable import Pace, Report, Row, report, sample
 from streaming.definitions.observer_metrics import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
+from streaming.formatting import NONE, format_age, format_duration, format_size
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
@@ -133,10 +133,10 @@ def _cells(row: Row, now_ms: float) -> tuple[str, ...]:
     return (
         str(row.partition),
         f"{row.end_offset:,}",
-        "" if row.bytes_rate is None else decimal(round(row.bytes_rate)),
-        "" if row.records_rate is None else f"{row.records_rate:,.0f}",
+        NONE if row.bytes_rate is None else format_size(round(row.bytes_rate)),
+        NONE if row.records_rate is None else f"{row.records_rate:,.0f}",
         f"{row.batches:,}",
-        _ago(now_ms - row.last_append_ms) if row.last_append_ms > 0 else "",
+        format_age((now_ms - row.last_append_ms) / 1000) if row.last_append_ms > 0 else NONE,
     )
 
 
@@ -146,7 +146,7 @@ def _plain_lines(shown: Shown, report: Report) -> list[str]:
     lines = [_summary(shown, report)]
     for row in report.rows:
         _, *cells = _cells(row, now_ms)
-        shown_cells = (f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
+        shown_cells = (f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell != NONE)
         lines.append(f"  {row.topic}-{row.partition}: {', '.join(shown_cells)}")
     return lines
 
@@ -155,8 +155,8 @@ def _summary(shown: Shown, report: Report) -> str:
     """One line about all partitions and the agent."""
     agents = ", ".join("down" if not agent.up else "catching up" if agent.catching_up else "up" for agent in shown.observer.agents)
     size, seconds = _lag(shown.observer)
-    traffic = f"{decimal(round(report.bytes_rate))}/s, {report.records_rate:,.0f} records/s"
-    behind = f"lag {decimal(size)}, {seconds:.1f} s"
+    traffic = f"{format_size(round(report.bytes_rate))}/s, {report.records_rate:,.0f} records/s"
+    behind = f"lag {format_size(size)}, {format_duration(seconds)}"
     counted = (
         f"{report.partitions:,} partitions, {report.batches:,} batches, {traffic}" if report.partitions else "waiting for the first rows"
     )
@@ -171,12 +171,3 @@ def _lag(observer: Observer) -> tuple[int, float]:
         if family.samples
     }
     return int(largest.get(TAIL_LAG_BYTES.name, 0)), largest.get(TAIL_LAG_SECONDS.name, 0.0)
-
-
-def _ago(milliseconds: float) -> str:
-    seconds = max(0.0, milliseconds / 1000)
-    if seconds < 120:
-        return f"{seconds:.0f} s ago"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min ago"
-    return f"{seconds / 3600:.0f} h ago" if seconds < 2 * 86_400 else f"{seconds / 86_400:,.0f} d ago"

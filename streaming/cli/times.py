@@ -1,4 +1,4 @@
-"""Points in time as users write them on a command line, and as they are shown."""
+"""Points in time as users write them on a command line."""
 
 import math
 from datetime import UTC, datetime
@@ -34,17 +34,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def show_time(time_ms: int) -> str:
-    """Format a point in time to the second, in UTC."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def show_span(span_ms: int) -> str:
-    """Format a span of time in its two largest units, such as ``2h 25m``; never below zero."""
-    seconds = max(0, span_ms) // 1000
-    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
-        if seconds >= size:
-            return f"{seconds // size}{unit} {seconds % size // part}{smaller}"
-    return f"{seconds}s"

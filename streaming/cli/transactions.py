@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.cli.options import with_settings
-from streaming.cli.times import Moment, show_span, show_time
+from streaming.cli.times import Moment
 from streaming.errors import UsageError
+from streaming.formatting import format_duration, format_table, format_time, format_word
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -90,18 +91,14 @@ def _fields(one: "OpenTransaction") -> dict[str, int | str | bool | list[str] | 
 def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
     """A table, advice for the hanging ones, and a sum."""
     if answer.transactions:
-        rows = [_HEADS, *(_cells(one, now_ms) for one in answer.transactions)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = zip(row, widths, _HEADS, strict=True)
-            yield "  ".join(cell.rjust(width) if head in _RIGHT else cell.ljust(width) for cell, width, head in cells).rstrip()
+        yield from format_table([_HEADS, *(_cells(one, now_ms) for one in answer.transactions)], _RIGHT)
         yield ""
     commands = [one.abort_command for one in answer.transactions if one.abort_command]
     if commands:
         yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
     for one in answer.hanging:
         if one.groups:
-            groups = ", ".join(map(_printable, one.groups))
+            groups = ", ".join(map(format_word, one.groups))
             yield f"Committed offsets of these groups wait for {one.topic}-{one.partition} at {one.first_offset}: {groups}"
             yield "Their consumers get UNSTABLE_OFFSET_COMMIT where they ask for stable offsets, and their offsets do not expire."
             yield ""
@@ -109,22 +106,17 @@ def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
     yield f"{opened} open in {answer.partitions} partitions, {hanging} hanging" + (", as far as can be told" if answer.doubtful else "")
 
 
-def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str, ...]:
+def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str | None, ...]:
     return (
         f"{one.topic}-{one.partition}",
         str(one.broker),
         str(one.first_offset),
-        show_time(one.start_ms),
-        show_span(now_ms - one.start_ms),
-        show_span(now_ms - one.last_ms),
+        format_time(one.start_ms),
+        format_duration((now_ms - one.start_ms) / 1000),
+        format_duration((now_ms - one.last_ms) / 1000),
         str(one.behind),
         f"{one.producer_id}, epoch {one.producer_epoch}",
-        "-" if one.transactional_id is None else _printable(one.transactional_id),
-        one.coordinator_state or "-",
+        None if one.transactional_id is None else format_word(one.transactional_id),
+        one.coordinator_state,
         f"{one.verdict}, stuck" if one.stuck else one.verdict,
     )
-
-
-def _printable(text: str) -> str:
-    """A name that a client has chosen, as one word that a terminal can show."""
-    return text if text and text.isprintable() and " " not in text else json.dumps(text)

@@ -4,6 +4,8 @@ import sys
 from time import monotonic
 from typing import TextIO
 
+from streaming.formatting import format_size
+
 _AFTER_SECONDS = 1.0
 _EVERY_SECONDS = 0.2
 
@@ -30,7 +32,7 @@ class Progress:
         self._position = position
         if self._terminal is not None and monotonic() - self._shown_at >= _EVERY_SECONDS:
             self._shown_at, self._shown = monotonic(), True
-            self._terminal.write(f"\r{(self._done + position) / 1e6:,.0f} MB read ")
+            self._terminal.write(f"\r\033[K{format_size(self._done + position)} read ")
             self._terminal.flush()
 
     def clear(self) -> None:

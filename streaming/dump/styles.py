@@ -4,10 +4,12 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 from streaming.dump.digits import GROUP
 from streaming.dump.row_table import Cell, Column, Numbers, Table, cells_of
+from streaming.formatting import NONE, format_table, format_word
 
 FLAGS = ("false", "true")
 
@@ -44,7 +46,7 @@ class Style(Protocol):
 class TextStyle:
     """Columns below a line with their names, which begins with the file's name."""
 
-    blank, null, shrinks = b" ", b"-", False
+    blank, null, shrinks = b" ", NONE.encode(), False
 
     def head(self, table: Table) -> bytes:
         return f"# {table.path}\n".encode()
@@ -64,16 +66,10 @@ class TextStyle:
         return -(-(max(needed, len(column.name)) + 1) // GROUP) * GROUP
 
     def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
-        names = [column.name for column in table.columns]
-        columns = [[name, *map(_shown, cells_of(column))] for name, column in zip(names, table.columns, strict=True)]
-        if table.rows == 1 and len(columns) > _WIDE:  # such as a summary: one line for each column
-            width = max(map(len, names))
-            yield from (f"  {name.ljust(width)}  {value}\n".encode() for name, value in columns)
-            return
-        widths = [max(map(len, column)) for column in columns]
-        for row in list(zip(*columns, strict=True))[0 if begins else 1 :]:
-            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            yield f"  {'  '.join(padded).rstrip()}\n".encode()
+        columns = [(column.name, *map(_shown, cells_of(column))) for column in table.columns]
+        wide = table.rows == 1 and len(columns) > _WIDE  # such as a summary: one line for each column
+        lines = format_table(columns if wide else zip(*columns, strict=True))
+        yield from (f"  {line}\n".encode() for line in islice(lines, 0 if begins or wide else 1, None))
 
 
 class JsonStyle:
@@ -146,11 +142,8 @@ def _plain(cell: Cell) -> str | int:
     return json.dumps(cell, ensure_ascii=False)
 
 
-def _shown(cell: Cell) -> str:
-    if cell is None:
-        return "-"
-    text = str(_plain(cell))
-    return json.dumps(text, ensure_ascii=False) if isinstance(cell, str) and (not text.isprintable() or " " in text or not text) else text
+def _shown(cell: Cell) -> str | None:
+    return None if cell is None else format_word(cell) if isinstance(cell, str) else str(_plain(cell))
 
 
 def csv_text(text: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streaming.errors import AgentError
+from streaming.formatting import format_duration
 from streaming.job.backoff import BackOff
 from streaming.settings import OPTIONS, Settings
 
@@ -72,7 +73,7 @@ class ChildAgent:
                 error.exit_status = max(1, status)
                 raise error
             if time.monotonic() > deadline:
-                raise AgentError(f"the job's own agent does not listen after {_START_SECONDS:.0f} s")
+                raise AgentError(f"the job's own agent does not listen after {format_duration(_START_SECONDS)}")
 
     def keep_alive(self, now: float) -> None:
         """Start it again if it has ended. ``now``: by `time.monotonic`."""

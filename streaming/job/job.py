@@ -19,6 +19,7 @@ from streaming import java
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
+from streaming.formatting import format_list
 from streaming.job.agent_statuses import AgentWatch, cluster_of
 from streaming.job.backoff import BackOff
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
@@ -305,7 +306,7 @@ class Job:
         logs = [f"{log.topic}-{log.partition} of broker {log.broker} ({log.path}: {log.error})" for log in self._agents.unreadable]
         dirs = [f"log dir {each.log_dir}" for agent in self.observer.agents for each in agent.log_dirs if not each.up]
         if logs or dirs:
-            named = ", ".join((*dirs, *logs[:_NAMED])) + (f" and {len(logs) - _NAMED:,} more" if len(logs) > _NAMED else "")
+            named = format_list([*dirs, *logs], len(dirs) + _NAMED)
             raise IncompleteError(f"everything else was processed, but this could not be read: {named}")
 
     def run(self, stop: threading.Event) -> None:

@@ -19,6 +19,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
 from streaming.errors import SegtailError
+from streaming.formatting import format_duration
 from streaming.job import jvm_output
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class Jvm:
                 self._output.join(_STOP_SECONDS)
                 raise SparkError(f"Spark's JVM ({self._java_home}) ended with status {self.status} at its start: see its messages above")
             if time.monotonic() > deadline:
-                raise SparkError(f"Spark's JVM ({self._java_home}) does not answer after {_START_SECONDS:.0f} s")
+                raise SparkError(f"Spark's JVM ({self._java_home}) does not answer after {format_duration(_START_SECONDS)}")
             time.sleep(_POLL_SECONDS)
         self._options.unlink()
         found_at = self._connection.read_bytes()  # written at once: the port and the length of the secret, 4 bytes each, and the secret

@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from streaming.formatting import format_duration, format_size
 from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
@@ -54,7 +55,7 @@ def _agent_row(agent: AgentStatus) -> tuple[str, ...]:
 
 def _blocked(file: BlockedFile) -> str:
     what = f"Log dir {file.log_dir} of broker {file.broker} does not answer and is not watched"
-    return f"{what}: a call to {file.path} has not come back for {file.seconds:.0f} s."
+    return f"{what}: a call to {file.path} has not come back for {format_duration(file.seconds)}."
 
 
 def _unreadable(agent: AgentStatus) -> Iterable[str]:
@@ -80,8 +81,8 @@ def _scrubbed(scrub: ScrubStatus) -> Iterable[str]:
 def _top_rows(logs: Logs) -> Iterable[tuple[str, ...]]:
     columns = logs.columns
     for log in np.argsort(-columns["appended_bytes"], kind="stable")[:TOP].tolist():
-        numbers = (columns[name][log] for name in ("appended_bytes", "appended_records", "log_end_offset"))
-        yield f"{{{logs.labels[log]}}}", *(f"{number:,}" for number in numbers)
+        size, records, end = (int(columns[name][log]) for name in ("appended_bytes", "appended_records", "log_end_offset"))
+        yield f"{{{logs.labels[log]}}}", format_size(size), f"{records:,}", f"{end:,}"
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -54,7 +54,7 @@ def test_agents_are_told_with_their_brokers_and_how_they_are() -> None:
 def test_a_file_that_does_not_answer_is_named() -> None:
     agents = (AgentStatus(name="a1", up=True, brokers=(1,), blocked=(BlockedFile(1, "/d1", "/d1/t-0/0.log", 34.4),)),)
     page = write_page(view(new_table().snapshot(0.0)), agents, ready=True).decode()
-    assert "Log dir /d1 of broker 1 does not answer and is not watched: a call to /d1/t-0/0.log has not come back for 34 s." in page
+    assert "Log dir /d1 of broker 1 does not answer and is not watched: a call to /d1/t-0/0.log has not come back for 34s." in page
 
 
 def test_logs_that_cannot_be_read_are_named_while_their_agent_is_up() -> None:
@@ -69,7 +69,7 @@ def test_logs_that_cannot_be_read_are_named_while_their_agent_is_up() -> None:
 def test_the_partitions_with_most_bytes_come_first_and_only_those() -> None:
     rows = [log(partition=number, appended_bytes=1000 * number, appended_records=number, log_end_offset=7) for number in range(TOP + 5)]
     found = cells(*rows).cells
-    assert found[:4] == ['{broker="1",topic="orders",partition="24"}', "24,000", "24", "7"]
+    assert found[:4] == ['{broker="1",topic="orders",partition="24"}', "23.4 KiB", "24", "7"]
     assert len(found) == 4 * TOP
 
 

@@ -1,0 +1,80 @@
+"""Text for people: durations, sizes, times, names and tables, each written in one way.
+
+JSON, metrics and the fields of log messages are for programs, and carry plain numbers. How settings are written is in `units`.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import dropwhile
+
+NONE = "-"
+"""Stands for a value that is absent. It is never left out, so that every row of a table has a word in every column."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LENGTHS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds in the largest unit and the one below it if that is not zero: ``3m 20s``, ``2h``, ``250ms``. Never below zero."""
+    milliseconds = max(0, round(seconds * 1000))
+    if 0 < milliseconds < 1000:
+        return f"{milliseconds}ms"
+    rest, counts = round(milliseconds / 1000), []
+    for unit, length in _LENGTHS:
+        count, rest = divmod(rest, length)
+        counts.append((count, unit))
+    largest = list(dropwhile(lambda each: not each[0], counts))[:2]
+    return " ".join(f"{count}{unit}" for count, unit in largest if count) or "0s"
+
+
+def format_age(seconds: float) -> str:
+    """How long ago something was, ``3m 20s ago``, or how soon it will be if the age is below zero, ``in 9m 47s``."""
+    return f"{format_duration(seconds)} ago" if seconds >= 0 else f"in {format_duration(-seconds)}"
+
+
+def format_size(count: int) -> str:
+    """Bytes in the largest binary unit that is not larger than they are: ``939 B``, ``1.5 GiB``."""
+    value, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if round(value, 1) < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def format_time(milliseconds: float, timespec: str = "seconds") -> str:
+    """A point in time, given in Unix milliseconds, as ISO 8601 in UTC: ``2026-11-20T03:27:04Z``.
+
+    A time that has no year of four digits, as a client may claim, is written as the number it is. ``timespec``: see `datetime.isoformat`.
+    """
+    try:
+        time = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return time.isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def format_word(text: str) -> str:
+    """A text that a client has chosen as one word without control characters: quoted as in JSON if it is none."""
+    printable = text.isprintable()
+    return text if text and printable and " " not in text else json.dumps(text, ensure_ascii=not printable)
+
+
+def format_list(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are: ``a, b and 1,200 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def format_table(rows: Iterable[Sequence[str | None]], right: Collection[str] = ()) -> Iterator[str]:
+    """Rows below each other, two spaces between columns; None is an empty cell. Nothing is cut off: names are there to be copied.
+
+    Args:
+        rows: the first one is the heads; each has as many cells.
+        right: heads of the columns that are aligned at their right, as numbers are.
+    """
+    columns = [[NONE if cell is None else cell for cell in column] for column in zip(*rows, strict=True)]
+    sides = (">" if column[0] in right else "<" for column in columns)
+    line = "  ".join(f"{{:{side}{max(map(len, column))}}}" for side, column in zip(sides, columns, strict=True)).format
+    return (line(*row).rstrip() for row in zip(*columns, strict=True))
