@@ -3,6 +3,9 @@
 A value comes from the command line, else from the environment (``SEGTAIL_<NAME>``), else from a YAML file, else it is the default.
 Everything that is not understood is an error that names the option and its source, because an option with a typo must not silently keep its
 default. An option that no longer exists is ignored with a warning.
+
+pydantic-settings would replace the thirty lines that read the sources, but it passes over misspelt variables and does not say where a wrong
+value stands.
 """
 
 import difflib

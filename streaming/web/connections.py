@@ -1,4 +1,7 @@
-"""A threaded HTTP server that no client can block: connections are limited in number and in time."""
+"""A threaded HTTP server that no client can block: connections are limited in number and in time.
+
+`prometheus_client.start_http_server` limits neither, and reads its certificate once.
+"""
 
 import logging
 import socket

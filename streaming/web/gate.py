@@ -1,4 +1,7 @@
-"""Access over HTTP: TLS for each connection and a password for each request, by the current web config file."""
+"""Access over HTTP: TLS for each connection and a password for each request, by the current web config file.
+
+The file's format is that of a Go package; `prometheus_client` has TLS with a certificate that it reads once, and no passwords.
+"""
 
 import base64
 import binascii

@@ -1,4 +1,7 @@
-"""Handles one HTTP request: GET and HEAD; every other method is refused."""
+"""Handles one HTTP request: GET and HEAD; every other method is refused.
+
+The standard library parses it. `wsgiref` and `prometheus_client.make_wsgi_app` are a layer more on the same class, and spare none of this.
+"""
 
 import logging
 import socket

@@ -1,4 +1,7 @@
-"""Chooses format and encoding of the page by the client's request headers (RFC 9110, section 12.5)."""
+"""Chooses format and encoding of the page by the client's request headers (RFC 9110, section 12.5).
+
+`prometheus_client.choose_encoder` ignores qualities: a Prometheus that is configured to prefer text would get OpenMetrics.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

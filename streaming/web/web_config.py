@@ -1,7 +1,8 @@
 """The web config file: TLS and passwords of an HTTP server, in the format of Prometheus' own exporters.
 
 Format: prometheus/exporter-toolkit, docs/web-configuration.md. The options that an HTTP/1.1 server can follow are supported. Any other
-option is an error that names it, so that nobody relies on an option without effect. Paths in it are relative to the file itself.
+option is an error that names it, so that nobody relies on an option without effect. Paths in it are relative to the file itself. `ssl`,
+`bcrypt` and `yaml` do the work; what is left are the errors, which name the option and never show a hash.
 """
 
 import ssl
