@@ -3,23 +3,18 @@
 Key: `version i16, type i16`. Values, by type::
 
     0 ABORT, 1 COMMIT   version i16, coordinator_epoch i32 (`EndTransactionMarker`)
-    2 LEADER_CHANGE     version i16, leader_id i32, voters, granting voters: arrays of (id i32, from version 1 on directory id)
-    3 SNAPSHOT_HEADER   version i16, last_contained_log_timestamp i64 (Unix milliseconds)
-    4 SNAPSHOT_FOOTER   version i16
-    5 KRAFT_VERSION     version i16, kraft_version i16
-    6 KRAFT_VOTERS      version i16, voters: array of (id i32, directory id, endpoints: array of (name, host, port u16),
-                        lowest_kraft_version i16, highest_kraft_version i16)
+    2 and above         version i16, and a flexible message
 
-Types 2 to 6 are flexible messages, and occur only in `__cluster_metadata`. A marker does not contain its producer, which is in the header
+Types 2 and above occur only in `__cluster_metadata`. A marker does not contain its producer, which is in the header
 of its batch. Larger versions of keys and markers are read as version 0, as Kafka does.
 """
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
 from streaming.errors import FormatError
+from streaming.kafka.message_schema import Int16, Int32, Int64, Message, Uint16, Uuid, versions
 from streaming.kafka.records import Record
 from streaming.kafka.wire import Reader
 
@@ -51,15 +46,15 @@ class EndTxnMarker:
 class Voter:
     """A voter of the quorum; without a directory id while the set of voters is a static one."""
 
-    voter_id: int
-    directory_id: str | None
+    voter_id: Int32
+    directory_id: Uuid | None = versions("1+", None)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
     """The first record of a new leader of the quorum."""
 
-    leader_id: int
+    leader_id: Int32
     voters: tuple[Voter, ...]
     granting_voters: tuple[Voter, ...]
 
@@ -68,7 +63,7 @@ class LeaderChange:
 class SnapshotHeader:
     """The first record of a metadata snapshot: the time of the last batch of the log that it covers, in Unix milliseconds."""
 
-    last_contained_log_timestamp: int
+    last_contained_log_timestamp: Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class SnapshotFooter:
 class KRaftVersion:
     """The version of the quorum's protocol: 0 for a static set of voters, 1 for one that may change."""
 
-    kraft_version: int
+    kraft_version: Int16
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +84,25 @@ class VoterEndpoint:
 
     name: str
     host: str
-    port: int
+    port: Uint16
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftVersionRange:
+    """The kraft versions that a voter supports."""
+
+    min_supported_version: Int16
+    max_supported_version: Int16
 
 
 @dataclass(frozen=True, slots=True)
 class VoterNode:
-    """A voter as the quorum knows it, with the kraft versions that it supports."""
+    """A voter as the quorum knows it."""
 
-    voter: Voter
+    voter_id: Int32
+    directory_id: Uuid
     endpoints: tuple[VoterEndpoint, ...]
-    lowest_kraft_version: int
-    highest_kraft_version: int
+    kraft_version: KRaftVersionRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +140,13 @@ def read_control(record: Record) -> ControlRecord:
         return UnknownControl(control_type, record.value)
     if record.value is None:
         raise FormatError("control record without a value")
-    parse, newest = _MESSAGES[control_type]
     reader = Reader(record.value)
-    message_version = reader.int16()
-    if not 0 <= message_version <= newest:
+    layout = _MESSAGES[control_type].layout(reader.int16())
+    if layout is None:
         return UnknownControl(control_type, record.value)
-    parsed = parse(reader, message_version)
-    reader.skip_tagged_fields()
+    found = layout(reader)
     reader.end()
-    return parsed
+    return found
 
 
 def _marker(committed: bool, value: bytes | None) -> EndTxnMarker:
@@ -157,37 +158,10 @@ def _marker(committed: bool, value: bytes | None) -> EndTxnMarker:
     return EndTxnMarker(committed, coordinator_epoch)
 
 
-def _leader_change(reader: Reader, version: int) -> LeaderChange:
-    return LeaderChange(reader.int32(), _voters(reader, version), _voters(reader, version))
-
-
-def _voters(reader: Reader, version: int) -> tuple[Voter, ...]:
-    voters = []
-    for _ in range(reader.count()):
-        voters.append(Voter(reader.int32(), reader.uuid() if version >= 1 else None))
-        reader.skip_tagged_fields()
-    return tuple(voters)
-
-
-def _kraft_voters(reader: Reader, _version: int) -> KRaftVoters:
-    voters = []
-    for _ in range(reader.count()):
-        voter = Voter(reader.int32(), reader.uuid())
-        endpoints = []
-        for _ in range(reader.count()):
-            endpoints.append(VoterEndpoint(reader.string(), reader.string(), reader.uint16()))
-            reader.skip_tagged_fields()
-        voters.append(VoterNode(voter, tuple(endpoints), reader.int16(), reader.int16()))
-        reader.skip_tagged_fields()  # of the versions
-        reader.skip_tagged_fields()  # of the voter
-    return KRaftVoters(tuple(voters))
-
-
-_MESSAGES: dict[int, tuple[Callable[[Reader, int], ControlRecord], int]] = {
-    ControlType.LEADER_CHANGE: (_leader_change, 1),
-    ControlType.SNAPSHOT_HEADER: (lambda reader, _: SnapshotHeader(reader.int64()), 0),
-    ControlType.SNAPSHOT_FOOTER: (lambda _reader, _: SnapshotFooter(), 0),
-    ControlType.KRAFT_VERSION: (lambda reader, _: KRaftVersion(reader.int16()), 0),
-    ControlType.KRAFT_VOTERS: (_kraft_voters, 0),
+_MESSAGES: dict[int, Message[ControlRecord]] = {
+    ControlType.LEADER_CHANGE: Message(LeaderChange, "0-1"),
+    ControlType.SNAPSHOT_HEADER: Message(SnapshotHeader, "0"),
+    ControlType.SNAPSHOT_FOOTER: Message(SnapshotFooter, "0"),
+    ControlType.KRAFT_VERSION: Message(KRaftVersion, "0"),
+    ControlType.KRAFT_VOTERS: Message(KRaftVoters, "0"),
 }
-"""For each type: the parser of its message and the newest version that it knows."""

@@ -1,19 +1,22 @@
-"""The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`).
+"""The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`)."""
 
-Messages, flexible; (n) from version n on::
-
-    RegisterBrokerRecord 0-4            broker i32, (2) migrating bool, incarnation uuid, broker_epoch i64, endpoints (name, host, port u16,
-                                        security protocol i16), features (name, lowest i16, highest i16), rack string or null, fenced bool,
-                                        (1) in controlled shutdown bool; tagged (3) 0 log dirs, (4) 1 cordoned log dirs: arrays of uuid
-    UnregisterBrokerRecord 0, FenceBrokerRecord 0, UnfenceBrokerRecord 0                 broker i32, broker_epoch i64
-    BrokerRegistrationChangeRecord 0-3  broker i32, broker_epoch i64; tagged 0 fencing i8, 1 shutdown i8, 2 log dirs, 3 cordoned log dirs
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated
 
+from streaming.kafka.message_schema import Int16, Int32, Int64, Uint16, Uuid, tagged, versions
 from streaming.kafka.wire import Reader
+
+
+def _read_fencing(reader: Reader) -> bool | None:
+    """Read a `BrokerRegistrationFencingChange`: -1 unfenced, 0 no change, 1 fenced."""
+    change = reader.int8()
+    return None if change == 0 else change > 0
+
+
+def _read_shutdown(reader: Reader) -> bool:
+    """Read a `BrokerRegistrationInControlledShutdownChange`: 0 no change, 1 begun."""
+    return reader.int8() > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,44 +25,60 @@ class Endpoint:
 
     name: str
     host: str
-    port: int
-    security_protocol: int
+    port: Uint16
+    security_protocol: Int16
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFeature:
+    """A feature with the levels that a broker supports."""
+
+    name: str
+    min_supported_version: Int16
+    max_supported_version: Int16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """A broker has registered. `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7.
+    """A broker has registered. `log_dirs` are the directory ids of its log dirs, empty before Kafka 3.7."""
 
-    `metadata_version` is the highest `metadata.version` that its binaries support, -1 if it names none.
-    """
-
-    broker_id: int
-    broker_epoch: int
-    rack: str | None
+    broker_id: Int32
+    is_migrating_zk_broker: bool = versions("2+", False)
+    incarnation_id: Uuid
+    broker_epoch: Int64
     endpoints: tuple[Endpoint, ...]
+    features: tuple[BrokerFeature, ...]
+    rack: str | None
     fenced: bool
-    in_controlled_shutdown: bool = False
-    log_dirs: tuple[str, ...] = ()
-    cordoned_log_dirs: tuple[str, ...] = ()
-    metadata_version: int = -1
+    in_controlled_shutdown: bool = versions("1+", False)
+    log_dirs: tuple[Uuid, ...] = tagged(0, "3+", ())
+    cordoned_log_dirs: tuple[Uuid, ...] = tagged(1, "4+", ())
+
+    @property
+    def metadata_version(self) -> int:
+        """The highest `metadata.version` that its binaries support, -1 if it names none."""
+        supported = {feature.name: feature.max_supported_version for feature in self.features}
+        return supported.get("metadata.version", -1)
 
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBrokerRecord:
     """A broker has left for good."""
 
-    broker_id: int
+    broker_id: Int32
+    broker_epoch: Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerChangeRecord:
     """A broker has changed; None means "as before". Controlled shutdown can only begin: it ends with the next registration."""
 
-    broker_id: int
-    fenced: bool | None = None
-    in_controlled_shutdown: bool = False
-    log_dirs: tuple[str, ...] | None = None
-    cordoned_log_dirs: tuple[str, ...] | None = None
+    broker_id: Int32
+    broker_epoch: Int64
+    fenced: Annotated[bool | None, _read_fencing] = tagged(0, "0+", None)
+    in_controlled_shutdown: Annotated[bool, _read_shutdown] = tagged(1, "1+", False)
+    log_dirs: tuple[Uuid, ...] | None = tagged(2, "2+", None)
+    cordoned_log_dirs: tuple[Uuid, ...] | None = tagged(3, "3+", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,101 +123,6 @@ class Phase(StrEnum):
     STARTING = "starting"  # registered again, and not unfenced since
     STOPPING = "stopping"  # in controlled shutdown, or ended by one
     DOWN = "down"  # fenced after it had served: no heartbeats, or it was stopped while it led nothing, which looks the same
-
-
-def read_register_broker(reader: Reader, version: int) -> RegisterBrokerRecord:
-    """Parse a RegisterBrokerRecord."""
-    broker_id = reader.int32()
-    if version >= 2:
-        reader.boolean()  # is migrating from ZooKeeper
-    reader.uuid()  # incarnation
-    broker_epoch = reader.int64()
-    endpoints = tuple(_endpoint(reader) for _ in range(reader.count()))
-    metadata_version = _metadata_version(reader)
-    rack, fenced = reader.nullable_string(), reader.boolean()
-    in_controlled_shutdown = reader.boolean() if version >= 1 else False
-    log_dirs: tuple[str, ...] = ()
-    cordoned_log_dirs: tuple[str, ...] = ()
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            log_dirs = content.uuids()
-        elif tag == 1:
-            cordoned_log_dirs = content.uuids()
-    return RegisterBrokerRecord(
-        broker_id=broker_id,
-        broker_epoch=broker_epoch,
-        rack=rack,
-        endpoints=endpoints,
-        fenced=fenced,
-        in_controlled_shutdown=in_controlled_shutdown,
-        log_dirs=log_dirs,
-        cordoned_log_dirs=cordoned_log_dirs,
-        metadata_version=metadata_version,
-    )
-
-
-def _endpoint(reader: Reader) -> Endpoint:
-    endpoint = Endpoint(reader.string(), reader.string(), reader.uint16(), reader.int16())
-    reader.skip_tagged_fields()
-    return endpoint
-
-
-def _metadata_version(reader: Reader) -> int:
-    """The highest level of `metadata.version` among the features that a broker supports, -1 if it is not among them."""
-    found = -1
-    for _ in range(reader.count()):
-        name = reader.string()
-        reader.int16()  # lowest level
-        highest = reader.int16()
-        reader.skip_tagged_fields()
-        if name == "metadata.version":
-            found = highest
-    return found
-
-
-def read_unregister_broker(reader: Reader, _version: int) -> UnregisterBrokerRecord:
-    """Parse an UnregisterBrokerRecord."""
-    record = UnregisterBrokerRecord(reader.int32())
-    reader.int64()  # broker epoch
-    reader.skip_tagged_fields()
-    return record
-
-
-def fencing_reader(fenced: bool) -> Callable[[Reader, int], BrokerChangeRecord]:
-    """Return the parser of a record that fences a broker, or unfences it."""
-
-    def parse(reader: Reader, _version: int) -> BrokerChangeRecord:
-        record = BrokerChangeRecord(broker_id=reader.int32(), fenced=fenced)
-        reader.int64()  # broker epoch
-        reader.skip_tagged_fields()
-        return record
-
-    return parse
-
-
-def read_broker_change(reader: Reader, _version: int) -> BrokerChangeRecord:
-    """Parse a BrokerRegistrationChangeRecord."""
-    broker_id = reader.int32()
-    reader.int64()  # broker epoch
-    fencing = shutdown = 0
-    log_dirs: tuple[str, ...] | None = None
-    cordoned_log_dirs: tuple[str, ...] | None = None
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            fencing = content.int8()  # -1 unfenced, 0 no change, 1 fenced (`BrokerRegistrationFencingChange`)
-        elif tag == 1:
-            shutdown = content.int8()  # 0 no change, 1 begun (`BrokerRegistrationInControlledShutdownChange`)
-        elif tag == 2:
-            log_dirs = content.uuids()
-        elif tag == 3:
-            cordoned_log_dirs = content.uuids()
-    return BrokerChangeRecord(
-        broker_id=broker_id,
-        fenced=None if fencing == 0 else fencing > 0,
-        in_controlled_shutdown=shutdown > 0,
-        log_dirs=log_dirs,
-        cordoned_log_dirs=cordoned_log_dirs,
-    )
 
 
 def registered(record: RegisterBrokerRecord, at_ms: int, before: BrokerState | None = None) -> BrokerState:

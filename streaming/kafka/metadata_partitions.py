@@ -1,67 +1,61 @@
-"""The state of a partition, and the records of the metadata log that make and change it (`PartitionRegistration`, `PartitionRecord.json`).
-
-Messages, flexible; (n) from version n on::
-
-    PartitionRecord 0-2        partition i32, topic id, replicas, isr, removing, adding replicas: arrays of i32,
-                               leader i32, leader_epoch i32, partition_epoch i32,
-                               (1) directories: array of uuid; tagged 0 recovery state i8, 1 ELR, 2 last known ELR
-    PartitionChangeRecord 0-2  partition i32, topic id; tagged 0 isr, 1 leader i32, 2 replicas, 3 removing, 4 adding replicas,
-                               5 recovery state i8, 6 ELR, 7 last known ELR, 8 directories
-    ClearElrRecord 0           topic string
-"""
+"""The state of a partition, and the records of the metadata log that make and change it (`PartitionRegistration`, `PartitionRecord`)."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from streaming.errors import FormatError
+from streaming.kafka.message_schema import Int32, Uuid, tagged, versions
 from streaming.kafka.wire import Reader
 
-_NO_LEADER_CHANGE = -2
-_NO_RECOVERY_CHANGE = -1
-_CHANGED_REPLICAS = {
-    0: "isr",
-    2: "replicas",
-    3: "removing_replicas",
-    4: "adding_replicas",
-    6: "eligible_leader_replicas",
-    7: "last_known_elr",
-}
-_CHANGED_LEADER, _CHANGED_RECOVERY, _CHANGED_DIRECTORIES = 1, 5, 8
+
+def _read_recovering(reader: Reader) -> bool:
+    return reader.int8() > 0
+
+
+def _read_new_recovering(reader: Reader) -> bool | None:
+    state = reader.int8()
+    return None if state == -1 else state > 0
+
+
+def _read_new_leader(reader: Reader) -> int | None:
+    leader = reader.int32()
+    return None if leader == -2 else leader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecord:
     """A partition was created. `leader` is -1 if there is none; `directories` (in the order of the replicas) are empty before 3.7."""
 
-    topic_id: str
-    partition: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    removing_replicas: tuple[int, ...] = ()
-    adding_replicas: tuple[int, ...] = ()
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    directories: tuple[str, ...] = ()
-    recovering: bool = False
-    eligible_leader_replicas: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
+    partition: Int32
+    topic_id: Uuid
+    replicas: tuple[Int32, ...]
+    isr: tuple[Int32, ...]
+    removing_replicas: tuple[Int32, ...]
+    adding_replicas: tuple[Int32, ...]
+    leader: Int32
+    recovering: Annotated[bool, _read_recovering] = tagged(0, "0+", False)
+    leader_epoch: Int32
+    partition_epoch: Int32
+    directories: tuple[Uuid, ...] = versions("1+", ())
+    eligible_leader_replicas: tuple[Int32, ...] = tagged(1, "2+", ())
+    last_known_elr: tuple[Int32, ...] = tagged(2, "2+", ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChangeRecord:
     """A partition changed; None means "as before". A record with a leader raises the leader epoch, even if the leader is the same."""
 
-    topic_id: str
-    partition: int
-    isr: tuple[int, ...] | None = None
-    leader: int | None = None
-    replicas: tuple[int, ...] | None = None
-    removing_replicas: tuple[int, ...] | None = None
-    adding_replicas: tuple[int, ...] | None = None
-    recovering: bool | None = None
-    eligible_leader_replicas: tuple[int, ...] | None = None
-    last_known_elr: tuple[int, ...] | None = None
-    directories: tuple[str, ...] | None = None
+    partition: Int32
+    topic_id: Uuid
+    isr: tuple[Int32, ...] | None = tagged(0, "0+", None)
+    leader: Annotated[int | None, _read_new_leader] = tagged(1, "0+", None)
+    replicas: tuple[Int32, ...] | None = tagged(2, "0+", None)
+    removing_replicas: tuple[Int32, ...] | None = tagged(3, "0+", None)
+    adding_replicas: tuple[Int32, ...] | None = tagged(4, "0+", None)
+    recovering: Annotated[bool | None, _read_new_recovering] = tagged(5, "0+", None)
+    eligible_leader_replicas: tuple[Int32, ...] | None = tagged(6, "2+", None)
+    last_known_elr: tuple[Int32, ...] | None = tagged(7, "2+", None)
+    directories: tuple[Uuid, ...] | None = tagged(8, "1+", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,71 +153,6 @@ def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: Par
     if change.leader is None or change.leader < 0 or not after.recovering:
         return False
     return not before.recovering or change.leader not in before.isr + before.eligible_leader_replicas
-
-
-def read_partition(reader: Reader, version: int) -> PartitionRecord:
-    """Parse a PartitionRecord."""
-    partition, topic_id, replicas, isr = reader.int32(), reader.uuid(), reader.int32s(), reader.int32s()
-    removing_replicas, adding_replicas = reader.int32s(), reader.int32s()
-    leader, leader_epoch, partition_epoch = reader.int32(), reader.int32(), reader.int32()
-    directories = reader.uuids() if version >= 1 else ()
-    recovering = False
-    eligible_leader_replicas: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
-    for tag, content in reader.tagged_fields():
-        if tag == 0:
-            recovering = content.int8() > 0
-        elif tag == 1:
-            eligible_leader_replicas = content.int32s()
-        elif tag == 2:
-            last_known_elr = content.int32s()
-    return PartitionRecord(
-        topic_id=topic_id,
-        partition=partition,
-        replicas=replicas,
-        isr=isr,
-        removing_replicas=removing_replicas,
-        adding_replicas=adding_replicas,
-        leader=leader,
-        leader_epoch=leader_epoch,
-        partition_epoch=partition_epoch,
-        directories=directories,
-        recovering=recovering,
-        eligible_leader_replicas=eligible_leader_replicas,
-        last_known_elr=last_known_elr,
-    )
-
-
-def read_partition_change(reader: Reader, _version: int) -> PartitionChangeRecord:
-    """Parse a PartitionChangeRecord."""
-    partition, topic_id = reader.int32(), reader.uuid()
-    replicas: dict[str, tuple[int, ...]] = {}
-    leader, recovery = _NO_LEADER_CHANGE, _NO_RECOVERY_CHANGE
-    directories: tuple[str, ...] | None = None
-    for tag, content in reader.tagged_fields():
-        if tag in _CHANGED_REPLICAS:
-            replicas[_CHANGED_REPLICAS[tag]] = content.int32s()
-        elif tag == _CHANGED_LEADER:
-            leader = content.int32()
-        elif tag == _CHANGED_RECOVERY:
-            recovery = content.int8()
-        elif tag == _CHANGED_DIRECTORIES:
-            directories = content.uuids()
-    return PartitionChangeRecord(
-        topic_id=topic_id,
-        partition=partition,
-        leader=None if leader == _NO_LEADER_CHANGE else leader,
-        recovering=None if recovery == _NO_RECOVERY_CHANGE else recovery > 0,
-        directories=directories,
-        **replicas,
-    )
-
-
-def read_clear_elr(reader: Reader, _version: int) -> ClearElrRecord:
-    """Parse a ClearElrRecord."""
-    record = ClearElrRecord(reader.string())
-    reader.skip_tagged_fields()
-    return record
 
 
 def created(record: PartitionRecord) -> PartitionState:

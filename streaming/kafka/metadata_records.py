@@ -11,22 +11,16 @@ from enum import IntEnum, StrEnum
 
 from streaming.errors import FormatError
 from streaming.kafka.configs import READABLE_KEYS
+from streaming.kafka.message_schema import Int16, Int32, Int64, Message, Uuid
 from streaming.kafka.metadata_brokers import (
     BrokerChangeRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
-    fencing_reader,
-    read_broker_change,
-    read_register_broker,
-    read_unregister_broker,
 )
 from streaming.kafka.metadata_partitions import (
     ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
-    read_clear_elr,
-    read_partition,
-    read_partition_change,
 )
 from streaming.kafka.wire import Reader
 
@@ -38,14 +32,14 @@ class TopicRecord:
     """A topic was created."""
 
     name: str
-    topic_id: str
+    topic_id: Uuid
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopicRecord:
     """A topic was deleted, with its partitions and configurations."""
 
-    topic_id: str
+    topic_id: Uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +61,16 @@ class FeatureLevelRecord:
     """A feature was set; level 0 means "removed"."""
 
     name: str
-    level: int
+    level: Int16
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRecord:
     """A broker got a block of producer ids; all ids below `next_producer_id` may be in use."""
 
-    broker_id: int
-    next_producer_id: int
+    broker_id: Int32
+    broker_epoch: Int64
+    next_producer_id: Int64
 
 
 class Boundary(StrEnum):
@@ -154,12 +149,13 @@ def read_metadata_record(value: bytes) -> MetadataRecord | None:
     """
     reader = Reader(value)
     frame = _frame(reader)
-    if frame.kind not in _PARSERS:
+    message = _MESSAGES.get(frame.kind)
+    if message is None:
         return None
-    parse, newest = _PARSERS[frame.kind]
-    if frame.version > newest:
+    layout = message.layout(frame.version)
+    if layout is None:
         raise FormatError(f"version {frame.version} of metadata record {frame.kind} is not known")
-    record = parse(reader, frame.version)
+    record = layout(reader)
     reader.end()
     return record
 
@@ -171,19 +167,8 @@ def _frame(reader: Reader) -> MetadataFrame:
     return MetadataFrame(reader.uvarint(), reader.uvarint())
 
 
-def _topic(reader: Reader, _version: int) -> TopicRecord:
-    record = TopicRecord(reader.string(), reader.uuid())
-    reader.skip_tagged_fields()
-    return record
-
-
-def _remove_topic(reader: Reader, _version: int) -> RemoveTopicRecord:
-    record = RemoveTopicRecord(reader.uuid())
-    reader.skip_tagged_fields()
-    return record
-
-
-def _config(reader: Reader, _version: int) -> ConfigRecord:
+def _read_config(reader: Reader) -> ConfigRecord:
+    """Read a ConfigRecord. It has a reader of its own, so that a value that may be a secret is skipped and never read."""
     resource_type, resource, name = reader.int8(), reader.string(), reader.string()
     if name not in READABLE_KEYS:
         reader.skip_string()
@@ -194,44 +179,30 @@ def _config(reader: Reader, _version: int) -> ConfigRecord:
     return ConfigRecord(resource_type, resource, name, value, hidden)
 
 
-def _feature_level(reader: Reader, _version: int) -> FeatureLevelRecord:
-    record = FeatureLevelRecord(reader.string(), reader.int16())
-    reader.skip_tagged_fields()
-    return record
-
-
-def _producer_ids(reader: Reader, _version: int) -> ProducerIdsRecord:
-    broker_id = reader.int32()
-    reader.int64()  # broker epoch
-    record = ProducerIdsRecord(broker_id, reader.int64())
-    reader.skip_tagged_fields()
-    return record
-
-
-def _boundary(kind: Boundary) -> Callable[[Reader, int], Boundary]:
-    def parse(reader: Reader, _version: int) -> Boundary:
+def _boundary(boundary: Boundary) -> Callable[[Reader], Boundary]:
+    def read(reader: Reader) -> Boundary:
         reader.skip_tagged_fields()  # a name or a reason
-        return kind
+        return boundary
 
-    return parse
+    return read
 
 
-_PARSERS: dict[int, tuple[Callable[[Reader, int], MetadataRecord], int]] = {
-    MetadataKind.REGISTER_BROKER: (read_register_broker, 4),
-    MetadataKind.UNREGISTER_BROKER: (read_unregister_broker, 0),
-    MetadataKind.TOPIC: (_topic, 0),
-    MetadataKind.PARTITION: (read_partition, 2),
-    MetadataKind.CONFIG: (_config, 0),
-    MetadataKind.PARTITION_CHANGE: (read_partition_change, 2),
-    MetadataKind.FENCE_BROKER: (fencing_reader(True), 0),
-    MetadataKind.UNFENCE_BROKER: (fencing_reader(False), 0),
-    MetadataKind.REMOVE_TOPIC: (_remove_topic, 0),
-    MetadataKind.FEATURE_LEVEL: (_feature_level, 0),
-    MetadataKind.PRODUCER_IDS: (_producer_ids, 0),
-    MetadataKind.BROKER_REGISTRATION_CHANGE: (read_broker_change, 3),
-    MetadataKind.BEGIN_TRANSACTION: (_boundary(Boundary.BEGIN), 0),
-    MetadataKind.END_TRANSACTION: (_boundary(Boundary.END), 0),
-    MetadataKind.ABORT_TRANSACTION: (_boundary(Boundary.ABORT), 0),
-    MetadataKind.CLEAR_ELR: (read_clear_elr, 0),
+_MESSAGES: dict[int, Message[MetadataRecord]] = {
+    MetadataKind.REGISTER_BROKER: Message(RegisterBrokerRecord, "0-4"),
+    MetadataKind.UNREGISTER_BROKER: Message(UnregisterBrokerRecord, "0"),
+    MetadataKind.TOPIC: Message(TopicRecord, "0"),
+    MetadataKind.PARTITION: Message(PartitionRecord, "0-2"),
+    MetadataKind.CONFIG: Message(_read_config, "0"),
+    MetadataKind.PARTITION_CHANGE: Message(PartitionChangeRecord, "0-2"),
+    MetadataKind.FENCE_BROKER: Message(BrokerChangeRecord, "0", fenced=True),
+    MetadataKind.UNFENCE_BROKER: Message(BrokerChangeRecord, "0", fenced=False),
+    MetadataKind.REMOVE_TOPIC: Message(RemoveTopicRecord, "0"),
+    MetadataKind.FEATURE_LEVEL: Message(FeatureLevelRecord, "0"),
+    MetadataKind.PRODUCER_IDS: Message(ProducerIdsRecord, "0"),
+    MetadataKind.BROKER_REGISTRATION_CHANGE: Message(BrokerChangeRecord, "0-3"),
+    MetadataKind.BEGIN_TRANSACTION: Message(_boundary(Boundary.BEGIN), "0"),
+    MetadataKind.END_TRANSACTION: Message(_boundary(Boundary.END), "0"),
+    MetadataKind.ABORT_TRANSACTION: Message(_boundary(Boundary.ABORT), "0"),
+    MetadataKind.CLEAR_ELR: Message(ClearElrRecord, "0"),
 }
-"""For each kind: the parser and the newest version that it knows."""
+"""The kinds that are needed."""

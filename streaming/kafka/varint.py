@@ -10,6 +10,8 @@ _LONG_BYTES = 10
 
 def read_uvarint(data: Bytes, position: int) -> tuple[int, int]:
     """Return an unsigned varint of at most 32 bits and the position after it."""
+    if position < len(data) and (raw := data[position]) < 0x80:  # most have one byte: lengths and tags
+        return raw, position + 1
     return _read(data, position, _INT_BYTES, 32)
 
 

@@ -5,13 +5,27 @@ Plain: an int16 comes before strings, an int32 before bytes and arrays, -1 for n
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streaming.errors import FormatError
 from streaming.kafka.uuids import UUID_BYTES, uuid_text
 from streaming.kafka.varint import Bytes, read_uvarint
 
-_INT8, _INT16, _UINT16, _INT32, _INT64 = (struct.Struct(f">{code}") for code in "bhHiq")
+
+def _number(form: str) -> "Callable[[Reader], int]":
+    number = struct.Struct(form)
+    unpack, size = number.unpack_from, number.size
+
+    def read(reader: "Reader") -> int:
+        position = reader._position
+        try:
+            (value,) = unpack(reader._data, position)
+        except struct.error:
+            raise FormatError("message is cut short", position) from None
+        reader._position = position + size
+        return value  # type: ignore[no-any-return]  # a number
+
+    return read
 
 
 class Reader:
@@ -19,24 +33,15 @@ class Reader:
 
     __slots__ = ("_data", "_position")
 
-    def __init__(self, data: Bytes) -> None:
+    def __init__(self, data: Bytes, position: int = 0) -> None:
         self._data = data
-        self._position = 0
+        self._position = position
 
-    def int8(self) -> int:
-        return self._number(_INT8)
-
-    def int16(self) -> int:
-        return self._number(_INT16)
-
-    def uint16(self) -> int:
-        return self._number(_UINT16)
-
-    def int32(self) -> int:
-        return self._number(_INT32)
-
-    def int64(self) -> int:
-        return self._number(_INT64)
+    int8 = _number(">b")
+    int16 = _number(">h")
+    uint16 = _number(">H")
+    int32 = _number(">i")
+    int64 = _number(">q")
 
     def boolean(self) -> bool:
         return self.int8() != 0
@@ -79,14 +84,6 @@ class Reader:
             raise FormatError("array longer than its message", self._position)
         return count
 
-    def int32s(self) -> tuple[int, ...]:
-        """An array of int32; null is read as empty."""
-        return tuple(self.int32() for _ in range(self.count()))
-
-    def uuids(self) -> tuple[str, ...]:
-        """An array of UUIDs; null is read as empty."""
-        return tuple(self.uuid() for _ in range(self.count()))
-
     def tagged_fields(self) -> "Iterator[tuple[int, Reader]]":
         """The (tag, content) pairs at the end of a structure. A tag that the caller does not know is skipped by not reading it."""
         for _ in range(self.uvarint()):
@@ -107,10 +104,6 @@ class Reader:
 
     def _array_length(self) -> int:
         return self.uvarint() - 1
-
-    def _number(self, form: struct.Struct) -> int:
-        (value,) = form.unpack(self._take(form.size))
-        return int(value)
 
     def _take(self, length: int) -> Bytes:
         end = self._position + length

@@ -179,7 +179,9 @@ def unfence_record(broker_id: int, broker_epoch: int) -> bytes:
 def broker_change_record(broker_id: int, broker_epoch: int, *, fenced: bool | None = None, stopping: bool = False) -> bytes:
     """What changed in the registration of a broker (a BrokerRegistrationChangeRecord)."""
     tags = [] if fenced is None else [(0, struct.pack(">b", 1 if fenced else -1))]
-    return _frame(17, 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged([*tags, (1, struct.pack(">b", 1))] if stopping else tags)
+    if stopping:
+        tags.append((1, struct.pack(">b", 1)))  # from version 1 on
+    return _frame(17, 1 if stopping else 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged(tags)
 
 
 def leader_change_batch(leader: int, timestamp: int) -> Batch:

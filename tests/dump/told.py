@@ -131,8 +131,8 @@ _OURS = {
     "transaction_timeout_ms": "timeout_ms",
 }
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
-# What Kafka's tool opens and brokers do not look into, and what of a broker's registration is not read.
-_LEFT_OUT = {"subscription", "assignment", "features", "incarnation_id", "is_migrating_zk_broker"}
+# What Kafka's tool opens and brokers do not look into.
+_LEFT_OUT = {"subscription", "assignment"}
 
 
 def as_ours(told: Any, name: str = "") -> Any:

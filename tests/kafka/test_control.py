@@ -12,6 +12,7 @@ from streaming.kafka.control import (
     ControlRecord,
     EndTxnMarker,
     KRaftVersion,
+    KRaftVersionRange,
     KRaftVoters,
     LeaderChange,
     SnapshotFooter,
@@ -48,7 +49,11 @@ def test_the_end_of_a_transaction(data: bytes, committed: bool) -> None:
         ("snapshot header", 3, SnapshotHeader(TIME)),
         ("snapshot footer", 4, SnapshotFooter()),
         ("kraft version", 5, KRaftVersion(1)),
-        ("kraft voters", 6, KRaftVoters((VoterNode(FIRST, (VoterEndpoint("CONTROLLER", "localhost", 39093),), 0, 1),))),
+        (
+            "kraft voters",
+            6,
+            KRaftVoters((VoterNode(1, TOPIC_ID, (VoterEndpoint("CONTROLLER", "localhost", 39093),), KRaftVersionRange(0, 1)),)),
+        ),
     ],
 )
 def test_what_the_quorum_says_about_itself(name: str, control_type: int, expected: ControlRecord) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.metadata_brokers import BrokerChangeRecord, Endpoint, RegisterBrokerRecord, UnregisterBrokerRecord
+from streaming.kafka.metadata_brokers import BrokerChangeRecord, BrokerFeature, Endpoint, RegisterBrokerRecord, UnregisterBrokerRecord
 from streaming.kafka.metadata_partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
 from streaming.kafka.metadata_records import (
     Boundary,
@@ -38,6 +38,8 @@ EPOCH = "0000000000000007"
                 partition=0,
                 replicas=(1, 2),
                 isr=(1,),
+                removing_replicas=(),
+                adding_replicas=(),
                 leader=1,
                 leader_epoch=5,
                 partition_epoch=6,
@@ -89,21 +91,24 @@ EPOCH = "0000000000000007"
             "broker",
             RegisterBrokerRecord(
                 broker_id=1,
+                incarnation_id=TOPIC_ID,
                 broker_epoch=17,
-                rack="r1",
                 endpoints=(Endpoint("SSL", "b1.example", 65000, 1),),
+                features=(BrokerFeature("metadata.version", 7, 30),),
+                rack="r1",
                 fenced=True,
                 in_controlled_shutdown=True,
                 log_dirs=(TOPIC_ID, OTHER_ID),
                 cordoned_log_dirs=(OTHER_ID,),
-                metadata_version=30,
             ),
         ),
         (
             "broker change",
-            BrokerChangeRecord(broker_id=1, fenced=False, in_controlled_shutdown=True, log_dirs=(TOPIC_ID,), cordoned_log_dirs=()),
+            BrokerChangeRecord(
+                broker_id=1, broker_epoch=17, fenced=False, in_controlled_shutdown=True, log_dirs=(TOPIC_ID,), cordoned_log_dirs=()
+            ),
         ),
-        ("producer ids", ProducerIdsRecord(1, 5000)),
+        ("producer ids", ProducerIdsRecord(1, 17, 5000)),
     ],
 )
 def test_what_kafka_writes_is_understood(name: str, record: object) -> None:
@@ -114,13 +119,13 @@ def test_what_kafka_writes_is_understood(name: str, record: object) -> None:
     ("data", "record"),
     [
         (f"010900{UUID}00", RemoveTopicRecord(TOPIC_ID)),
-        (f"01010000000003{EPOCH}00", UnregisterBrokerRecord(3)),
-        (f"01070000000003{EPOCH}00", BrokerChangeRecord(broker_id=3, fenced=True)),
-        (f"01080000000003{EPOCH}00", BrokerChangeRecord(broker_id=3, fenced=False)),
-        (f"01110000000003{EPOCH}01000101", BrokerChangeRecord(broker_id=3, fenced=True)),
-        (f"01110000000003{EPOCH}010001ff", BrokerChangeRecord(broker_id=3, fenced=False)),
-        (f"01110000000003{EPOCH}01000100", BrokerChangeRecord(broker_id=3, fenced=None)),
-        (f"01110200000003{EPOCH}01021102{UUID}", BrokerChangeRecord(broker_id=3, log_dirs=(TOPIC_ID,))),
+        (f"01010000000003{EPOCH}00", UnregisterBrokerRecord(3, 7)),
+        (f"01070000000003{EPOCH}00", BrokerChangeRecord(broker_id=3, broker_epoch=7, fenced=True)),
+        (f"01080000000003{EPOCH}00", BrokerChangeRecord(broker_id=3, broker_epoch=7, fenced=False)),
+        (f"01110000000003{EPOCH}01000101", BrokerChangeRecord(broker_id=3, broker_epoch=7, fenced=True)),
+        (f"01110000000003{EPOCH}010001ff", BrokerChangeRecord(broker_id=3, broker_epoch=7, fenced=False)),
+        (f"01110000000003{EPOCH}01000100", BrokerChangeRecord(broker_id=3, broker_epoch=7, fenced=None)),
+        (f"01110200000003{EPOCH}01021102{UUID}", BrokerChangeRecord(broker_id=3, broker_epoch=7, log_dirs=(TOPIC_ID,))),
         (
             f"01050000000000{UUID}010104fffffffe",
             PartitionChangeRecord(topic_id=TOPIC_ID, partition=0, leader=None),
