@@ -102,7 +102,7 @@ def optional(value: int | None) -> str:
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
-_OURS = {
+OURS = {
     "assigned_partitions": "assigned",
     "assignment_epoch": "epoch",
     "assignment_epochs": "epochs",
@@ -130,6 +130,8 @@ _OURS = {
     "transaction_status": "state",
     "transaction_timeout_ms": "timeout_ms",
 }
+"""What our fields are called, by Kafka's names in the style of ours, if it is not the same."""
+
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 # What Kafka's tool opens and brokers do not look into.
 _LEFT_OUT = {"subscription", "assignment"}
@@ -141,7 +143,7 @@ def as_ours(told: Any, name: str = "") -> Any:
         named = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", field).lower(): value for field, value in told.items()}
         if set(named) == {"name", "metadata"}:  # a protocol of a classic member
             return {"name": named["name"], "metadata": base64.b64decode(named["metadata"]).hex()}
-        return {_OURS.get(field, field): as_ours(value, field) for field, value in named.items() if field not in _LEFT_OUT}
+        return {OURS.get(field, field): as_ours(value, field) for field, value in named.items() if field not in _LEFT_OUT}
     if isinstance(told, list):
         return [as_ours(item) for item in told]
     if name == "transaction_status":
