@@ -18,8 +18,9 @@ from streaming.metrics.view import View
 from streaming.offline.single_reading import SingleReading
 from streaming.rules.verdicts import Verdict, abort_command
 from streaming.settings import Settings
+from streaming.watcher.cursors import log_id
 from streaming.watcher.scope import Scope
-from streaming.watcher.tail import Tail, log_id
+from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ They are published at once if little has to be read to find them. Else the curso
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from streaming.disk.segment_files import Segment
 from streaming.journal.blobs import encode_ongoing
@@ -34,14 +33,11 @@ def carry_over(tail: Tail, *, opens: bool = True) -> bytes | None:
     Args:
         opens: whether the open transactions are needed.
     """
-    tail.breaks += 1
     if tail.cursor.next_offset == 0 or not opens:
-        tail.producers.reset(Producers.none(tail.producers.limit))
-        _needs_replay(tail, needed=False)
+        tail.break_off(Producers.none(tail.producers.limit), known=True)
         return b""
     past = _at_once(tail)
-    _needs_replay(tail, needed=past is None)
-    tail.producers.reset(None if past is None else past.producers)
+    tail.break_off(None if past is None else past.producers, known=past is not None)
     return None if past is None else encode_ongoing(past.ongoing)
 
 
@@ -51,8 +47,8 @@ def still_open(tail: Tail) -> bytes | None:
     if known is not None and known.active is not None and not known.entries["open"].any():
         return b""
     past = _at_once(tail)
-    if past is None:
-        _needs_replay(tail, needed=True)
+    if past is None and tail.cursor.replay != Replays.FIRST:
+        tail.plan_replay(Replays.ALONGSIDE)
     # the cursor may be in a file that is already deleted, together with the files that contained what was open there
     return None if past is None or past.cold else encode_ongoing(past.ongoing)
 
@@ -64,15 +60,9 @@ def replay_of(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Replay:
 
 def note_doubts(tail: Tail, past: Past) -> None:
     """Count and log what was not understood in the files that show what is open."""
-    tail.doubts += len(past.doubts)
-    tail.replayed_whole = past.whole
+    tail.note_replayed(doubts=len(past.doubts), whole=past.whole)
     for doubt in past.doubts:
         log.warning("open transactions of a log may be incomplete", extra={"log": str(tail.cursor.log), "doubt": doubt})
-
-
-def _needs_replay(tail: Tail, *, needed: bool) -> None:
-    if tail.cursor.replay != Replays.FIRST:
-        tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE if needed else Replays.NOT)
 
 
 def _at_once(tail: Tail) -> Past | None:
@@ -92,7 +82,7 @@ def _at_once(tail: Tail) -> Past | None:
         raise
     except Exception:  # an error in a snapshot or an old batch does not stop the log: it is read on without it
         log.exception("open transactions of a log are not known", extra={"log": str(cursor.log), "path": str(tail.partition.path)})
-        tail.doubts += 1
+        tail.note_doubt()
         return None
     past = replay.past()
     note_doubts(tail, past)

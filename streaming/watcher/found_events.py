@@ -24,9 +24,10 @@ from streaming.rows import Kind
 from streaming.rules.limits import limits_of
 from streaming.rules.releases import producer_expiration
 from streaming.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
+from streaming.watcher.last_found import LastFound
 from streaming.watcher.log_catalog import Decided
 from streaming.watcher.offset_checkpoints import Checkpoints
-from streaming.watcher.tail import LastFound, Tail
+from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
 
@@ -104,11 +105,12 @@ class FoundPublisher:
                 self._inventory.scan(tail.partition, budget)
                 if self._inventory.unfinished(tail.partition):
                     return
-                tail.list_due = True
+                tail.make_list_due()
         except MemoryError:
             raise
         except Exception as error:  # an error in an old batch does not stop anything else
-            tail.list_due = isinstance(error, FileNotFoundError)  # compacted or deleted; after other errors the next regular check tries
+            if isinstance(error, FileNotFoundError):  # compacted or deleted; after other errors the next regular check tries
+                tail.make_list_due()
             extra = {"log": str(tail.cursor.log), "path": tail.path, "error": str(error)}
             log.warning("segment cannot be scanned", exc_info=None if isinstance(error, OSError) else error, extra=extra)
         del self._unfinished[tail]
@@ -151,17 +153,15 @@ class FoundPublisher:
         self._forget(tails)
         before, self._version = self._version, self._cluster.version()
         for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
-            tail.list_due = True  # a change may have been missed; and each check compares one time index with its segment
+            tail.make_list_due()  # a change may have been missed; and each check compares one time index with its segment
         for tail in tails:
             last = tail.last_found
             if last is None or tail.list_due:
                 continue
-            if tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS:
-                tail.list_due = True
-            if replaced and self._is_moved(tail, last):
-                tail.list_due = True
-            if self._version != before and self._is_changed(tail, last):
-                tail.list_due = True
+            quiet = tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS
+            moved = replaced and self._is_moved(tail, last)
+            if quiet or moved or (self._version != before and self._is_changed(tail, last)):
+                tail.make_list_due()
 
     def _forget(self, tails: Iterable[Tail]) -> None:
         """Forget logs that have left."""
@@ -172,7 +172,7 @@ class FoundPublisher:
 
     def _is_moved(self, tail: Tail, last: LastFound) -> bool:
         """Whether the checkpoints contain other offsets than before."""
-        tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
+        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
         starts = self._checkpoints.log_start(tail.partition), self._checkpoints.cleaned(tail.partition)
         return starts != (last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint)
 
@@ -194,7 +194,7 @@ class FoundPublisher:
 
     def _look(self, tail: Tail) -> Event | None:
         """The FOUND event that has to be published for a log now, None for none."""
-        tail.list_due = False
+        tail.begin_list()
         self._looked_at[tail.partition.path] = tail.partition
         read = _read_of(tail)
         if read is not None:
@@ -208,17 +208,16 @@ class FoundPublisher:
             return None
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
-        before, tail.last_found = tail.last_found, self._last_found(tail, inventory)
-        changes_since = tail.last_found.changes_since(None if tail.owes_list else before)
-        tail.owes_list = False
+        last = self._last_found(tail, inventory)
+        changes_since = last.changes_since(None if tail.owes_list else tail.last_found)
+        tail.note_found(last)
         return tail.event(Kind.FOUND, **changes_since) if changes_since else None
 
     def _last_found(self, tail: Tail, inventory: LogInventory) -> LastFound:
         log_ = tail.cursor.log
         state, limits = self._cluster.partition(log_), limits_of(log_.topic, self._cluster.configs(log_))
-        tail.producers.expiration_ms = producer_expiration(limits, self._cluster.metadata_version(log_.broker))
-        tail.producers.expire(self._clock_ms())
-        tail.high_watermark = self._checkpoints.high_watermark(tail.partition)
+        tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
+        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         remote = limits.remote_storage
         return LastFound(

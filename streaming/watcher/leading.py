@@ -8,7 +8,8 @@ import logging
 from collections.abc import Callable
 
 from streaming.watcher.cluster_knowledge import Cluster, Leads
-from streaming.watcher.tail import Tail, Waiting
+from streaming.watcher.tail import Awaited, Tail
+from streaming.watcher.tail_states import State
 
 log = logging.getLogger(__name__)
 
@@ -24,30 +25,32 @@ class Leading:
         self._clock_ms = clock_ms
 
     def of(self, tail: Tail, epoch: int) -> int | None:
-        """1 if the replica led, 0 if not, -1 if this cannot be known; None: not known yet, and the range has to wait (`Tail.waiting`)."""
-        leads, before = self._cluster.leads(tail.cursor.log, epoch), tail.waiting
+        """1 if the replica led, 0 if not, -1 if this cannot be known; None: not known yet, and the range has to wait (`Tail.awaited`)."""
+        leads, before = self._cluster.leads(tail.cursor.log, epoch), tail.awaited
         again = before is not None and before.epoch == epoch
         if leads is Leads.BEHIND and not again:
             self._cluster.refresh()
             leads = self._cluster.leads(tail.cursor.log, epoch)
         if leads in (Leads.YES, Leads.NO, Leads.UNKNOWN):
-            tail.waiting = None
+            if before is not None:
+                tail.know_leader()
             return int(leads)
-        if before is None or not again:
-            before = tail.waiting = Waiting(epoch, self._clock_ms())
-        if leads is Leads.BEHIND and (before.given_up or not 0 <= self._clock_ms() - before.since_ms < WAIT_MS):
-            self._give_up(tail, before)
+        awaited = tail.wait_for(epoch, self._clock_ms())
+        if leads is Leads.BEHIND and (awaited.given_up or not 0 <= self._clock_ms() - awaited.since_ms < WAIT_MS):
+            self._give_up(tail, awaited)
             return -1
         return None
 
     def waits(self, tail: Tail) -> bool:
         """Whether the tail still has to wait; called before it is read."""
-        return tail.waits and tail.waiting is not None and self.of(tail, tail.waiting.epoch) is None
+        awaited = tail.awaited
+        return tail.ahead is State.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
 
-    def _give_up(self, tail: Tail, waiting: Waiting) -> None:
-        if not waiting.given_up:
-            tail.waiting = Waiting(waiting.epoch, waiting.since_ms, given_up=True)
+    @staticmethod
+    def _give_up(tail: Tail, awaited: Awaited) -> None:
+        if not awaited.given_up:
+            tail.give_up_leader()
             log.warning(
                 "the metadata log names no leader: a range is counted without one",
-                extra={"log": str(tail.cursor.log), "path": tail.path, "leader_epoch": waiting.epoch},
+                extra={"log": str(tail.cursor.log), "path": tail.path, "leader_epoch": awaited.epoch},
             )

@@ -41,18 +41,6 @@ def find_renamed(log_id: LogId, cursor: Cursor, renamed: Iterable[Partition]) ->
     return None
 
 
-def leave(tail: Tail, found: tuple[Partition, tuple[Segment, ...]] | None, now_ms: int) -> None:
-    """Note that a log's directory was renamed or removed: the rest of the log is read as a new backlog."""
-    if found is not None:
-        tail.partition, segments = found
-        if tail.cursor.stopped:
-            tail.settle(segments)
-        else:
-            tail.relist(segments, now_ms)
-    tail.doubt()
-    tail.leaving, tail.live, tail.new = True, False, True
-
-
 def is_over(tail: Tail, now_ms: int) -> bool:
     """Whether nothing more can be read of a leaving log."""
     if tail.cursor.stopped or (tail.live and not tail.behind):
@@ -60,8 +48,7 @@ def is_over(tail: Tail, now_ms: int) -> bool:
     if tail.file is not None:
         if not tail.file.unlinked():
             return False
-        tail.lost_since_ms = now_ms if tail.lost_since_ms < 0 else tail.lost_since_ms
-        return not 0 <= now_ms - tail.lost_since_ms < HOLD_MS
+        return not 0 <= now_ms - tail.miss_file(now_ms) < HOLD_MS
     if tail.partition.state is DirState.LIVE:  # its directory was not found under another name
         return True
     try:

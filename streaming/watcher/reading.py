@@ -2,30 +2,27 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from streaming.disk.reads import bytes_read
 from streaming.journal.blobs import encode_steps
-from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, LogId
+from streaming.journal.events import Cursor, Event, LogId
 from streaming.kafka.layout import PREFIX_BYTES
-from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.detail import pack
 from streaming.scan.epochs import by_epoch
 from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
-from streaming.scan.sums import Sums
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator_ranges import find_entries
+from streaming.watcher.cursors import behind, holds_anchor
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.range_transactions import find_steps
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
-from streaming.watcher.seen_epochs import with_epoch
 from streaming.watcher.stopped_logs import failed, flawed
 from streaming.watcher.tail import Tail
-from streaming.watcher.truncation import holds_anchor
 
 log = logging.getLogger(__name__)
 
@@ -75,38 +72,10 @@ class Reading:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
-        if tail.still():
-            tail.looked_ms = self._clock_ms()
+        now = self._clock_ms()
+        if tail.is_still(now) or not tail.is_read or self._leading.waits(tail):
             return False
-        waits = tail.cursor.held or tail.away or self._leading.waits(tail)
-        if tail.cursor.stopped or not tail.resumed or waits:
-            return False
-        try:
-            if tail.rests():
-                tail.looked_ms = self._clock_ms()
-                return False
-            file = tail.open()
-        except FileNotFoundError:
-            return True  # the log may go on elsewhere
-        size, seen = file.size(), tail.size
-        if tail.calm and size == seen:
-            tail.looked_ms = self._clock_ms()
-            return False
-        tail.size, tail.calm = size, False
-        if not tail.live or tail.suspect is not None or tail.behind:
-            return True
-        if tail.doubtful:
-            tail.doubtful = False
-            if not holds_anchor(file, tail.cursor):
-                return True
-        if size not in (seen, tail.cursor.position):
-            return True
-        if tail.zero_tail and any(file.read(tail.cursor.position, PREFIX_BYTES)):
-            return True
-        tail.calm = not tail.zero_tail
-        tail.looked_ms = self._clock_ms()
-        tail.error, tail.refused = "", None
-        return False
+        return tail.has_grown(now)
 
     def read(self, tails: Iterable[Tail], budget: int | None = None) -> Read:
         """Read one piece of each log.
@@ -191,13 +160,13 @@ class Reading:
     def _fail(tail: Tail, before: Cursor, published: int, error: Exception, done: Read) -> None:
         """Stop a log where it was ``before``, unless events were ``published`` since."""
         if len(done.events) == published:
-            tail.cursor = before
+            tail.take_back(before)
         done.events.extend(failed(tail, error))
 
     def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: Read) -> None:
         """Process what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
         begin = tail.cursor.position
-        tail.error, tail.refused = "", None
+        tail.was_readable()
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
         for part, at in by_epoch(scanned, start):
             held, flaw = self._absorb_part(tail, at, buffer, part, done)
@@ -205,29 +174,27 @@ class Reading:
                 self._flawed(tail, flaw, done)
             if held or flaw is not None:
                 return
-        tail.zero_tail = tail.zero_tail or scanned.stop is Stop.ZEROS
         more_in_file = scanned.stop is not Stop.ZEROS and begin + end - start < tail.open().size()
-        tail.plain = tail.plain or not (more_in_file or tail.zero_tail or tail.cursor.position == 0)
+        tail.note_scan(zeros=scanned.stop is Stop.ZEROS, more=more_in_file)
         if scanned.sums is not None and more_in_file:
-            tail.suspect = None
             done.more.append(tail)
         elif tail.behind:
             events = follow(tail, window())
             if events is None:
                 self._flawed(tail, "the segment ends inside a batch although the log goes on behind it", done)
                 return
-            tail.suspect = None
+            tail.is_sound()
             done.events.extend(events)
             done.more.append(tail)
         else:
-            tail.suspect = None
+            tail.is_sound()
             self._caught_up(tail, done)
 
     def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
         """Process batches of one leader epoch. Returns whether they have to wait, and what is wrong behind them."""
         leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
         if leads is None:
-            tail.size, tail.calm = -1, False  # the range has not been read: the log has to be polled again
+            tail.poll_again()  # the range has not been read
             return True, None
         published_again = tail.cursor.next_offset < tail.cursor.frontier
         scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
@@ -245,9 +212,8 @@ class Reading:
         sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
         assert sums is not None
         seen_at = _appended_at(tail, now)
-        _note(tail, now)
-        gaps = tail.producers.take(scanned.batches, now, compacted=self._compacts(before.log))
-        tail.cursor = after = _behind(before, start, scanned, sums)
+        after = behind(before, start, scanned, sums)
+        gaps = tail.append(after, scanned.batches, now, compacted=self._compacts(before.log))
         log = before.log
         return Event(
             kind=Kind.APPENDED,
@@ -288,12 +254,10 @@ class Reading:
             done.more.append(tail)
 
     def _caught_up(self, tail: Tail, done: Read) -> None:
-        cursor = tail.cursor
-        tail.live, tail.looked_ms = True, self._clock_ms()
-        if cursor.frontier != cursor.next_offset:
+        if tail.reach_end(self._clock_ms()):
             # the part that was published again ends before the part published first, or the last records were cleaned:
             # every consumer has to know the present end of the log
-            tail.cursor = cursor = replace(cursor, frontier=cursor.next_offset)
+            cursor = tail.cursor
             done.events.append(
                 tail.event(
                     Kind.TRUNCATED,
@@ -303,8 +267,7 @@ class Reading:
                     transactions=still_open(tail),
                 )
             )
-        if not cursor.settled:
-            tail.cursor = replace(cursor, backlog_segment=cursor.segment, backlog_position=cursor.position)
+        tail.settle_backlog()
 
     def _find_or_leave(self, tail: Tail, error: OSError, done: Read) -> None:
         """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next poll."""
@@ -317,62 +280,15 @@ class Reading:
             else:
                 done.more.append(tail)
                 return
-        if tail.error != str(error):  # if the whole directory is gone, the next listing publishes that
+        if tail.note_error(error):  # if the whole directory is gone, the next listing publishes that
             level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
             log.log(level, "log cannot be read now", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
-            tail.error = str(error)
             done.lost = True
         if not isinstance(error, FileNotFoundError):
-            tail.refused = refusal(tail, error)
-
-
-def refusal(tail: Tail, error: OSError) -> tuple[str, str]:
-    """The file of a log that cannot be read, and why."""
-    path = error.filename or tail.partition.path / segment_file_name(tail.cursor.segment, FileKind.LOG)
-    return str(path), error.strerror or str(error)
+            tail.refuse(error)
 
 
 def _appended_at(tail: Tail, now_ms: int) -> int:
     """When the last batch that is read now was appended: by the file's time, but not before the last poll that found nothing there."""
     modified = tail.open().modified_ms()
     return min(max(modified, tail.looked_ms), now_ms) if tail.live else modified
-
-
-def _note(tail: Tail, now_ms: int) -> None:
-    """Note that the tail's cursor is about to move over an append, and that the high watermark is published with it."""
-    tail.appended_ms = now_ms
-    tail.list_due = tail.list_due or tail.cursor.position == 0
-    if tail.last_found is not None and tail.last_found.high_watermark != tail.high_watermark:
-        tail.last_found = replace(tail.last_found, high_watermark=tail.high_watermark)
-
-
-def _behind(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
-    """The cursor after a range that was scanned from ``start`` of a buffer. All fields are named: this runs for every range."""
-    first, largest = before.first_timestamp, before.largest_timestamp
-    if largest != TIMES_UNKNOWN:
-        largest = max(largest, sums.max_timestamp)
-        if before.position == 0:
-            first = max(int(scanned.batches.max_timestamp[0]), -1)
-    return Cursor(
-        log=before.log,
-        segment=before.segment,
-        device=before.device,
-        inode=before.inode,
-        position=before.position + scanned.end - start,
-        next_offset=sums.next_offset,
-        log_epoch=max(before.log_epoch, sums.leader_epoch),
-        anchor=scanned.anchor,
-        anchor_position=before.position + scanned.anchor_position - start,
-        frontier=max(before.frontier, sums.next_offset),
-        stopped=before.stopped,
-        skipped=before.skipped,
-        backlog_segment=before.backlog_segment,
-        backlog_position=before.backlog_position,
-        first_timestamp=first,
-        largest_timestamp=largest,
-        epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
-        replay=before.replay,
-        wanted=before.wanted,
-        entries_upto=before.entries_upto,
-        reread=before.reread,
-    )

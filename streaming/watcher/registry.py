@@ -18,14 +18,15 @@ from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
 from streaming.watcher.carrying import carry_over, still_open
 from streaming.watcher.copies import Copies
-from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over, leave
+from streaming.watcher.cursors import cursor_at, log_id
+from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over
 from streaming.watcher.locate import beginning, start_boundary
 from streaming.watcher.relocate import relocate, resume
 from streaming.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
 from streaming.watcher.scope import EVERYTHING as ALL_LOGS
 from streaming.watcher.scope import Scope
 from streaming.watcher.stopped_logs import failed, retry, stopped_event
-from streaming.watcher.tail import EVERYTHING, Tail, cursor_at, log_id
+from streaming.watcher.tail import Tail
 from streaming.watcher.truncation import epoch_before
 from streaming.watcher.unreadable import LeftOut, Unreadable, unreadable
 
@@ -178,7 +179,7 @@ class LogRegistry:
         tails, events = list(self.tails.values()), list(found.events)
         for tail in tails:
             if tail.cursor.replay == Replays.FIRST:
-                tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE)
+                tail.plan_replay(Replays.ALONGSIDE)
                 events.append(tail.appeared(None))
         return events, tails, found.gone
 
@@ -186,7 +187,7 @@ class LogRegistry:
         """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
             if wanted and key not in met and key not in self._leaving:
-                tail.cursor = replace(tail.cursor, wanted=_most(tail.cursor.wanted, wanted))
+                tail.want(_most(tail.cursor.wanted, wanted))
         left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
         # a log that is not known yet is read whole for the present consumers: the beginning of a later consumer may not change that
         unmet = {key: _most(wanted, self._owed(key, partition)) or self._whole(key) for key, partition in left_out.items()}
@@ -229,14 +230,14 @@ class LogRegistry:
             is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
             if not segments or not is_same:
                 return False
-            tail.log_start = log_start_offset(tail.partition.path, segments)
+            tail.note_log_start(log_start_offset(tail.partition.path, segments))
         except OSError:
             return False
         except Exception as error:  # the next rescan stops the log
             if isinstance(error, MemoryError):
                 raise
             log.warning("log cannot be listed", exc_info=error, extra={"log": str(tail.cursor.log), "path": tail.path})
-            tail.stamp = None
+            tail.list_anew()
             return True
         if not tail.cursor.stopped:  # a stopped log's growth is counted from one rescan to the next
             tail.relist(segments, self._clock_ms())
@@ -268,9 +269,9 @@ class LogRegistry:
         events = []
         for tail in self.tails.values():
             if tail.away and tail.cursor.replay == Replays.NOT:
-                tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE)
-            if tail.cursor.log.topic == TRANSACTION_TOPIC and not tail.cursor.reread:
-                tail.cursor = replace(tail.cursor, reread=True)
+                tail.plan_replay(Replays.ALONGSIDE)
+            if tail.cursor.log.topic == TRANSACTION_TOPIC:
+                tail.plan_reread(needed=True)
             if tail.resumed and tail.cursor.replay != Replays.FIRST:
                 events.append(tail.appeared(None if tail.away else still_open(tail)))
         return events
@@ -397,13 +398,11 @@ class LogRegistry:
             path = tail.partition.log_dir.path
             if tail.away == (path in unavailable):
                 continue
-            tail.away = not tail.away
-            if tail.away and path not in barred:
-                tail.close()  # an open file prevents an unmount
-            tail.doubt()
-            if not tail.away:  # hints about it were ignored meanwhile
+            if tail.away:
+                tail.regain_log_dir()
                 self._back.add(tail.cursor.log)
-                tail.stamp = None
+            else:
+                tail.lose_log_dir(barred=path in barred)
 
     def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
         there = found.keys() | self._leaving
@@ -429,7 +428,8 @@ class LogRegistry:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
                 tail = _as_left(partition, self._kept[key], self._producers(key))
                 self._hold(key, tail)
-                tail.away = log_dir.path in self._log_dirs.unavailable
+                if log_dir.path in self._log_dirs.unavailable:
+                    tail.lose_log_dir(barred=True)
 
     # --- leaving
 
@@ -450,11 +450,11 @@ class LogRegistry:
             return True
         if self._at.get(tail.partition.path) is tail:
             del self._at[tail.partition.path]
-        leave(tail, found, self._clock_ms())
+        tail.leave(found, self._clock_ms())
         self._leaving.add(key)
         if tail.cursor.held:  # the rest of the log is read now or never
             events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
-            tail.cursor = replace(tail.cursor, replay=Replays.NOT, wanted="")
+            tail.release()
         return True
 
     def _stays(self, tail: Tail, partition: Partition) -> bool:
@@ -464,7 +464,7 @@ class LogRegistry:
         except OSError:
             return False
         if back:
-            tail.partition, tail.leaving = partition, False
+            tail.come_back(partition)
             self._leaving.discard(tail.cursor.log)
         return back
 
@@ -540,19 +540,16 @@ class LogRegistry:
             self._hold(key, tail)
             events.extend(led_to)
         self._at[partition.path] = tail
-        tail.new = is_new and wanted is None
-        tail.stamp = stamp
-        tail.log_start = log_start
+        tail.take_up(stamp, log_start, new=is_new and wanted is None)
         needed = moved or (tail.producers.now is None and not replay)
         steps = carry_over(tail, opens=self._scope.opens(key)) if needed else None
         if is_new and wanted is not None and steps is None:
-            tail.cursor = replace(tail.cursor, replay=Replays.FIRST)
+            tail.plan_replay(Replays.FIRST)
         elif is_new or wanted is not None:
             events.append(tail.appeared(steps if moved else still_open(tail)))
         if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
-            tail.cursor = replace(tail.cursor, replay=replay)
-        if tail.cursor.wanted:
-            tail.cursor = replace(tail.cursor, wanted="")
+            tail.plan_replay(Replays.ALONGSIDE)
+        tail.satisfy()
         if wanted is not None and tail.cursor.stopped:
             events.append(stopped_event(tail))
 
@@ -593,7 +590,7 @@ class LogRegistry:
         if first and events:  # these events happened behind the cursor where the log appears
             events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
         elif first:
-            tail.cursor = replace(tail.cursor, replay=Replays.FIRST)
+            tail.plan_replay(Replays.FIRST)
         return tail, False, events
 
     @property
@@ -605,7 +602,7 @@ class LogRegistry:
         self._doubts_of_left += tail.doubts
         if self._at.get(tail.partition.path) is tail:
             del self._at[tail.partition.path]
-        tail.close()
+        tail.let_go()
 
     def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool) -> bool:
         """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
@@ -615,21 +612,17 @@ class LogRegistry:
         boundary = start_boundary(tail.segments, start_from, self._buffer)
         goes = is_new or boundary.next_offset < tail.cursor.next_offset
         if goes:
-            tail.close()
-            tail.live = False
             at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
             # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
             reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
-            tail.cursor = replace(at, log_epoch=epoch_before(tail, boundary), reread=reread)
+            tail.send_back(replace(at, log_epoch=epoch_before(tail, boundary), reread=reread))
         if wanted.resumed:
-            tail.live = False
-            tail.cursor = replace(tail.cursor, frontier=EVERYTHING)
+            tail.publish_as_known()
         return goes
 
 
 def _as_left(partition: Partition, cursor: Cursor, producers: KnownProducers) -> Tail:
     """A tail with nothing but the cursor and producers of an earlier process."""
     identity = Identity(cursor.device, cursor.inode)
-    tail = Tail(partition, cursor, [Segment(cursor.segment, partition.path, False, cursor.position, 0, identity)], producers)
-    tail.resumed = False
-    return tail
+    segment = Segment(cursor.segment, partition.path, False, cursor.position, 0, identity)
+    return Tail(partition, cursor, [segment], producers, remembered=True)

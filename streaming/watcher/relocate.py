@@ -16,10 +16,11 @@ from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import carry_over
+from streaming.watcher.cursors import holds_anchor, moved
 from streaming.watcher.locate import beginning, find_offset
 from streaming.watcher.same_log import has_files_of
-from streaming.watcher.tail import Tail, moved
-from streaming.watcher.truncation import epoch_below, holds_anchor, rewind
+from streaming.watcher.tail import Tail
+from streaming.watcher.truncation import epoch_below, rewind
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +80,7 @@ def follow(tail: Tail, buffer: Bytes) -> list[Event] | None:
         return relocate(tail, segments, buffer)
     if any(tail.open().read(cursor.position, PREFIX_BYTES)):
         return None
-    tail.close()
-    tail.settle(segments)
-    tail.cursor = replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch)
+    tail.move(replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch), segments)
     return []
 
 
@@ -97,10 +96,9 @@ def relocate(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Eve
     boundary = find_offset(segments, cursor.next_offset, buffer)
     if boundary.last and boundary.next_offset < cursor.next_offset:
         return [rewind(tail, segments, buffer)]
-    tail.close()
-    tail.settle(segments)
     # compaction makes an offset gap before the next batch: the offset of the cursor stays
-    tail.cursor = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
+    after = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
+    tail.move(after, segments)
     return []
 
 
@@ -131,9 +129,7 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
         "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
-    tail.close()
-    tail.settle(segments)
-    tail.cursor = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
+    tail.move(replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset)), segments)
     return tail.event(
         Kind.SKIPPED,
         reason="deleted",

@@ -3,11 +3,11 @@
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from streaming.disk.segment_files import list_segments
 from streaming.journal.blobs import encode_ongoing
-from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, Replays
+from streaming.journal.events import Event, Replays
 from streaming.watcher.bootstrap import Replay
 from streaming.watcher.carrying import REPLAY_BYTES, note_doubts, replay_of
 from streaming.watcher.locate import window
@@ -134,10 +134,11 @@ class Replaying:
         path, known = str(tail.partition.path), isinstance(error, OSError)
         extra = {"log": str(tail.cursor.log), "path": path, "error": str(error)}
         log.warning("open transactions of a log are not known now", exc_info=None if known else error, extra=extra)
-        tail.doubts += not known
+        if not known:
+            tail.note_doubt()
         if tail.cursor.replay != Replays.FIRST:
             return []
-        tail.cursor = replace(tail.cursor, replay=Replays.ALONGSIDE)  # the readable part of the log does not wait
+        tail.plan_replay(Replays.ALONGSIDE)  # the readable part of the log does not wait
         return [tail.appeared(None)]
 
 
@@ -145,18 +146,7 @@ def _settle(tail: Tail, replay: Replay) -> list[Event]:
     """Store the result of a replay: what is open at the tail's cursor. Returns the events to publish."""
     past, first = replay.past(), tail.cursor.replay == Replays.FIRST
     note_doubts(tail, past)
-    if first or tail.producers.now is None:
-        tail.producers.reset(past.producers)
-    tail.cursor = replace(_with_times(tail.cursor, replay), replay=Replays.NOT)
-    tail.new = first
+    tail.replayed(past.producers, replay.timestamps(tail.cursor.segment))
     if past.cold and not first:  # consumers may know more than these files
         return []
     return [tail.appeared(encode_ongoing(past.ongoing))]
-
-
-def _with_times(cursor: Cursor, replay: Replay) -> Cursor:
-    """The cursor with the timestamps of its segment, if the whole segment was replayed: it need not be read again for them."""
-    known = replay.timestamps(cursor.segment)
-    if known is None or cursor.largest_timestamp != TIMES_UNKNOWN:
-        return cursor
-    return replace(cursor, first_timestamp=known[0], largest_timestamp=known[1])

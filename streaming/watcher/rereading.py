@@ -43,7 +43,7 @@ def _linked(event: Event, tail: Tail | None) -> Event:
         return event
     goes_on = event.kind is Kind.APPENDED or (event.kind is Kind.APPEARED and event.coordinator is not None)
     linked = replace(event, follows=tail.cursor.entries_upto)
-    tail.cursor = replace(tail.cursor, entries_upto=event.next_offset, reread=tail.cursor.reread or not goes_on)
+    tail.chain(event.next_offset, goes_on=goes_on)
     return linked
 
 
@@ -108,7 +108,7 @@ class Rereading:
         entries = sorted(self._current.newest.values(), key=lambda entry: entry.offset)
         self._drop()
         self._tries.succeeded(tail)
-        tail.cursor = replace(tail.cursor, reread=False)
+        tail.plan_reread(needed=False)
         log.info("a coordinator's log was read again", extra={"log": str(tail.cursor.log), "transactional_ids": len(entries)})
         return tail, [replace(tail.appeared(None), coordinator=encode_entries(entries, self._redact) or NO_ENTRIES)]
 
@@ -185,4 +185,5 @@ class Rereading:
             exc_info=None if known else error,
             extra={"log": str(tail.cursor.log), "path": str(tail.partition.path), "error": str(error)},
         )
-        tail.doubts += not isinstance(error, OSError)
+        if not isinstance(error, OSError):
+            tail.note_doubt()

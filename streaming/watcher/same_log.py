@@ -9,8 +9,8 @@ from pathlib import Path
 
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, list_segments
 from streaming.journal.events import Cursor
+from streaming.watcher.cursors import holds_anchor
 from streaming.watcher.tail import Tail
-from streaming.watcher.truncation import holds_anchor
 
 
 def has_files_of(tail: Tail, segments: Sequence[Segment]) -> bool:

@@ -10,10 +10,11 @@ from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import carry_over
+from streaming.watcher.cursors import holds_anchor, moved
 from streaming.watcher.locate import find_offset, scan_on
 from streaming.watcher.relocate import list_again, relocate, set_back
-from streaming.watcher.tail import Suspect, Tail, moved
-from streaming.watcher.truncation import epoch_below, holds_anchor
+from streaming.watcher.tail import Tail
+from streaming.watcher.truncation import epoch_below
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +30,10 @@ def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
     """
     if not _is_there(tail) and epoch_below(tail) is not None:
         return [set_back(tail, list_again(tail), buffer)]
-    position = tail.cursor.position
-    if tail.suspect is None or tail.suspect.position != position:
-        tail.suspect = Suspect(position, now_ms)
-    if 0 <= now_ms - tail.suspect.since_ms < SUSPECT_MS:
+    if 0 <= now_ms - tail.suspect(now_ms) < SUSPECT_MS:
         return []
-    path = str(tail.open().path)
-    log.error("log is not understood and not read on", extra=_extra(tail) | {"path": path, "position": position, "what": what})
+    extra = _extra(tail) | {"path": str(tail.open().path), "position": tail.cursor.position, "what": what}
+    log.error("log is not understood and not read on", extra=extra)
     return _stop(tail, what)
 
 
@@ -54,15 +52,13 @@ def failed(tail: Tail, error: Exception) -> list[Event]:
     file = tail.partition.path / segment_file_name(tail.cursor.segment, FileKind.LOG)
     extra = _extra(tail) | {"path": str(file), "position": position, "what": what}
     log.error("log cannot be dealt with and is not read on", exc_info=error, extra=extra)
-    tail.failed = True
     tail.close()  # its size is then that of the last listing
-    return _stop(tail, what)
+    return _stop(tail, what, failed=True)
 
 
-def _stop(tail: Tail, what: str) -> list[Event]:
+def _stop(tail: Tail, what: str, *, failed: bool = False) -> list[Event]:
     skipped = _bytes_behind(tail)
-    tail.cursor = replace(tail.cursor, stopped=what, skipped=skipped)
-    tail.close()
+    tail.stop(what, skipped, failed=failed)
     return [stopped_event(tail), _skipped(tail, 0, skipped)]
 
 
@@ -94,7 +90,7 @@ def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]
         return _retry(tail, segments, sizes, buffer)
     except OSError:
         if tail.cursor is cursor:  # growth is counted from the previous listing
-            tail.segments, tail.sizes = before, sizes
+            tail.restore_listing(before, sizes)
         raise
 
 
@@ -103,12 +99,12 @@ def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffe
     here = any(tail.is_at(segment) and segment.size >= cursor.position for segment in segments)
     if here and (tail.failed or _still_flawed(tail, buffer)):
         return count_growth(tail)
-    tail.failed = False
+    tail.forgive()
     if not here and segments[0].base_offset > cursor.next_offset:
         return [_go_on_behind(tail, sizes, buffer)]
     log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": cursor.position})
     if here:
-        tail.cursor = replace(cursor, stopped="", skipped=0)
+        tail.read_on()
         return []
     return relocate(tail, segments, buffer)
 
@@ -127,7 +123,7 @@ def count_growth(tail: Tail) -> list[Event]:
     before, behind = tail.cursor.skipped, _bytes_behind(tail)
     if behind <= before:
         return []
-    tail.cursor = replace(tail.cursor, skipped=behind)
+    tail.count_skipped(behind)
     return [_skipped(tail, before, behind)]
 
 
@@ -136,7 +132,7 @@ def _go_on_behind(tail: Tail, sizes: dict[int, int], buffer: Bytes) -> Event:
     cursor, segments = tail.cursor, tail.segments
     boundary = find_offset(segments, None, buffer)
     grown = sum(max(0, segment.size - sizes.get(segment.base_offset, 0)) for segment in segments)
-    tail.cursor = replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset))
+    tail.move(replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset)), segments)
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
     )

@@ -1,147 +1,58 @@
-"""One watched log: its open file, its known segments, and the cursor up to which it is read."""
+"""The tail of one watched log: its open file, its known segments, the cursor up to which it is read, and its states.
+
+`streaming.watcher.tail_states` has the table of the states. Everything that changes a tail is in this file: other modules compute, return
+values and call the methods below. tests/watcher/test_tail.py checks that none of them assigns an attribute.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streaming.disk.log_inventory import LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.journal.blobs import NO_ENTRIES
-from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, LogId
-from streaming.journal.producer_pages import KnownProducers
+from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, Replays
+from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.kafka.checkpoint_files import EpochEntry
+from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
-from streaming.rows import TIME_UNKNOWN, Kind
-from streaming.watcher.locate import Boundary
+from streaming.rows import Kind
+from streaming.scan.headers import Batches
+from streaming.scan.producer_states import Producers
+from streaming.watcher.cursors import EVERYTHING, holds_anchor
+from streaming.watcher.last_found import LastFound
 from streaming.watcher.open_files import open_files
-
-EVERYTHING = 2**63 - 1
-"""A frontier with the meaning that any offset may have been published before."""
-
-
-def log_id(partition: Partition) -> LogId:
-    """The log that a directory contains."""
-    return LogId(partition.log_dir.broker, partition.topic, partition.partition, partition.topic_id)
-
-
-def cursor_at(log: LogId, boundary: Boundary, segments: Sequence[Segment], frontier: int) -> Cursor:
-    """The cursor of a log whose reading begins at ``boundary``; its first backlog reaches to the end of what is listed now."""
-    return Cursor(
-        log=log,
-        segment=boundary.segment.base_offset,
-        device=boundary.segment.identity.device,
-        inode=boundary.segment.identity.inode,
-        position=boundary.position,
-        next_offset=boundary.next_offset,
-        log_epoch=boundary.log_epoch,
-        anchor=boundary.anchor,
-        anchor_position=boundary.anchor_position,
-        frontier=max(frontier, boundary.next_offset),
-        stopped="",
-        skipped=0,
-        backlog_segment=segments[-1].base_offset,
-        backlog_position=segments[-1].size,
-        **_times_at(boundary),
-    )
-
-
-def moved(cursor: Cursor, boundary: Boundary) -> Cursor:
-    """The cursor of the same log at another boundary."""
-    return replace(
-        cursor,
-        segment=boundary.segment.base_offset,
-        device=boundary.segment.identity.device,
-        inode=boundary.segment.identity.inode,
-        position=boundary.position,
-        next_offset=boundary.next_offset,
-        log_epoch=boundary.log_epoch if boundary.anchor else cursor.log_epoch,
-        anchor=boundary.anchor,
-        anchor_position=boundary.anchor_position,
-        stopped="",
-        skipped=0,
-        **_times_at(boundary),
-    )
-
-
-def _times_at(boundary: Boundary) -> dict[str, Any]:
-    time = TIMES_UNKNOWN if boundary.position else -1
-    return {"first_timestamp": time, "largest_timestamp": time}
+from streaming.watcher.tail_states import Cause, State, step
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
-    """Bytes at ``position`` that are not a batch, seen first at ``since_ms``."""
-
-    position: int
-    since_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A range of a leader epoch without a known leader, first read at ``since_ms``; ``given_up``: it is published without one."""
+class Awaited:
+    """The leader epoch of a range without a known leader, first read at ``since_ms``; ``given_up``: it is published without one."""
 
     epoch: int
     since_ms: int
     given_up: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LastFound:
-    """The values that were published of a log besides its appends, by the names of an event's columns, and their sources."""
-
-    inventory: LogInventory
-    remote: bool
-    log_start_offset: int
-    local_log_start_offset: int
-    high_watermark: int
-    leader: int
-    leader_epoch: int
-    active_producers: int
-
-    def changes_since(self, before: "LastFound | None") -> dict[str, Any]:
-        """The columns of an event that follows ``before``; none if nothing has changed but the size of the active segment."""
-        columns = self._columns()
-        same_list = before is not None and _lasting(self) == _lasting(before)
-        if before is not None and same_list and columns == before._columns():
-            return {}
-        return columns | {"segments": None if same_list else self.inventory.segments.tobytes()}
-
-    def _columns(self) -> dict[str, Any]:
-        """The values that are published again when they change, besides the list of segments."""
-        seen = self.inventory
-        return {
-            "log_start_offset": self.log_start_offset,
-            "local_log_start_offset": self.local_log_start_offset,
-            "oldest_timestamp": seen.oldest_record_ms,
-            "active_first_timestamp": seen.active_first_ms,
-            "active_created_ms": seen.active_created_ms,
-            "high_watermark": self.high_watermark,
-            "active_producers": self.active_producers,
-            "leader": self.leader,  # the fold needs it to decide whose ranges count, if another agent reads no metadata
-            "leader_epoch": self.leader_epoch,
-        }
-
-
-def _lasting(last: LastFound) -> tuple[object, ...]:
-    """The part of the list that does not change with every append."""
-    listed = last.inventory.segments
-    return listed[:-1].tobytes(), int(listed["base_offset"][-1]), int(listed["largest_timestamp"][-1]) == TIME_UNKNOWN
-
-
 class Tail:
-    """The state of one watched log.
+    """The state of one watched log. Only the watcher's thread changes it; other threads read ``cursor``, ``log_start``, ``last_found``.
 
-    Only the watcher's thread changes it. Other threads read ``cursor``, ``log_start`` and ``last_found``.
+    Args:
+        cursor: where the log is read on.
+        segments: a listing; the cursor is in one of them.
+        producers: those at the cursor. The tail takes them over.
+        remembered: only the cursor is known; the segments are made up from it.
     """
 
     __slots__ = (  # there is one tail for each log, and a dict is four times as large
+        "ahead",
         "appended_ms",
-        "away",
+        "awaited",
         "breaks",
         "calm",
         "cursor",
+        "directory",
         "doubtful",
         "doubts",
         "error",
@@ -150,31 +61,35 @@ class Tail:
         "high_watermark",
         "kept",
         "last_found",
-        "leaving",
         "list_due",
-        "live",
+        "log_dir",
         "log_start",
         "looked_ms",
         "lost_since_ms",
         "new",
         "owes_list",
+        "pace",
         "parted_by",
         "partition",
         "plain",
         "producers",
         "refused",
         "replayed_whole",
-        "resumed",
         "segments",
         "size",
         "sizes",
         "stamp",
-        "suspect",
-        "waiting",
+        "suspect_since_ms",
         "zero_tail",
     )
 
-    def __init__(self, partition: Partition, cursor: Cursor, segments: Sequence[Segment], producers: KnownProducers) -> None:
+    def __init__(
+        self, partition: Partition, cursor: Cursor, segments: Sequence[Segment], producers: KnownProducers, *, remembered: bool = False
+    ) -> None:
+        self.directory = State.REMEMBERED if remembered else State.WATCHED
+        self.log_dir = State.AVAILABLE
+        self.ahead = State.READING  # until the cursor is taken over below
+        self.pace = State.BACKLOG
         self.partition = partition
         self.cursor = cursor
         self.kept: Cursor | None = None  # the cursor as the journal has it
@@ -187,18 +102,14 @@ class Tail:
         self.high_watermark = -1  # by the checkpoint of its log dir
         self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
         self.appended_ms = -1  # when an append was last seen
-        self.segments = tuple(segments)
+        self.segments: tuple[Segment, ...] = ()
         self.sizes: dict[int, int] = {}  # of segments by base offset, also of those that have vanished since `settle` was called
         self.settle(segments)
         self.log_start = segments[0].base_offset
         self.stamp: Stamp | None = None  # of the directory when it was listed
-        self.resumed = True  # the cursor was found in the files that are there
-        self.away = False  # its log dir is unavailable: no call into it may be made
-        self.leaving = False  # its directory was renamed or removed: what is left of it is read
-        self.live = False  # the log grows while it is watched: there is no backlog
         self.new = False  # it appeared while the watcher was running, and was not read yet
         self.looked_ms = -1  # when a poll last found nothing behind the cursor
-        self.calm = False  # only another size of the open file can mean that there is something to do
+        self.calm = False  # it is read on, and only another size of the open file can mean that there is something to do
         self.failed = False  # it is stopped by an error of this program: another try soon would fail in the same way
         self.error = ""  # why it could not be read at the last try
         self.refused: tuple[str, str] | None = None  # the file that cannot be read now, and why
@@ -207,10 +118,13 @@ class Tail:
         self.size = -1  # of the open file at the last poll
         self.zero_tail = False  # preallocated: the size does not show growth
         self.plain = False  # it was seen to end with a whole batch, or inside one: the size shows growth
-        self.suspect: Suspect | None = None
-        self.waiting: Waiting | None = None
+        self.suspect_since_ms = -1  # since when the bytes behind the cursor are no batch
+        self.awaited: Awaited | None = None
         self.parted_by: tuple[EpochEntry, ...] = ()  # the leader epochs by which it was set back last
         self.lost_since_ms = -1  # since when the open file is not among the segments
+        self._take(cursor)
+
+    # --- what it is
 
     @property
     def path(self) -> str:
@@ -218,14 +132,60 @@ class Tail:
         return str(self.partition.path)
 
     @property
-    def waits(self) -> bool:
-        """Whether the range at the cursor is held back until it is known who led when it was appended."""
-        return self.waiting is not None and not self.waiting.given_up
+    def resumed(self) -> bool:
+        """Whether the cursor was found in files that are, or were, there."""
+        return self.directory is not State.REMEMBERED
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its directory was renamed or removed, and the rest of it is read."""
+        return self.directory is State.LEAVING
+
+    @property
+    def away(self) -> bool:
+        """Whether its log dir is unavailable: no call into it may be made."""
+        return self.log_dir is State.AWAY
+
+    @property
+    def live(self) -> bool:
+        """Whether the log grows while it is watched: there is no backlog."""
+        return self.pace is State.LIVE
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it may be read on, once it has grown."""
+        stands = self.ahead is not State.STOPPED and self.ahead is not State.HELD
+        return stands and self.log_dir is State.AVAILABLE and self.directory is not State.REMEMBERED
+
+    @property
+    def unsure(self) -> bool:
+        """Whether another poll soon may lead to something, though nothing has grown."""
+        return self.ahead is State.SUSPECT or self.ahead is State.WAITING
 
     @property
     def behind(self) -> bool:
         """Whether the log goes on in another file than the file of the cursor."""
         return not self.is_at(self.segments[-1])
+
+    def is_at(self, segment: Segment) -> bool:
+        """Whether a listed file is the file of the cursor."""
+        cursor, identity = self.cursor, segment.identity
+        return identity.inode == cursor.inode and identity.device == cursor.device and segment.base_offset == cursor.segment
+
+    def is_as_listed(self, stamp: Stamp | None) -> bool:
+        """Whether nothing was created, renamed or removed in its directory since it was listed, and nothing else asks for a listing."""
+        whole = self.resumed and not self.cursor.stopped and self.lost_since_ms < 0 and self.producers.now is not None
+        return whole and stamp is not None and stamp == self.stamp
+
+    def bytes_left_unread(self, before: int | None = None) -> int:
+        """Bytes behind the cursor, as far as they were ever seen; with ``before``, in the segments that begin before that offset."""
+        cursor = self.cursor
+        sizes = {base: size for base, size in self.sizes.items() if base >= cursor.segment and (before is None or base < before)}
+        if self.file is not None:
+            sizes[cursor.segment] = self.file.size()
+        return sum(sizes.values()) - (cursor.position if cursor.segment in sizes else 0)
+
+    # --- its open file
 
     def open(self) -> OpenSegment:
         """The open file at the cursor, opened if need be. Raises OSError, FileNotFoundError if another file has its name."""
@@ -247,12 +207,6 @@ class Tail:
                 raise
         return OpenSegment(path, self.cursor.segment)
 
-    def still(self) -> bool:
-        """Whether the unchanged size of its open file shows that nothing is to be done, as for most logs in most polls. Raises OSError."""
-        if not self.calm or self.file is None or self.waiting is not None or not self.resumed or self.away or self.cursor.stopped:
-            return False
-        return self.file.size() == self.size
-
     @property
     def quiet(self) -> bool:
         """Whether its size shows everything that may happen next: see `rest`."""
@@ -261,9 +215,9 @@ class Tail:
     def rest(self) -> bool:
         """Close the file for now, because descriptors are short; False if it must stay open, because it may have no name any more.
 
-        A calm log stays calm: `rests` decides whether it has grown.
+        A calm log stays calm: `_rests` decides whether it has grown.
         """
-        if self.file is None or self.suspect is not None or self.lost_since_ms >= 0:
+        if self.file is None or self.ahead is State.SUSPECT or self.lost_since_ms >= 0:
             return False
         if not self.calm:
             self.close()
@@ -273,7 +227,7 @@ class Tail:
         open_files().closed(self)
         return True
 
-    def rests(self) -> bool:
+    def _rests(self) -> bool:
         """Whether the file is closed for now, and has not changed since the last poll. Raises OSError."""
         if self.file is not None or not self.calm:
             return False
@@ -284,7 +238,7 @@ class Tail:
         return listed.path if listed else self.partition.path / segment_file_name(self.cursor.segment, FileKind.LOG)
 
     def close(self) -> None:
-        """Close the open file."""
+        """Close the open file; what was seen behind the cursor has to be seen again."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -293,28 +247,234 @@ class Tail:
         self.size = -1
         self.zero_tail = False
         self.plain = False
-        self.suspect = None
-        self.waiting = None
+        self.awaited = None
         self.lost_since_ms = -1
+        if self.unsure:
+            self.ahead = step(self.ahead, Cause.FILE_CLOSED)
 
-    def publish_again(self) -> None:
-        """Publish all values again, because some consumer has not had them."""
-        self.list_due = self.owes_list = True
+    # --- a poll of it
+
+    def is_still(self, now_ms: int) -> bool:
+        """Whether the unchanged size of its open file shows that nothing is to be done, as for most logs in most polls. Raises OSError."""
+        if not self.calm or self.file is None or self.file.size() != self.size:
+            return False
+        self.looked_ms = now_ms
+        return True
+
+    def has_grown(self, now_ms: int) -> bool:
+        """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
+        try:
+            if self._rests():
+                self.looked_ms = now_ms
+                return False
+            file = self.open()
+        except FileNotFoundError:
+            return True  # the log may go on elsewhere
+        size, seen = file.size(), self.size
+        if self.calm and size == seen:
+            self.looked_ms = now_ms
+            return False
+        self.size, self.calm = size, False
+        if self.pace is not State.LIVE or self.ahead is State.SUSPECT or self.behind:
+            return True
+        if self.doubtful:
+            self.doubtful = False
+            if not holds_anchor(file, self.cursor):
+                return True
+        if size not in (seen, self.cursor.position):
+            return True
+        if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
+            return True
+        self.calm = not self.zero_tail
+        self.looked_ms = now_ms
+        self.was_readable()
+        return False
+
+    def take_turn(self, *, far_behind: bool, small: bool) -> bool:
+        """Whether it is read at once; else it waits with the backlogs.
+
+        Args:
+            far_behind: it has more to read than a live log may have.
+            small: it has so little to read that a new log need not wait.
+        """
+        if far_behind and self.live:
+            self.pace = step(self.pace, Cause.FAR_BEHIND)
+        new, self.new = self.new, False
+        return self.live or (new and small)
+
+    def was_readable(self) -> None:
+        """Its file could be read."""
+        self.error, self.refused = "", None
+
+    def note_error(self, error: OSError) -> bool:
+        """Note why it cannot be read now; returns whether this is another reason than before."""
+        before, self.error = self.error, str(error)
+        return before != self.error
+
+    def refuse(self, error: OSError) -> None:
+        """Note that the file system refuses a file of it."""
+        path = error.filename or self.partition.path / segment_file_name(self.cursor.segment, FileKind.LOG)
+        self.refused = str(path), error.strerror or str(error)
+
+    # --- reading
+
+    def append(self, after: Cursor, batches: Batches, now_ms: int, *, compacted: bool) -> int:
+        """Move over batches that are published now, with the high watermark; returns how many gaps there are in producers' sequences."""
+        if self.ahead is not State.READING:
+            self.ahead = step(self.ahead, Cause.SOUND)
+        self.appended_ms = now_ms
+        self.list_due = self.list_due or self.cursor.position == 0
+        if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
+            self.last_found = replace(self.last_found, high_watermark=self.high_watermark)
+        gaps = self.producers.take(batches, now_ms, compacted=compacted)
+        self.cursor = after
+        return gaps
+
+    def note_scan(self, *, zeros: bool, more: bool) -> None:
+        """Note what a scan of its file ended at.
+
+        Args:
+            zeros: at the zeros of a preallocated file.
+            more: before the end of the file, at bytes that may be batches.
+        """
+        self.zero_tail = self.zero_tail or zeros
+        self.plain = self.plain or not (more or self.zero_tail or self.cursor.position == 0)
+
+    def is_sound(self) -> None:
+        """Note that no bytes stand behind its cursor that are no batch."""
+        if self.ahead is State.SUSPECT:
+            self.ahead = step(self.ahead, Cause.SOUND)
+
+    def reach_end(self, now_ms: int) -> bool:
+        """Note that everything was read; returns whether it ends before the offset up to which it was published, which then moves back."""
+        self.looked_ms = now_ms
+        if not self.live:
+            self.pace = step(self.pace, Cause.END_REACHED)
+        ends_earlier = self.cursor.frontier != self.cursor.next_offset
+        if ends_earlier:
+            self.cursor = replace(self.cursor, frontier=self.cursor.next_offset)
+        return ends_earlier
+
+    def settle_backlog(self) -> None:
+        """Note that its first backlog ends at the cursor at the latest."""
+        if not self.cursor.settled:
+            self.cursor = replace(self.cursor, backlog_segment=self.cursor.segment, backlog_position=self.cursor.position)
+
+    def take_back(self, before: Cursor) -> None:
+        """Set the cursor back to where it was, because nothing of what was read since will be published."""
+        self._take(before)
+
+    # --- waiting for a leader, and bytes that are no batch
+
+    def wait_for(self, epoch: int, now_ms: int) -> Awaited:
+        """Hold the range at the cursor back until it is known who led in its epoch; returns since when this is so."""
+        awaited = self.awaited
+        if awaited is None or awaited.epoch != epoch:
+            awaited = Awaited(epoch, now_ms)
+        if self.ahead is not State.WAITING and not awaited.given_up:
+            self.ahead, self.calm = step(self.ahead, Cause.LEADER_UNKNOWN), False
+        self.awaited = awaited
+        return awaited
+
+    def know_leader(self) -> None:
+        """The leader is known, or that no leader will be."""
+        self.awaited = None
+        if self.ahead is State.WAITING:
+            self.ahead = step(self.ahead, Cause.LEADER_SETTLED)
+
+    def give_up_leader(self) -> None:
+        """Wait no longer for the leader of this epoch."""
+        self.ahead = step(self.ahead, Cause.LEADER_SETTLED)
+        assert self.awaited is not None  # it is what was waited for
+        self.awaited = replace(self.awaited, given_up=True)
+
+    def poll_again(self) -> None:
+        """Let the next poll look behind the cursor, whatever the size of the file."""
+        self.size, self.calm = -1, False
+
+    def suspect(self, now_ms: int) -> int:
+        """Note that the bytes behind the cursor are no batch; returns since when."""
+        if self.ahead is not State.SUSPECT:
+            self.ahead, self.calm = step(self.ahead, Cause.NO_BATCH), False
+            self.suspect_since_ms = now_ms
+        return self.suspect_since_ms
+
+    # --- where the log is read on
+
+    def move(self, cursor: Cursor, segments: Sequence[Segment]) -> None:
+        """Read on in another file or at another position: ``cursor`` is in one of the segments, behind any flaw."""
+        self.close()
+        self.settle(segments)
+        self._take(cursor)
+
+    def set_back(self, cursor: Cursor, segments: Sequence[Segment], epochs: tuple[EpochEntry, ...]) -> None:
+        """Read on behind the part that is still there. ``epochs``: the stored leader epochs by which it is set back."""
+        self.parted_by = epochs
+        self.move(cursor, segments)
+
+    def send_back(self, cursor: Cursor) -> None:
+        """Read on from a new consumer's beginning."""
+        self.close()
+        self._into_backlog()
+        self._take(cursor)
+
+    def publish_as_known(self) -> None:
+        """Publish what is read from here on as a part that any consumer may have had, from another journal."""
+        self._into_backlog()
+        self.cursor = replace(self.cursor, frontier=EVERYTHING)
+
+    def stop(self, what: str, skipped: int, *, failed: bool = False) -> None:
+        """Read no further.
+
+        Args:
+            what: why.
+            skipped: the bytes behind the cursor.
+            failed: it is an error of this program.
+        """
+        self.failed = failed
+        self._take(replace(self.cursor, stopped=what, skipped=skipped))
+        self.close()
+
+    def forgive(self) -> None:
+        """Try it again: the bytes that an error of this program has stopped it at are gone."""
+        self.failed = False
+
+    def read_on(self) -> None:
+        """Read a stopped log on where it is: the flaw is gone."""
+        self._take(replace(self.cursor, stopped="", skipped=0))
+
+    def count_skipped(self, behind: int) -> None:
+        """Note how many bytes behind the cursor of a stopped log are published as skipped."""
+        self.cursor = replace(self.cursor, skipped=behind)
+
+    def _take(self, cursor: Cursor) -> None:
+        """Take over a cursor. It says whether the log is stopped or held, and it lasts longer than this process."""
+        self.cursor = cursor
+        if cursor.stopped:
+            if self.ahead is not State.STOPPED:
+                self.ahead = step(self.ahead, Cause.STOP)
+            return
+        if self.ahead is State.STOPPED:
+            self.ahead = step(self.ahead, Cause.READ_ON)
+        if cursor.held and self.ahead is not State.HELD:
+            self.ahead, self.calm = step(self.ahead, Cause.HOLD), False
+        elif not cursor.held and self.ahead is State.HELD:
+            self.ahead = step(self.ahead, Cause.RELEASE)
+
+    def _into_backlog(self) -> None:
+        if self.live:
+            self.pace = step(self.pace, Cause.SENT_BACK)
+
+    # --- its directory
 
     def settle(self, segments: Sequence[Segment]) -> None:
         """Take over the segments; the cursor is in one of them."""
-        self.segments = tuple(segments)
-        self.sizes = {segment.base_offset: segment.size for segment in segments}
+        self.restore_listing(segments, {segment.base_offset: segment.size for segment in segments})
         self.list_due = True
 
-    def is_as_listed(self, stamp: Stamp | None) -> bool:
-        """Whether nothing was created, renamed or removed in its directory since it was listed, and nothing else asks for a listing."""
-        whole = self.resumed and not self.cursor.stopped and self.lost_since_ms < 0 and self.producers.now is not None
-        return whole and stamp is not None and stamp == self.stamp
-
-    def doubt(self) -> None:
-        """Let the next poll check the anchor: a log that is truncated and grows again may show no other sign."""
-        self.doubtful, self.calm = True, False
+    def restore_listing(self, segments: Sequence[Segment], sizes: dict[int, int]) -> None:
+        """Go back to an earlier listing, from which growth is counted."""
+        self.segments, self.sizes = tuple(segments), sizes
 
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take over another listing of the directory; it is not known yet where the cursor is in it."""
@@ -324,21 +484,161 @@ class Tail:
         self.list_due = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
             self.lost_since_ms = -1
-        elif self.lost_since_ms < 0:
+        else:
+            self.miss_file(now_ms)
+
+    def miss_file(self, now_ms: int) -> int:
+        """Note that its open file has no name any more; returns since when."""
+        if self.lost_since_ms < 0:
             self.lost_since_ms = now_ms
+        return self.lost_since_ms
 
-    def bytes_left_unread(self, before: int | None = None) -> int:
-        """Bytes behind the cursor, as far as they were ever seen; with ``before``, in the segments that begin before that offset."""
-        cursor = self.cursor
-        sizes = {base: size for base, size in self.sizes.items() if base >= cursor.segment and (before is None or base < before)}
-        if self.file is not None:
-            sizes[cursor.segment] = self.file.size()
-        return sum(sizes.values()) - (cursor.position if cursor.segment in sizes else 0)
+    def doubt(self) -> None:
+        """Let the next poll check the anchor: a log that is truncated and grows again may show no other sign."""
+        self.doubtful, self.calm = True, False
 
-    def is_at(self, segment: Segment) -> bool:
-        """Whether a listed file is the file of the cursor."""
-        cursor, identity = self.cursor, segment.identity
-        return identity.inode == cursor.inode and identity.device == cursor.device and segment.base_offset == cursor.segment
+    def note_log_start(self, log_start: int) -> None:
+        """Note the log start, as a listing shows it."""
+        self.log_start = log_start
+
+    def list_anew(self) -> None:
+        """Let the next rescan list its directory, whatever the directory's time."""
+        self.stamp = None
+
+    def take_up(self, stamp: Stamp | None, log_start: int, *, new: bool) -> None:
+        """Note that its directory was listed as of ``stamp``; ``new``: it appeared while the watcher was running."""
+        self.stamp, self.log_start, self.new = stamp, log_start, new
+
+    def lose_log_dir(self, *, barred: bool) -> None:
+        """Make no call into its log dir. ``barred``: not even to close its file, which else prevents an unmount."""
+        self.log_dir = step(self.log_dir, Cause.LOG_DIR_LOST)
+        if not barred:
+            self.close()
+        self.doubt()
+
+    def regain_log_dir(self) -> None:
+        """Read on in a log dir that is available again. Hints about it were ignored meanwhile."""
+        self.log_dir = step(self.log_dir, Cause.LOG_DIR_BACK)
+        self.doubt()
+        self.stamp = None
+
+    def leave(self, found: tuple[Partition, Sequence[Segment]] | None, now_ms: int) -> None:
+        """Read the rest of the log as a new backlog: its directory was renamed, or removed if it was not ``found``."""
+        self.directory = step(self.directory, Cause.DIRECTORY_LEFT)
+        if found is not None:
+            self.partition, segments = found
+            if self.cursor.stopped:
+                self.settle(segments)
+            else:
+                self.relist(segments, now_ms)
+        self.doubt()
+        self._into_backlog()
+        self.new = True
+
+    def come_back(self, partition: Partition) -> None:
+        """Go on as before: its directory has its own name again."""
+        self.directory = step(self.directory, Cause.DIRECTORY_BACK)
+        self.partition = partition
+
+    def let_go(self) -> None:
+        """Close it for good."""
+        self.directory = step(self.directory, Cause.LET_GO)
+        self.close()
+
+    # --- what is open at its cursor
+
+    def break_off(self, producers: Producers | None, *, known: bool) -> None:
+        """Note that reading does not simply go on at the cursor. ``producers`` are those there, ``known``: so is what is open there."""
+        self.breaks += 1
+        self.producers.reset(producers)
+        if self.cursor.replay != Replays.FIRST:
+            self.plan_replay(Replays.NOT if known else Replays.ALONGSIDE)
+
+    def plan_replay(self, how: Replays) -> None:
+        """Find what is open at its cursor by a replay, or do not."""
+        if self.cursor.replay != how:
+            self._take(replace(self.cursor, replay=how))
+
+    def replayed(self, producers: Producers, times: tuple[int, int] | None) -> None:
+        """Note that what is open at its cursor was found. ``times``: the timestamps of its segment, if all of it was replayed."""
+        first, cursor = self.cursor.replay == Replays.FIRST, self.cursor
+        if first or self.producers.now is None:
+            self.producers.reset(producers)
+        if times is not None and cursor.largest_timestamp == TIMES_UNKNOWN:
+            cursor = replace(cursor, first_timestamp=times[0], largest_timestamp=times[1])
+        self._take(replace(cursor, replay=Replays.NOT))
+        self.new = first
+
+    def note_replayed(self, *, doubts: int, whole: bool) -> None:
+        """Note how many files were not understood by a replay, and whether the log itself was."""
+        self.doubts += doubts
+        self.replayed_whole = whole
+
+    def note_doubt(self) -> None:
+        """Count a file that was not understood."""
+        self.doubts += 1
+
+    def expire_producers(self, expiration_ms: int, now_ms: int) -> None:
+        """Forget producers that have been silent for so long."""
+        self.producers.expiration_ms = expiration_ms
+        self.producers.expire(now_ms)
+
+    # --- what consumers need of it
+
+    def want(self, beginning: str) -> None:
+        """Hold it until the beginning that a new consumer wants of it can be published."""
+        self._take(replace(self.cursor, wanted=beginning))
+
+    def satisfy(self) -> None:
+        """Note that what consumers wanted of it is published."""
+        if self.cursor.wanted:
+            self._take(replace(self.cursor, wanted=""))
+
+    def release(self) -> None:
+        """Read it on, whatever it was held for."""
+        self._take(replace(self.cursor, replay=Replays.NOT, wanted=""))
+
+    def chain(self, upto: int, *, goes_on: bool) -> None:
+        """Note where the last event with entries of this coordinator's log ended, and whether it began where the one before ended."""
+        self.cursor = replace(self.cursor, entries_upto=upto, reread=self.cursor.reread or not goes_on)
+
+    def plan_reread(self, *, needed: bool) -> None:
+        """Read this coordinator's log again from its first byte, or note that this is done."""
+        if self.cursor.reread != needed:
+            self.cursor = replace(self.cursor, reread=needed)
+
+    def note_kept(self, cursor: Cursor) -> None:
+        """Note what the journal has."""
+        self.kept = cursor
+
+    def unwritten_producers(self) -> Pages | None:
+        """What the journal does not have of its producers, None for nothing. The caller must write it."""
+        return self.producers.unwritten(self.cursor.log)
+
+    # --- its list
+
+    def make_list_due(self) -> None:
+        """Compare its list with the published one: something may have changed."""
+        self.list_due = True
+
+    def begin_list(self) -> None:
+        """Note that its list is compared now."""
+        self.list_due = False
+
+    def publish_again(self) -> None:
+        """Publish all values again, because some consumer has not had them."""
+        self.list_due = self.owes_list = True
+
+    def note_found(self, last: LastFound) -> None:
+        """Note what is published of its list."""
+        self.last_found = last
+        self.owes_list = False
+
+    def note_high_watermark(self, high_watermark: int) -> None:
+        """Note the high watermark, as the checkpoint of its log dir has it."""
+        self.high_watermark = high_watermark
+
+    # --- what is published of it
 
     def event(self, kind: Kind, **values: Any) -> Event:
         """An event of this log at its cursor."""

@@ -9,22 +9,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.disk.segment_files import OpenSegment, Segment, read_leader_epochs
-from streaming.journal.events import Cursor, Event
+from streaming.disk.segment_files import Segment, read_leader_epochs
+from streaming.journal.events import Event
 from streaming.kafka.entry_head import read_base_offset
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import carry_over
+from streaming.watcher.cursors import moved
 from streaming.watcher.locate import Boundary, beginning, find_offset
 from streaming.watcher.seen_epochs import pack, parted_at, unpack
-from streaming.watcher.tail import Tail, moved
+from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
-
-
-def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:
-    """Whether the last batch read is still at its position."""
-    return not cursor.anchor or file.read(cursor.anchor_position, len(cursor.anchor)) == cursor.anchor
 
 
 def epoch_below(tail: Tail) -> int | None:
@@ -63,10 +59,8 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     below, stored = epoch_before(tail, boundary), read_leader_epochs(tail.partition.path)
     epoch = max((entry.epoch for entry in stored), default=below)
     epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
-    tail.parted_by = stored
-    tail.close()
-    tail.settle(segments)
-    tail.cursor = replace(moved(before, boundary), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
+    after = replace(moved(before, boundary), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
+    tail.set_back(after, segments, stored)
     log.warning(
         "log truncated",
         extra={

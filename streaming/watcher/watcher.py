@@ -24,7 +24,7 @@ from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
 from streaming.watcher.queues import Queue, unread_bytes
-from streaming.watcher.reading import Reading, refusal
+from streaming.watcher.reading import Reading
 from streaming.watcher.registry import Beginning, Found, LogRegistry
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
@@ -173,7 +173,7 @@ class Watcher:
     @property
     def restless(self) -> bool:
         """Whether another poll soon may lead to something, though nothing has grown."""
-        return not self.caught_up or any(tail.suspect is not None or tail.waits for tail in self._registry.tails.values())
+        return not self.caught_up or any(tail.unsure for tail in self._registry.tails.values())
 
     def begin(self, beginning: Beginning, consumer: str = "") -> threading.Event:
         """Publish again from the beginning that a new consumer wants. The next poll does it.
@@ -293,7 +293,7 @@ class Watcher:
                 self._replaying.put(tail)
             if cursor.reread:
                 self._rereading.put(tail)
-        pages = [pages for tail in tails if (pages := tail.producers.unwritten(tail.cursor.log)) is not None]
+        pages = [pages for tail in tails if (pages := tail.unwritten_producers()) is not None]
         if events or changed or gone or pages or registers is not None:
             self._owed = _Publication(events, changed, gone, pages, registers, published)
             self._write_owed()
@@ -307,7 +307,7 @@ class Watcher:
             self.journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers)
             self._owed = None
             for tail, cursor in owed.cursors:
-                tail.kept = cursor
+                tail.note_kept(cursor)
             if owed.published is not None:
                 owed.published.set()
 
@@ -421,9 +421,7 @@ class Watcher:
 
     def _enqueue(self, tail: Tail) -> None:
         unread = unread_bytes(tail)
-        tail.live = tail.live and unread <= LIVE_BYTES
-        at_once = tail.live or (tail.new and unread <= NEW_BYTES)
-        tail.new = False
+        at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
         (self._live if at_once else self._backlog).put([tail])
 
     def _is_watched(self, tail: Tail) -> bool:
@@ -433,16 +431,15 @@ class Watcher:
         return self._is_watched(tail) and not tail.away
 
     def _is_read(self, tail: Tail) -> bool:
-        return self._is_there(tail) and not tail.cursor.held
+        return self._is_watched(tail) and tail.is_read
 
     def _grown(self, tail: Tail) -> bool:
         try:
             return self._reading.grown(tail)
         except OSError as error:
-            if tail.error != str(error):
-                tail.error = str(error)
+            if tail.note_error(error):
                 log.warning("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
-            tail.refused = refusal(tail, error)
+            tail.refuse(error)
             tail.close()
         except Exception as error:  # noqa: BLE001 - the bytes of one log must not end the agent
             self._publish(failed(tail, error), [tail])
@@ -476,7 +473,7 @@ class Watcher:
             self.journal.keep_scanned(found, gone)
 
     def _note_caught_up(self, asked: int, more: bool) -> None:
-        if self._answered != asked and not more and not any(tail.suspect or tail.waits for tail in self._registry.tails.values()):
+        if self._answered != asked and not more and not any(tail.unsure for tail in self._registry.tails.values()):
             if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
                 self._found.forget_others(self.tails())
             self._answered = asked

@@ -14,7 +14,7 @@ from streaming.kafka.names import METADATA_TOPIC, DirState
 from streaming.kafka.record_batches import read_batches
 from streaming.rules.limits import Source, read_configs
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.tail import log_id
+from streaming.watcher.cursors import log_id
 from tests.builders import CLUSTER_ID, log_dir
 from tests.frozen import NAMES, unpack
 

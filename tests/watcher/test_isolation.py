@@ -13,7 +13,7 @@ from streaming.rows import Kind
 from streaming.scan import pieces
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, reading, registry, replaying
+from streaming.watcher import carrying, reading, registry, replaying, tail
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 
@@ -110,7 +110,7 @@ def test_looking_for_growth(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.look()
-    breaks(monkeypatch, reading, "holds_anchor", lambda _, cursor: str(cursor.log) == "bad-0")
+    breaks(monkeypatch, tail, "holds_anchor", lambda _, cursor: str(cursor.log) == "bad-0")
     bad.append(batch(5))
     good.append(batch(6))
     station.look()

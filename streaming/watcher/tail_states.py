@@ -1,0 +1,108 @@
+"""The states of a log's tail and every transition between them: what is not in the table does not happen.
+
+A tail answers four questions, and is in one state for each of them. Each cause belongs to one question. `streaming.watcher.tail` holds the
+states and is the only module that changes them; docs/watcher.md has the same table in prose.
+"""
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """One answer to one of the four questions (`QUESTIONS`)."""
+
+    REMEMBERED = "remembered"  # only the cursor of an earlier process is known: the directory could not be read yet
+    WATCHED = "watched"  # the cursor is somewhere in the files of this directory
+    LEAVING = "leaving"  # the directory was renamed or removed: what is left of it is read
+    GONE = "gone"  # it is not watched any more, or another tail has taken its place
+
+    AVAILABLE = "available"
+    AWAY = "away"  # its log dir is unavailable: no call into it may be made
+
+    READING = "reading"  # as far as is known, batches stand behind the cursor
+    WAITING = "waiting"  # the leader of the leader epoch behind the cursor is not known yet
+    SUSPECT = "suspect"  # the bytes behind the cursor are no batch; they may be one in a moment
+    HELD = "held"  # the cursor says that something else has to be published before the log is read on
+    STOPPED = "stopped"  # the cursor says why the log is not read on
+
+    BACKLOG = "backlog"  # there is, or was, more to read than what is read at once
+    LIVE = "live"  # its end was reached, and it grows while it is watched
+
+
+QUESTIONS = {
+    "where is its directory?": (State.REMEMBERED, State.WATCHED, State.LEAVING, State.GONE),
+    "is its log dir available?": (State.AVAILABLE, State.AWAY),
+    "what stands behind its cursor?": (State.READING, State.WAITING, State.SUSPECT, State.HELD, State.STOPPED),
+    "how is it read?": (State.BACKLOG, State.LIVE),
+}
+"""The states by the question that they answer. A tail begins as watched or remembered, available, reading, and in backlog."""
+
+
+class Cause(StrEnum):
+    """What leads from one state to another."""
+
+    DIRECTORY_LEFT = "directory left"  # it was renamed to `-delete` or `-stray`, or is not listed any more
+    DIRECTORY_BACK = "directory back"  # it is listed under its own name again
+    LET_GO = "let go"  # nothing more can be read of it, or another tail takes its place
+
+    LOG_DIR_LOST = "log dir lost"
+    LOG_DIR_BACK = "log dir back"
+
+    LEADER_UNKNOWN = "leader unknown"
+    LEADER_SETTLED = "leader settled"  # the metadata names it, or it was waited for long enough
+    NO_BATCH = "no batch"
+    SOUND = "sound"  # a batch stands there after all, or the log ends there
+    FILE_CLOSED = "file closed"  # what was seen behind the cursor has to be seen again
+    HOLD = "hold"
+    RELEASE = "release"
+    STOP = "stop"
+    READ_ON = "read on"  # the flaw is gone, or the cursor is behind it
+
+    END_REACHED = "end reached"
+    FAR_BEHIND = "far behind"  # it has grown faster than it is read
+    SENT_BACK = "sent back"  # to a consumer's beginning, or because its directory has left
+
+
+TRANSITIONS = {
+    (State.REMEMBERED, Cause.LET_GO): State.GONE,
+    (State.WATCHED, Cause.DIRECTORY_LEFT): State.LEAVING,
+    (State.WATCHED, Cause.LET_GO): State.GONE,
+    (State.LEAVING, Cause.DIRECTORY_BACK): State.WATCHED,
+    (State.LEAVING, Cause.LET_GO): State.GONE,
+    # ---
+    (State.AVAILABLE, Cause.LOG_DIR_LOST): State.AWAY,
+    (State.AWAY, Cause.LOG_DIR_BACK): State.AVAILABLE,
+    # ---
+    (State.READING, Cause.LEADER_UNKNOWN): State.WAITING,
+    (State.READING, Cause.NO_BATCH): State.SUSPECT,
+    (State.READING, Cause.HOLD): State.HELD,
+    (State.READING, Cause.STOP): State.STOPPED,
+    (State.WAITING, Cause.LEADER_SETTLED): State.READING,
+    (State.WAITING, Cause.NO_BATCH): State.SUSPECT,
+    (State.WAITING, Cause.FILE_CLOSED): State.READING,
+    (State.WAITING, Cause.HOLD): State.HELD,
+    (State.WAITING, Cause.STOP): State.STOPPED,
+    (State.SUSPECT, Cause.SOUND): State.READING,
+    (State.SUSPECT, Cause.LEADER_UNKNOWN): State.WAITING,
+    (State.SUSPECT, Cause.FILE_CLOSED): State.READING,
+    (State.SUSPECT, Cause.HOLD): State.HELD,
+    (State.SUSPECT, Cause.STOP): State.STOPPED,
+    (State.HELD, Cause.RELEASE): State.READING,
+    (State.HELD, Cause.STOP): State.STOPPED,
+    (State.STOPPED, Cause.READ_ON): State.READING,
+    # ---
+    (State.BACKLOG, Cause.END_REACHED): State.LIVE,
+    (State.LIVE, Cause.FAR_BEHIND): State.BACKLOG,
+    (State.LIVE, Cause.SENT_BACK): State.BACKLOG,
+}
+
+
+class TransitionError(RuntimeError):
+    """A cause that the table does not have for a state: an error of this program."""
+
+
+def step(state: State, cause: Cause) -> State:
+    """The state that a cause leads to. Raises `TransitionError` if it leads nowhere."""
+    after = TRANSITIONS.get((state, cause))
+    if after is None:
+        raise TransitionError(f"a log that is {state} has no transition for: {cause}")
+    return after

@@ -1,0 +1,373 @@
+"""A tail: only its own file changes it, and whatever is asked of it in whatever order, its states change as the table says."""
+
+import ast
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+import streaming
+from streaming.disk.identity import LogDir
+from streaming.disk.logdirs import Partition
+from streaming.disk.segment_files import list_segments
+from streaming.journal.events import Replays
+from streaming.journal.producer_pages import KnownProducers
+from streaming.kafka.names import DirState
+from streaming.scan.headers import Batches
+from streaming.scan.producer_states import Producers
+from streaming.simulator.log import PartitionLog
+from streaming.watcher import tail as tail_module
+from streaming.watcher.cursors import cursor_at, log_id
+from streaming.watcher.locate import beginning, find_offset, walk_on, window
+from streaming.watcher.tail import Tail
+from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
+from tests.builders import NOW, batch, log_dir, partition
+
+PACKAGE = Path(streaming.__file__).parent
+OWN = PACKAGE / "watcher" / "tail.py"
+SLOTS = frozenset(Tail.__slots__)
+MUTATORS = frozenset(("update", "pop", "popitem", "clear", "setdefault", "reset", "take", "expire", "unwritten"))
+
+
+def _stored(node: ast.AST) -> Iterator[ast.expr]:
+    """The targets of an assignment, an augmented one or a deletion, each of a tuple by itself."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign | ast.Delete):
+        targets = list(node.targets)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
+        targets = [node.target]
+    for target in targets:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def _attribute_of_a_tail(node: ast.expr) -> bool:
+    """Whether it is an attribute, or lies in one, that is called as one of a tail's, of anything but ``self``."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        if isinstance(node, ast.Attribute) and node.attr in SLOTS and not is_own:
+            return True
+        node = node.value
+    return False
+
+
+def changes(source: str) -> list[str]:
+    """What code outside changes of a tail: its attributes, and what they hold."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        found += [ast.unparse(target) for target in _stored(node) if _attribute_of_a_tail(target)]
+        if isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Attribute) and called.attr in MUTATORS and _attribute_of_a_tail(called.value):
+                found.append(ast.unparse(called))
+            if isinstance(called, ast.Name) and called.id in ("setattr", "delattr"):
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("tail.cursor = 1", ["tail.cursor"]),
+        ("known.doubts += 1", ["known.doubts"]),
+        ("tail.partition, tail.new = 1, 2", ["tail.partition", "tail.new"]),
+        ("del tail.sizes[3]", ["tail.sizes[3]"]),
+        ("self._current.tail.stamp = None", ["self._current.tail.stamp"]),
+        ("tail.producers.expiration_ms = 5", ["tail.producers.expiration_ms"]),
+        ("tail.producers.reset(None)", ["tail.producers.reset"]),
+        ("tail.sizes.update({})", ["tail.sizes.update"]),
+        ("setattr(tail, 'calm', True)", ["setattr(tail, 'calm', True)"]),
+        ("self.file = tail.file", []),
+        ("tail.close()", []),
+    ],
+)
+def test_a_change_from_outside_is_found(code: str, found: list[str]) -> None:
+    assert changes(code) == found
+
+
+def test_only_a_tail_s_own_file_changes_it() -> None:
+    about = [path for path in PACKAGE.rglob("*.py") if path != OWN and "streaming.watcher.tail import" in path.read_text(encoding="utf-8")]
+    assert len(about) > 20
+    found = {str(path.relative_to(PACKAGE)): those for path in about if (those := changes(path.read_text(encoding="utf-8")))}
+    assert found == {}
+
+
+def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False, held: bool = False) -> Tail:
+    """A tail at the beginning of a log."""
+    where = Partition(LogDir(log.directory.parent, 1, "", ""), log.directory, log.topic, log.partition, "", DirState.LIVE)
+    segments = list_segments(log.directory)
+    first = cursor_at(log_id(where), beginning(segments[0]), segments, 0)
+    cursor = replace(first, stopped="a flaw" if stopped else "", wanted="earliest" if held else "")
+    return Tail(where, cursor, segments, KnownProducers(9), remembered=remembered)
+
+
+def states_of(tail: Tail) -> set[State]:
+    return {tail.directory, tail.log_dir, tail.ahead, tail.pace}
+
+
+class Asked(RuleBasedStateMachine):
+    """Every method of a tail, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scratch = tempfile.TemporaryDirectory()
+        self._log = partition(log_dir(Path(self._scratch.name)), "t")
+        self._log.append(batch(2), batch(1))
+        self._steps: list[tuple[State, Cause]] = []
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(tail_module, "step", self._step)
+        self.now = NOW
+
+    def teardown(self) -> None:
+        self._patch.undo()
+        self.tail.close()  # one that was let go has no file to close
+        self._scratch.cleanup()
+
+    def _step(self, state: State, cause: Cause) -> State:
+        after = step(state, cause)
+        self._steps.append((state, cause))
+        return after
+
+    @initialize(remembered=st.booleans(), stopped=st.booleans(), held=st.booleans())
+    def begin(self, remembered: bool, stopped: bool, held: bool) -> None:
+        self.tail = begun(self._log, remembered=remembered, stopped=stopped, held=held)
+        self.where, self.segments = self.tail.partition, self.tail.segments
+        self.first = replace(self.tail.cursor, stopped="", wanted="")
+
+    def _ask(self, method: Callable[[], object]) -> None:
+        """Call a method: the states change step by step, or not at all if one of the steps is not in the table."""
+        states, before = states_of(self.tail), {name: getattr(self.tail, name) for name in SLOTS}
+        self._steps.clear()
+        try:
+            method()
+        except TransitionError:
+            assert {name: getattr(self.tail, name) for name in SLOTS} == before
+        for state, cause in self._steps:
+            assert state in states
+            states = states - {state} | {TRANSITIONS[state, cause]}
+        assert states_of(self.tail) == states
+
+    def _batches(self) -> Batches:
+        file = self.tail.open()
+        ((_, scanned),) = walk_on(file, 0, 0, window())
+        return scanned.batches
+
+    # --- reading
+
+    @rule()
+    def look(self) -> None:
+        self.now += 1
+        if self.tail.is_read and self.tail.directory is not State.GONE:
+            self._ask(lambda: self.tail.is_still(self.now) or self.tail.has_grown(self.now))
+
+    @rule()
+    def append(self) -> None:
+        if self.tail.directory is not State.GONE:
+            end, batches = find_offset(self.segments, None, window()), self._batches()
+            after = replace(self.tail.cursor, position=end.position, next_offset=end.next_offset, anchor=end.anchor)
+            self._ask(lambda: self.tail.append(after, batches, self.now, compacted=False))
+
+    @rule(zeros=st.booleans(), more=st.booleans())
+    def note_scan(self, zeros: bool, more: bool) -> None:
+        self._ask(lambda: self.tail.note_scan(zeros=zeros, more=more))
+
+    @rule()
+    def is_sound(self) -> None:
+        self._ask(self.tail.is_sound)
+
+    @rule()
+    def reach_end(self) -> None:
+        self._ask(lambda: self.tail.reach_end(self.now))
+        self._ask(self.tail.settle_backlog)
+
+    @rule(far_behind=st.booleans(), small=st.booleans())
+    def take_turn(self, far_behind: bool, small: bool) -> None:
+        self._ask(lambda: self.tail.take_turn(far_behind=far_behind, small=small))
+
+    @rule(epoch=st.integers(0, 1))
+    def wait_for(self, epoch: int) -> None:
+        self._ask(lambda: self.tail.wait_for(epoch, self.now))
+
+    @rule()
+    def know_leader(self) -> None:
+        self._ask(self.tail.know_leader)
+
+    @rule()
+    def give_up_leader(self) -> None:
+        self._ask(self.tail.give_up_leader)
+
+    @rule()
+    def suspect(self) -> None:
+        self._ask(lambda: self.tail.suspect(self.now))
+
+    @rule()
+    def poll_again(self) -> None:
+        self._ask(self.tail.poll_again)
+
+    @rule()
+    def close(self) -> None:
+        self._ask(self.tail.close)
+
+    @rule()
+    def rest(self) -> None:
+        self._ask(self.tail.rest)
+
+    # --- where it is read on
+
+    @rule()
+    def move(self) -> None:
+        self._ask(lambda: self.tail.move(replace(self.tail.cursor, stopped="", skipped=0), self.segments))
+
+    @rule()
+    def set_back(self) -> None:
+        self._ask(lambda: self.tail.set_back(replace(self.tail.cursor, position=0, next_offset=0, stopped=""), self.segments, ()))
+
+    @rule()
+    def send_back(self) -> None:
+        self._ask(lambda: self.tail.send_back(self.first))
+        self._ask(self.tail.publish_as_known)
+
+    @rule(failed=st.booleans())
+    def stop(self, failed: bool) -> None:
+        self._ask(lambda: self.tail.stop("a flaw", 7, failed=failed))
+
+    @rule()
+    def read_on(self) -> None:
+        self._ask(self.tail.forgive)
+        self._ask(self.tail.read_on)
+
+    # --- its directory
+
+    @rule()
+    def relist(self) -> None:
+        self._ask(lambda: self.tail.relist(self.segments, self.now))
+
+    @rule()
+    def lose_log_dir(self) -> None:
+        self._ask(lambda: self.tail.lose_log_dir(barred=False))
+
+    @rule()
+    def regain_log_dir(self) -> None:
+        self._ask(self.tail.regain_log_dir)
+
+    @rule(found=st.booleans())
+    def leave(self, found: bool) -> None:
+        self._ask(lambda: self.tail.leave((self.where, self.segments) if found else None, self.now))
+
+    @rule()
+    def come_back(self) -> None:
+        self._ask(lambda: self.tail.come_back(self.where))
+
+    @rule(often=st.integers(0, 3))
+    def let_go(self, often: int) -> None:
+        if not often:
+            self._ask(self.tail.let_go)
+
+    # --- what is open in it, and what consumers need
+
+    @rule(known=st.booleans())
+    def break_off(self, known: bool) -> None:
+        self._ask(lambda: self.tail.break_off(Producers.none(9) if known else None, known=known))
+
+    @rule(how=st.sampled_from(Replays))
+    def plan_replay(self, how: Replays) -> None:
+        self._ask(lambda: self.tail.plan_replay(how))
+
+    @rule()
+    def replayed(self) -> None:
+        self._ask(lambda: self.tail.replayed(Producers.none(9), (NOW, NOW)))
+
+    @rule()
+    def want(self) -> None:
+        self._ask(lambda: self.tail.want("latest"))
+
+    @rule()
+    def satisfy(self) -> None:
+        self._ask(self.tail.satisfy)
+
+    @rule()
+    def release(self) -> None:
+        self._ask(self.tail.release)
+
+    # --- what always holds
+
+    @invariant()
+    def stops_and_is_held_as_its_cursor_says(self) -> None:
+        assert (self.tail.ahead is State.STOPPED) == bool(self.tail.cursor.stopped)
+        assert (self.tail.ahead is State.HELD) == (self.tail.cursor.held and not self.tail.cursor.stopped)
+
+    @invariant()
+    def is_calm_only_while_it_is_read(self) -> None:
+        assert not self.tail.calm or (self.tail.is_read and not self.tail.unsure)
+
+    @invariant()
+    def knows_what_it_waits_for(self) -> None:
+        if self.tail.ahead is State.WAITING:
+            assert self.tail.awaited is not None
+            assert not self.tail.awaited.given_up
+        if self.tail.ahead is State.SUSPECT:
+            assert self.tail.suspect_since_ms >= NOW
+
+    @invariant()
+    def holds_no_file_when_it_is_gone(self) -> None:
+        assert self.tail.directory is not State.GONE or self.tail.file is None
+
+
+def test_its_states_change_as_the_table_says_in_whatever_order_it_is_asked() -> None:
+    run_state_machine_as_test(Asked, settings=settings(stateful_step_count=60))
+
+
+def _stopped(tail: Tail) -> None:
+    tail.stop("a flaw", 7)
+
+
+WAYS: dict[State, tuple[Callable[[Tail], object], ...]] = {
+    State.LEAVING: (lambda tail: tail.leave(None, NOW),),
+    State.AWAY: (lambda tail: tail.lose_log_dir(barred=False),),
+    State.WAITING: (lambda tail: tail.wait_for(3, NOW),),
+    State.SUSPECT: (lambda tail: tail.suspect(NOW),),
+    State.HELD: (lambda tail: tail.want("latest"),),
+    State.STOPPED: (_stopped,),
+    State.LIVE: (lambda tail: tail.reach_end(NOW),),
+}
+"""How a tail that begins comes to these states."""
+
+CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
+    Cause.DIRECTORY_LEFT: (lambda tail: tail.leave(None, NOW),),
+    Cause.DIRECTORY_BACK: (lambda tail: tail.come_back(tail.partition),),
+    Cause.LET_GO: (Tail.let_go,),
+    Cause.LOG_DIR_LOST: (lambda tail: tail.lose_log_dir(barred=True),),
+    Cause.LOG_DIR_BACK: (Tail.regain_log_dir,),
+    Cause.LEADER_UNKNOWN: (lambda tail: tail.wait_for(3, NOW),),
+    Cause.LEADER_SETTLED: (Tail.know_leader, Tail.give_up_leader),
+    Cause.NO_BATCH: (lambda tail: tail.suspect(NOW),),
+    Cause.SOUND: (Tail.is_sound,),
+    Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.move(tail.cursor, tail.segments)),
+    Cause.HOLD: (lambda tail: tail.want("latest"), lambda tail: tail.plan_replay(Replays.FIRST)),
+    Cause.RELEASE: (Tail.satisfy, Tail.release),
+    Cause.STOP: (_stopped,),
+    Cause.READ_ON: (Tail.read_on, lambda tail: tail.move(replace(tail.cursor, stopped=""), tail.segments)),
+    Cause.END_REACHED: (lambda tail: tail.reach_end(NOW),),
+    Cause.FAR_BEHIND: (lambda tail: tail.take_turn(far_behind=True, small=False),),
+    Cause.SENT_BACK: (Tail.publish_as_known, lambda tail: tail.send_back(tail.cursor), lambda tail: tail.leave(None, NOW)),
+}
+"""What is asked of a tail for each cause."""
+
+
+@pytest.mark.parametrize(
+    ("state", "cause", "ask"),
+    [(state, cause, ask) for state, cause in TRANSITIONS for ask in CAUSES[cause]],
+    ids=lambda value: value.name if isinstance(value, State | Cause) else None,  # a function has another address in each process
+)
+def test_a_tail_uses_every_row_of_the_table(tmp_path: Path, state: State, cause: Cause, ask: Callable[[Tail], object]) -> None:
+    tail = begun(partition(log_dir(tmp_path), "t"), remembered=state is State.REMEMBERED)
+    for way in WAYS.get(state, ()):
+        way(tail)
+    assert state in states_of(tail)
+    ask(tail)
+    assert TRANSITIONS[state, cause] in states_of(tail)
+    assert state not in states_of(tail)
