@@ -31,7 +31,7 @@ class Problem(StrEnum):
     UNDER_REPLICATED = "under_replicated"
 
 
-_WORST_FIRST = {problem: place for place, problem in enumerate(Problem)}
+_WORST_FIRST = {problem: rank for rank, problem in enumerate(Problem)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,20 +40,20 @@ def _status(report: ScrubReport) -> ScrubStatus:
         unreadable=len(unreadable),
         waits_at=report.waits_at if waits else "",
         waits_seconds=round(report.waiting, 1) if waits else 0.0,
-        corrupt_batches=list(_places(damaged))[:MOST_NAMED],
+        corrupt_batches=list(_corrupt_batches(damaged))[:MOST_NAMED],
         corrupt_logs=[CorruptLog(each.topic, each.partition, count) for each, count in batches.most_common(MOST_NAMED)],
         unreadable_files=[UnreadableFile(str(segment.path), segment.error) for segment in unreadable[:MOST_NAMED]],
     )
 
 
-def _places(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
+def _corrupt_batches(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
     """The first damaged position of each segment, then the others."""
-    places = [
+    named = [
         (number, CorruptBatch(of.topic, of.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
         for segment, of in damaged
         for number, damage in enumerate(segment.damages)
     ]
-    return (place for _, place in sorted(places, key=lambda each: each[0]))
+    return (batch for _, batch in sorted(named, key=lambda each: each[0]))
 
 
 def _partition(segment: FoundSegment) -> PartitionDir | None:

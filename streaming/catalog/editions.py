@@ -71,11 +71,11 @@ class _Rows:
         if table.equals(self._table):
             return False
         names = self._spelled if table.select(self._key).equals(self._table.select(self._key)) else spelled(table, self._key)
-        places: Longs = _ints(pc.fill_null(pc.index_in(names, value_set=self._spelled), -1)).astype(np.int64)
-        same = _same(table, self._table, places)
-        changed: Longs = np.where(same, self._changed[places] if len(self._changed) else 0, number)
+        known_rows: Longs = _ints(pc.fill_null(pc.index_in(names, value_set=self._spelled), -1)).astype(np.int64)
+        same = _same(table, self._table, known_rows)
+        changed: Longs = np.where(same, self._changed[known_rows] if len(self._changed) else 0, number)
         left = np.ones(len(self._table), np.bool_)
-        left[places[places >= 0]] = False
+        left[known_rows[known_rows >= 0]] = False
         self._leave(self._table.select(self._key).filter(pa.array(left)), number, names)
         self._table, self._spelled, self._changed = table, names, changed
         return True
@@ -100,12 +100,12 @@ class _Rows:
         return pa.concat_tables([rows, with_gone(pa.Table.from_arrays(columns, schema=self._table.schema), gone=True)])
 
 
-def _same(table: pa.Table, before: pa.Table, places: Longs) -> Flags:
+def _same(table: pa.Table, before: pa.Table, known_rows: Longs) -> Flags:
     """Whether each row is equal to the earlier row with the same key."""
-    same: Flags = places >= 0
+    same: Flags = known_rows >= 0
     if not same.any():
         return same
-    earlier = before.take(pa.array(places.clip(0)))
+    earlier = before.take(pa.array(known_rows.clip(0)))
     for name in table.column_names:
         now, then = _comparable(table[name]), _comparable(earlier[name])
         both_null = pc.and_(pc.is_null(now), pc.is_null(then))

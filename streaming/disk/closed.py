@@ -90,10 +90,10 @@ class ClosedSegments:
         Raises:
             OSError: it cannot be read.
         """
-        places = np.flatnonzero(self._known["largest_timestamp"] == TIME_UNKNOWN)
-        if not len(places):
+        undated = np.flatnonzero(self._known["largest_timestamp"] == TIME_UNKNOWN)
+        if not len(undated):
             return
-        row = self._known[int(places[0]) :][0]
+        row = self._known[int(undated[0]) :][0]
         segment = self._segment(row)
         if self._scan is None or self._scan.segment != segment:
             self._scan = LargestScan(segment)

@@ -46,7 +46,7 @@ class MetadataLog:
             OSError: it cannot be read (its snapshots have mode 0400: only the broker's own user reads them).
             FormatError: it is not understood. Call `restart` before the next attempt, and begin a new image.
         """
-        if self._file is not None and self._file.path.parent not in _places(self._log_dirs):
+        if self._file is not None and self._file.path.parent not in _directories(self._log_dirs):
             raise FileNotFoundError(f"{self._file.path.parent.parent} is unavailable")
         while True:
             if image is None or self._file is None or self._cut_off(self._file):
@@ -97,7 +97,7 @@ class MetadataLog:
         return self._file
 
     def _directory(self) -> Path:
-        return _find(_places(self._log_dirs))
+        return _find(_directories(self._log_dirs))
 
     def _begin(self) -> ClusterImage:
         directory = self._directory()
@@ -135,16 +135,18 @@ def read_quorum_state(log_dirs: Iterable[LogDir]) -> QuorumState:
         OSError: it is in none of them, or cannot be read.
         FormatError: it is not understood.
     """
-    return parse_quorum_state((_find(_places(log_dirs)) / QUORUM_STATE).read_bytes())
+    return parse_quorum_state((_find(_directories(log_dirs)) / QUORUM_STATE).read_bytes())
 
 
-def _places(log_dirs: Iterable[LogDir]) -> list[Path]:
+def _directories(log_dirs: Iterable[LogDir]) -> list[Path]:
     return [log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in log_dirs]
 
 
-def _find(places: Iterable[Path]) -> Path:
-    for place in places:
-        with Calling(place):
-            if place.is_dir():
-                return place
-    raise FileNotFoundError(f"no {METADATA_TOPIC}-0 in {', '.join(str(place.parent) for place in places)}: name its log dir too")
+def _find(directories: Iterable[Path]) -> Path:
+    for candidate in directories:
+        with Calling(candidate):
+            if candidate.is_dir():
+                return candidate
+    raise FileNotFoundError(
+        f"no {METADATA_TOPIC}-0 in {', '.join(str(candidate.parent) for candidate in directories)}: name its log dir too"
+    )

@@ -101,7 +101,7 @@ class Spark:
         scratch = _emptied(directory / "scratch")
         for name, value in {
             **DEFAULTS,
-            **_places(directory, scratch, local=is_local(master), debug=debug),
+            **_directories(directory, scratch, local=is_local(master), debug=debug),
             **options,
             **FIXED,
         }.items():
@@ -195,7 +195,7 @@ def _emptied(scratch: Path) -> Path:
     return scratch
 
 
-def _places(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
+def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
     """The options for files and directories that Spark reads and writes."""
     logging_file = directory / "log4j2.properties"
     logging_file.write_text(jvm_output.log4j_properties(debug=debug))

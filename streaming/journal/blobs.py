@@ -37,10 +37,10 @@ def still_counts(blob: bytes | None) -> bytes | None:
     if not len(steps):
         return None
     order = np.argsort(steps["producer_id"], kind="stable")
-    producers, places = steps["producer_id"][order], np.arange(len(steps))
+    producers, indexes = steps["producer_id"][order], np.arange(len(steps))
     firsts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
-    last_markers = np.maximum.reduceat(np.where(steps["step"][order] == Step.DATA, -1, places), firsts)
-    kept = places >= np.repeat(last_markers, np.diff(np.append(firsts, len(steps))))
+    last_markers = np.maximum.reduceat(np.where(steps["step"][order] == Step.DATA, -1, indexes), firsts)
+    kept = indexes >= np.repeat(last_markers, np.diff(np.append(firsts, len(steps))))
     return encode_steps(steps[np.sort(order[kept])])
 
 

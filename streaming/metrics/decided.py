@@ -57,8 +57,8 @@ class Decided:
 
     def text(self, item: int) -> str:
         """The configuration of a log's topic, "" if it is not known."""
-        place = int(self.configs[item])
-        return "" if place == NOWHERE else self.texts[place]
+        row = int(self.configs[item])
+        return "" if row == NOWHERE else self.texts[row]
 
     def brokers_in_sync(self, items: Longs) -> tuple[Longs, Longs]:
         """The brokers in the ISRs of some logs, each with the index in ``items`` of its log. The ISR of each log has to be known."""
@@ -86,16 +86,16 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
     texts: list[str] = []
     for agent, decisions in decisions_of.items():
         items = np.flatnonzero(agents == agent)
-        places = decisions.places(keys.take(items))
-        known, there = places.partitions != NOWHERE, places.logs != NOWHERE
+        rows = decisions.find(keys.take(items))
+        known, there = rows.partitions != NOWHERE, rows.logs != NOWHERE
         for name in _OF_PARTITIONS:
-            columns[name][items[known]] = getattr(decisions, name)[places.partitions[known]]
+            columns[name][items[known]] = getattr(decisions, name)[rows.partitions[known]]
         for name in _OF_LOGS:
-            columns[name][items[there]] = getattr(decisions, name)[places.logs[there]]
+            columns[name][items[there]] = getattr(decisions, name)[rows.logs[there]]
         heard[items] = there
-        isr[items[known]] = places.partitions[known] + sum(map(len, members))
-        limited = places.topics != NOWHERE
-        configs[items[limited]] = places.topics[limited] + len(texts)
+        isr[items[known]] = rows.partitions[known] + sum(map(len, members))
+        limited = rows.topics != NOWHERE
+        configs[items[limited]] = rows.topics[limited] + len(texts)
         members.append(decisions.isr)
         texts += decisions.configs
     isr[columns["in_sync_replicas"] < 0] = NOWHERE

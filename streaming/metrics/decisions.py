@@ -38,11 +38,11 @@ class Decisions:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""
         return all(mine is its for mine, its in zip(self._catalog.tables, other._catalog.tables, strict=True))
 
-    def places(self, keys: "Keys") -> "Places":
+    def find(self, keys: "Keys") -> "FoundRows":
         """The rows that belong to some logs."""
         of = (keys.topics, keys.partitions, keys.logs)
         topics, partitions, logs = (_found(wanted, known) for wanted, known in zip(of, self._keys, strict=True))
-        return Places(topics=topics, partitions=partitions, logs=logs)
+        return FoundRows(topics=topics, partitions=partitions, logs=logs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Places:
+class FoundRows:
     """The row numbers of some logs in each of a catalog's tables, `NOWHERE` if there is none."""
 
     topics: Longs
@@ -80,8 +80,8 @@ def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions:
 
 
 def _found(wanted: pa.Array, known: pa.Array) -> Longs:
-    places: Longs = pc.fill_null(pc.index_in(wanted, value_set=known), NOWHERE).to_numpy(zero_copy_only=False).astype(np.int64)
-    return places
+    found: Longs = pc.fill_null(pc.index_in(wanted, value_set=known), NOWHERE).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def _longs(column: Any) -> Longs:

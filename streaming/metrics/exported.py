@@ -213,23 +213,23 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     items = shown.tolist()
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
     replica_offsets = {name: column[shown] for name, column in observed.replica_offsets.items()}
-    places = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
+    names_of = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
     judged = snapshot.judges.transactions.judge(
         carried,
-        places,
+        names_of,
         observed.coordinators,
         snapshot.now_ms,
         read_ms=observed.read_ms[shown],
         lag=replica_offsets["last_stable_offset_lag"],
     )
-    places_kept = np.searchsorted(all_kept.items, shown)  # every exported log is among them
-    kept = {name: column[places_kept] for name, column in all_kept.columns.items()}
+    kept_rows = np.searchsorted(all_kept.items, shown)  # every exported log is among them
+    kept = {name: column[kept_rows] for name, column in all_kept.columns.items()}
     return Logs(
         labels=_labels(columns, topic_labels),
         columns=columns,
         derived=led | replica_offsets | judged.columns | kept,
         topic_ids=[snapshot.topic_ids[slot] for slot in columns["slot"].tolist()],
-        limits=[all_kept.limits[place] for place in places_kept.tolist()],
+        limits=[all_kept.limits[place] for place in kept_rows.tolist()],
         late=_with_groups(judged.late, columns, names, snapshot),
         late_omitted=judged.omitted,
     )

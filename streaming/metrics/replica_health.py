@@ -108,8 +108,8 @@ def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Expor
     for replica, batches in scrubbed.items():
         if not export.has_topic(replica.topic):
             continue
-        places = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
-        logs = [item for item in places if observed.names[item] == replica.topic]
+        hosted = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
+        logs = [item for item in hosted if observed.names[item] == replica.topic]
         where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
         yield where | {"role": _role(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
 

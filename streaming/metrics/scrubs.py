@@ -26,7 +26,7 @@ def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
     yield client_family(
         log_dir_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
     )
-    yield client_family(log_dir_metrics.SCRUB_CORRUPT_PLACE, _places(scrubs))
+    yield client_family(log_dir_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
 
 
 def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
@@ -34,7 +34,7 @@ def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
     return {Replica(scrub.broker, each.topic, each.partition): each.batches for scrub in scrubs for each in scrub.corrupt_logs}
 
 
-def _places(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
+def _corrupt_batches(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
     for scrub in scrubs:
         for each in scrub.corrupt_batches:
             segment = PurePath(each.path).name

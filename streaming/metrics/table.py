@@ -60,7 +60,7 @@ class Snapshot:
     topic_counted: Flags  # by the same: the backlog of all its logs was read once, so its counters are exported
     unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
-    scrubbed: Mapping[Replica, int]  # how many damaged places scrubs know, for replicas that have any
+    scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
     silent: Flags  # by the number in ``columns["agent"]``
     rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
     read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
@@ -229,7 +229,7 @@ class Table:
             self._unread_dirs = frozenset(log_dirs)
 
     def set_scrubbed(self, batches: Mapping[Replica, int]) -> None:
-        """Set how many damaged places scrubs know in each replica."""
+        """Set how many damaged batches scrubs know in each replica."""
         with self._lock:
             self._scrubbed = batches
 

@@ -202,9 +202,9 @@ class TransactionJudge:
         self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
 
     def judge(
-        self, carried: Sequence[Carried], places: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
+        self, carried: Sequence[Carried], names: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
     ) -> JudgedTransactions:
-        """Judge what is open on some logs; ``places`` are their names, "topic-partition".
+        """Judge what is open on some logs; ``names`` are their names, "topic-partition".
 
         Args:
             read_ms: up to when each log was processed, as in `coordinator_view`.
@@ -214,7 +214,7 @@ class TransactionJudge:
         still = found["committed"] == OPEN
         owners, found = owners[still], found[still]
         transactions = OpenTransactions(
-            partition=[places[owner] for owner in owners.tolist()],
+            partition=[names[owner] for owner in owners.tolist()],
             producer_id=found["producer_id"],
             first_offset=found["first_offset"],
             source=found["source"].astype(np.int64),

@@ -112,9 +112,9 @@ class Producers:
         return np.array([after[own] for own in sorted(after)], ENTRIES), gaps
 
     def _known_one(self, producer_id: int) -> tuple[int, ...]:
-        place = int(np.searchsorted(self.entries["producer_id"], producer_id))
-        if place < len(self.entries):
-            entry: tuple[int, ...] = self.entries[place].item()
+        index = int(np.searchsorted(self.entries["producer_id"], producer_id))
+        if index < len(self.entries):
+            entry: tuple[int, ...] = self.entries[index].item()
             if entry[0] == producer_id:
                 return entry
         return (producer_id, -1, 0, -1, -1)
@@ -145,9 +145,9 @@ class Producers:
         found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
         if len(self.entries):
             own = self.entries["producer_id"]
-            places = np.minimum(np.searchsorted(own, ids), len(own) - 1)
-            known = own[places] == ids
-            found[known] = self.entries.take(places[known])
+            indexes = np.minimum(np.searchsorted(own, ids), len(own) - 1)
+            known = own[indexes] == ids
+            found[known] = self.entries.take(indexes[known])
         return found
 
     def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> "Taken":
@@ -172,9 +172,9 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Data:
-    """The data batches among the items of a range, producer after producer; ``place`` is the index of each among the items."""
+    """The data batches among the items of a range, producer after producer; ``index`` is the index of each among the items."""
 
-    place: NDArray[np.intp]
+    index: NDArray[np.intp]
     producer_id: Longs
     epoch: Longs
     first_sequence: Longs
@@ -182,21 +182,21 @@ class _Data:
 
     @classmethod
     def of(cls, items: NDArray[np.intp], control: NDArray[np.bool_], ids: Longs, epochs: Longs, batches: Batches) -> Self:
-        place = np.flatnonzero(~control)
-        chosen = items[place]
+        index = np.flatnonzero(~control)
+        chosen = items[index]
         headers: Any = batches.headers
         first = headers["base_sequence"][chosen].astype(np.int64)
         last = np.where(first < 0, -1, (first + batches.last_offset[chosen] - batches.base_offset[chosen]) & _MOST_SEQUENCE)
-        return cls(place, ids[place], epochs[place], first, last)
+        return cls(index, ids[index], epochs[index], first, last)
 
     def gaps(self, firsts: NDArray[np.intp], before: Entries) -> int:
         """How many batches do not follow the one before them, if that has the same epoch."""
-        if not len(self.place):
+        if not len(self.index):
             return 0
         epoch, sequence = np.empty_like(self.epoch), np.empty_like(self.last_sequence)
         epoch[1:], sequence[1:] = self.epoch[:-1], self.last_sequence[:-1]
         begins = np.flatnonzero(np.append(True, self.producer_id[1:] != self.producer_id[:-1]))
-        owner = np.searchsorted(firsts, self.place[begins], side="right") - 1
+        owner = np.searchsorted(firsts, self.index[begins], side="right") - 1
         epoch[begins], sequence[begins] = before["producer_epoch"][owner], before["last_sequence"][owner]
         missing = (self.first_sequence - sequence - 1) & _MOST_SEQUENCE
         return int(
@@ -207,17 +207,17 @@ class _Data:
 def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp], before: Entries, epochs: Longs, data: _Data) -> Entries:
     """The producers of a range after it."""
     lasts = np.append(firsts[1:], len(items)) - 1
-    places = np.arange(len(items))
+    indexes = np.arange(len(items))
     attributes = batches.attributes[items]
-    ends = np.maximum.reduceat(np.where(attributes & CONTROL_BIT != 0, places, -1), firsts)
-    goes_on = np.maximum.reduceat(np.where(attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) == TRANSACTIONAL_BIT, places, -1), firsts)
+    ends = np.maximum.reduceat(np.where(attributes & CONTROL_BIT != 0, indexes, -1), firsts)
+    goes_on = np.maximum.reduceat(np.where(attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) == TRANSACTIONAL_BIT, indexes, -1), firsts)
     after = before.copy()
     after["producer_epoch"] = epochs[lasts]
     after["last_ms"] = batches.max_timestamp[items[lasts]]
     after["open"] = np.where(goes_on > ends, 1, np.where(ends >= 0, 0, before["open"]))
     # the sequence of the last data batch counts if it has the current epoch: a marker may have raised the epoch
-    last_data = np.searchsorted(data.place, lasts, side="right") - 1
-    has_data = (last_data >= 0) & (data.place[last_data] >= firsts) if len(data.place) else np.zeros(len(firsts), np.bool_)
+    last_data = np.searchsorted(data.index, lasts, side="right") - 1
+    has_data = (last_data >= 0) & (data.index[last_data] >= firsts) if len(data.index) else np.zeros(len(firsts), np.bool_)
     sequence, epoch = before["last_sequence"].astype(np.int64), before["producer_epoch"].astype(np.int64)
     sequence[has_data], epoch[has_data] = data.last_sequence[last_data[has_data]], data.epoch[last_data[has_data]]
     after["last_sequence"] = np.where(epoch == epochs[lasts], sequence, -1)
@@ -228,11 +228,11 @@ def _updated(entries: Entries, changed: Entries) -> Entries:
     if not len(entries):
         return changed
     own, ids = entries["producer_id"], changed["producer_id"]
-    places = np.searchsorted(own, ids)
-    known = own[np.minimum(places, len(own) - 1)] == ids
+    indexes = np.searchsorted(own, ids)
+    known = own[np.minimum(indexes, len(own) - 1)] == ids
     updated = entries.copy()
-    updated[places[known]] = changed[known]
-    return updated if known.all() else np.insert(updated, places[~known], changed[~known])
+    updated[indexes[known]] = changed[known]
+    return updated if known.all() else np.insert(updated, indexes[~known], changed[~known])
 
 
 def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int, Longs]:

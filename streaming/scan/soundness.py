@@ -59,7 +59,7 @@ class _Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckPosition:
     """How far a segment has been checked: the next byte, the smallest offset that may be there, the last leader epoch."""
 
     position: int
@@ -72,12 +72,12 @@ class Place:
 class Checked:
     """The end of a check, why it ended there, and the damages that it found, in the order of the segment."""
 
-    place: Place
+    reached: CheckPosition
     stop: Stop
     damages: tuple[Damage, ...]
 
 
-def check_batches(buffer: Bytes, at: Place, around: Surroundings, seeds: Positions | None = None) -> Checked:
+def check_batches(buffer: Bytes, at: CheckPosition, around: Surroundings, seeds: Positions | None = None) -> Checked:
     """Check all complete batches of ``buffer``, which begins at the position ``at`` of a segment.
 
     Args:
@@ -94,13 +94,13 @@ def check_batches(buffer: Bytes, at: Place, around: Surroundings, seeds: Positio
         sound = np.ones(len(batches), np.bool_)
         sound[wrong] = False
         batches = batches.take(sound)
-    place, misplaced = check_order(batches, at, around)
+    reached, misplaced = check_order(batches, at, around)
     damages += misplaced
-    place = Place(at.position + end, place.next_offset, place.leader_epoch, place.last)
-    return Checked(place, stop, tuple(sorted(damages, key=lambda damage: damage.position)))
+    reached = CheckPosition(at.position + end, reached.next_offset, reached.leader_epoch, reached.last)
+    return Checked(reached, stop, tuple(sorted(damages, key=lambda damage: damage.position)))
 
 
-def check_order(batches: Batches, at: Place, around: Surroundings) -> tuple[Place, list[Damage]]:
+def check_order(batches: Batches, at: CheckPosition, around: Surroundings) -> tuple[CheckPosition, list[Damage]]:
     """Compare offsets and leader epochs of batches with right CRCs with their surroundings; positions count from ``at``."""
     if not len(batches):
         return at, []
@@ -110,7 +110,7 @@ def check_order(batches: Batches, at: Place, around: Surroundings) -> tuple[Plac
     return _one_by_one(batches, at, around)
 
 
-def _suspected(batches: Batches, at: Place, around: Surroundings) -> bool:
+def _suspected(batches: Batches, at: CheckPosition, around: Surroundings) -> bool:
     """Whether anything is wrong at all, computed for all batches at once."""
     floors = np.append(at.next_offset, batches.last_offset[:-1] + 1)
     misplaced = (batches.base_offset < floors) | (batches.last_offset < batches.base_offset) | (batches.last_offset >= around.end_offset)
@@ -137,21 +137,23 @@ def _other_epochs(batches: Batches, around: Surroundings) -> NDArray[np.bool_]:
     return other & ((at < len(starts) - 1) | (batches.leader_epoch < named[at]))
 
 
-def _behind(batches: Batches, at: Place) -> Place:
+def _behind(batches: Batches, at: CheckPosition) -> CheckPosition:
     """The position after batches that all fit."""
     epochs = _stored_epochs(batches)
     floor = at.next_offset if len(batches) == 1 else int(batches.last_offset[-2]) + 1
     last = _batch(batches, len(batches) - 1, at, floor)
-    return Place(at.position + int(batches.positions[-1] + batches.size[-1]), int(batches.last_offset[-1]) + 1, int(epochs[-1]), last)
+    return CheckPosition(
+        at.position + int(batches.positions[-1] + batches.size[-1]), int(batches.last_offset[-1]) + 1, int(epochs[-1]), last
+    )
 
 
-def _batch(batches: Batches, item: int, at: Place, floor: int) -> _Batch:
+def _batch(batches: Batches, item: int, at: CheckPosition, floor: int) -> _Batch:
     base, last = int(batches.base_offset[item]), int(batches.last_offset[item])
     epoch = int(batches.leader_epoch[item]) if batches.magic[item] == CURRENT_MAGIC else NO_EPOCH
     return _Batch(at.position + int(batches.positions[item]), base, floor, last - base + 1, epoch)
 
 
-def _one_by_one(batches: Batches, at: Place, around: Surroundings) -> tuple[Place, list[Damage]]:
+def _one_by_one(batches: Batches, at: CheckPosition, around: Surroundings) -> tuple[CheckPosition, list[Damage]]:
     """Find the batches that do not fit. If two neighbours contradict each other, it is the one without which the others agree."""
     damages: list[Damage] = []
     floor, epoch, last = at.next_offset, at.leader_epoch, at.last
@@ -176,15 +178,15 @@ def _one_by_one(batches: Batches, at: Place, around: Surroundings) -> tuple[Plac
             epoch = batch.epoch
         floor, last = batch.offset + batch.span, batch
     end = at.position + int(batches.positions[-1] + batches.size[-1])
-    return Place(end, floor, epoch, last), damages
+    return CheckPosition(end, floor, epoch, last), damages
 
 
-def check_end(at: Place, following_epoch: int) -> tuple[Damage, ...]:
+def check_end(at: CheckPosition, following_epoch: int) -> tuple[Damage, ...]:
     """Compare the last batch of a segment with the first one of the next segment; -1 if that has no leader epoch."""
     if at.last is not None and NO_EPOCH < following_epoch < at.leader_epoch:
         return (Damage(Fault.EPOCH, at.last.position, at.last.offset),)
     return ()
 
 
-def _damage(fault: Fault, batches: Batches, item: int, at: Place) -> Damage:
+def _damage(fault: Fault, batches: Batches, item: int, at: CheckPosition) -> Damage:
     return Damage(fault, at.position + int(batches.positions[item]), int(batches.headers["base_offset"][item]))

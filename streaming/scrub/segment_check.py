@@ -14,7 +14,7 @@ from streaming.kafka.crc import CHECKED_FROM, OLD_CHECKED_FROM
 from streaming.kafka.entry_head import read_base_offset, read_crc, read_leader_epoch, read_size
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.scan.headers import columns_of, raw_headers
-from streaming.scan.soundness import Damage, Fault, Place, Surroundings, check_batches, check_end, check_order
+from streaming.scan.soundness import CheckPosition, Damage, Fault, Surroundings, check_batches, check_end, check_order
 from streaming.scan.walk import Bytes, Stop
 
 WINDOW_BYTES = 1 << 20
@@ -55,14 +55,14 @@ class SegmentCheck:
         """The number of checked bytes; bytes in which no batch was found do not count."""
         self._following = following
         self._around = Surroundings(segment.base_offset, following.base_offset, epochs)
-        self._place = Place(position, segment.base_offset)
+        self._reached = CheckPosition(position, segment.base_offset)
         self._large: _Large | None = None
         self._search_from: int | None = None
 
     @property
     def position(self) -> int:
         """The first byte that has not been checked. A batch begins there, or no batch was found from there on."""
-        return self._place.position
+        return self._reached.position
 
     def advance(self, buffer: Bytes) -> tuple[Damage, ...]:
         """Check one window. A window that seems damaged is read once more: if it is whole then, the disk is not damaged.
@@ -93,7 +93,7 @@ class SegmentCheck:
             return self._go_through(self._large, file, buffer)
         if self._search_from is not None:
             return self._search(self._search_from, file, buffer)
-        at = self._place
+        at = self._reached
         window = _read(file, buffer, at.position)
         size = len(window)
         seeds = file.seeds(at.position, at.position + size) - at.position if size >= _SEEDED_BYTES else None
@@ -101,17 +101,17 @@ class SegmentCheck:
         if checked.damages:
             window = _read(file, buffer, at.position)
             checked = check_batches(window, at, self._around, seeds)
-        self._place = checked.place
+        self._reached = checked.reached
         self.checked += self.position - at.position
         if checked.stop is Stop.END:
             return checked.damages + self._at_end() if self.position >= self.segment.size or not size else checked.damages
-        if checked.stop is Stop.SHORT and checked.place.position > at.position:
+        if checked.stop is Stop.SHORT and checked.reached.position > at.position:
             return checked.damages
-        return checked.damages + self._unwhole(checked.stop, window[checked.place.position - at.position :])
+        return checked.damages + self._unwhole(checked.stop, window[checked.reached.position - at.position :])
 
     def _at_end(self) -> tuple[Damage, ...]:
         self.done = True
-        return check_end(self._place, _first_epoch(self._following))
+        return check_end(self._reached, _first_epoch(self._following))
 
     def _unwhole(self, stop: Stop, rest: Bytes) -> tuple[Damage, ...]:
         """Begin with bytes that are no batch, or a batch that is larger than a window; ``rest``: the part of them that was read."""
@@ -123,7 +123,7 @@ class SegmentCheck:
             self._large = _Large(begin, begin + size, head, at)
             return ()
         self._search_from = begin + 1
-        return (Damage(Fault.FRAMING, begin, self._place.next_offset),)
+        return (Damage(Fault.FRAMING, begin, self._reached.next_offset),)
 
     def _go_through(self, large: _Large, file: OpenSegment, buffer: Bytes) -> tuple[Damage, ...]:
         """Check one more window of a batch that is larger than a window."""
@@ -140,27 +140,27 @@ class SegmentCheck:
         found: tuple[Damage, ...] = ()
         if stored != large.crc:
             found = (Damage(Fault.CRC, large.begin, read_base_offset(large.header)),)
-            self._place = replace(self._place, position=large.end)
+            self._reached = replace(self._reached, position=large.end)
         else:
             batches = columns_of(np.zeros(1, np.int64), raw_headers(np.frombuffer(large.header, np.uint8), np.zeros(1, np.int64)))
             if not current:  # a message of an old format contains its number of records inside: its own offset is that of the last one
                 batches.last_offset[:] = batches.base_offset
-            place, order = check_order(batches, self._place, self._around)
-            self._place, found = replace(place, position=large.end), tuple(order)
+            reached, order = check_order(batches, self._reached, self._around)
+            self._reached, found = replace(reached, position=large.end), tuple(order)
         return found + self._at_end() if large.end >= self.segment.size else found
 
     def _search(self, begin: int, file: OpenSegment, buffer: Bytes) -> tuple[Damage, ...]:
         """Find the next batch that the index names and whose CRC is right. If there is none, the check of the segment is done."""
         seeds = file.seeds(begin, self.segment.size)
         if not len(seeds):
-            self._place = replace(self._place, position=self.segment.size)
+            self._reached = replace(self._reached, position=self.segment.size)
             self.done = True
             return ()
         first = int(seeds[0])
         window = _read(file, buffer, first)
         for seed in seeds[seeds < first + len(window)].tolist():
             if self._is_sound(window[seed - first :]):
-                self._place, self._search_from = Place(seed, self._place.next_offset, last=None), None
+                self._reached, self._search_from = CheckPosition(seed, self._reached.next_offset, last=None), None
                 return ()
             self._search_from = seed + 1
         return ()
@@ -171,8 +171,8 @@ class SegmentCheck:
         size = read_size(head)
         if not MAGIC_AT < size <= len(window):
             return False
-        checked = check_batches(window[:size], Place(0, self._around.base_offset), self._around)
-        return checked.place.position == size and not checked.damages
+        checked = check_batches(window[:size], CheckPosition(0, self._around.base_offset), self._around)
+        return checked.reached.position == size and not checked.damages
 
 
 def _read(file: OpenSegment, buffer: Bytes, position: int) -> Bytes:

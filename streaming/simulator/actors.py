@@ -46,7 +46,7 @@ class Writer:
         count = self.rng.randint(low, high)
         sequence = self._sequences[partition]
         batch = Batch(
-            records=tuple(self._record(now - count + 1 + place) for place in range(count)),
+            records=tuple(self._record(now - count + 1 + index) for index in range(count)),
             codec=self.traffic.codec,
             producer_id=producer_id,
             producer_epoch=epoch if producer_id >= 0 else -1,
@@ -126,9 +126,9 @@ def stuck_producer(writer: Writer, coordinator: Coordinator, first_due: int) -> 
 def _commit_offsets(
     traffic: Traffic, transaction: TransactionState, coordinator: Coordinator, logs: Sequence[PartitionLog], offset: int, now: int
 ) -> TransactionState:
-    place = partition_for(traffic.group, len(logs))
-    transaction = coordinator.add(transaction, logs[place].topic, place, now)
-    logs[place].append(
+    index = partition_for(traffic.group, len(logs))
+    transaction = coordinator.add(transaction, logs[index].topic, index, now)
+    logs[index].append(
         Batch(
             records=(offset_commit_record(traffic.group, traffic.source, 0, offset, now),),
             producer_id=transaction.producer_id,

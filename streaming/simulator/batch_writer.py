@@ -1,7 +1,7 @@
 """Record batches of magic 2, control batches among them: values in, the bytes of a log out.
 
 Follows `DefaultRecordBatch`, `DefaultRecord`, `ControlRecordType` and `EndTransactionMarker`. A `Batch` is what a producer made; its
-place in a log (base offset, leader epoch) is given when it is encoded, as a leader does it.
+position in a log (base offset, leader epoch) is given when it is encoded, as a leader does it.
 """
 
 import struct
@@ -35,7 +35,7 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; ``timestamp`` in Unix milliseconds, ``offset_delta`` None for its place in the batch."""
+    """One record; ``timestamp`` in Unix milliseconds, ``offset_delta`` None for its index in the batch."""
 
     key: bytes | None = None
     value: bytes | None = None
@@ -115,7 +115,7 @@ class Batch:
 
 
 def encode(batch: Batch, base_offset: int, leader_epoch: int = 0) -> bytes:
-    """The bytes of a batch at its place in a log."""
+    """The bytes of a batch at its position in a log."""
     base_timestamp = _base_timestamp(batch)
     payload = compress(batch.codec, encode_records(batch.records, base_timestamp)) if batch.records else b""
     checked = (
@@ -131,15 +131,15 @@ def encode(batch: Batch, base_offset: int, leader_epoch: int = 0) -> bytes:
         )
         + payload
     )
-    # The length counts what follows it; the CRC leaves out what a leader stamps in place.
+    # The length counts what follows it; the CRC leaves out what a leader writes afterwards.
     return _PREFIX.pack(base_offset, 9 + len(checked), leader_epoch, 2, google_crc32c.value(checked)) + checked
 
 
 def encode_records(records: Iterable[Record], base_timestamp: int) -> bytes:
     """The records section before compression."""
     out = bytearray()
-    for place, record in enumerate(records):
-        delta = place if record.offset_delta is None else record.offset_delta
+    for index, record in enumerate(records):
+        delta = index if record.offset_delta is None else record.offset_delta
         parts = [
             b"\x00",  # attributes
             varint(record.timestamp - base_timestamp),

@@ -30,8 +30,8 @@ def compact(log: PartitionLog, base_offset: int, keep: Container[int], now: int 
     Returns:
         The bytes that went.
     """
-    place = next(n for n, segment in enumerate(log.segments[:-1]) if segment.base_offset == base_offset)
-    old = log.segments[place]
+    index = next(n for n, segment in enumerate(log.segments[:-1]) if segment.base_offset == base_offset)
+    old = log.segments[index]
     content = old.path("log").read_bytes()
     cleaned = Segment(log.directory, base_offset, log.config, old.producers, suffix=".cleaned")
     for entry, position in zip(old.entries, old.positions, strict=True):
@@ -45,7 +45,7 @@ def compact(log: PartitionLog, base_offset: int, keep: Container[int], now: int 
     modified = old.path("log").stat().st_mtime_ns
     os.utime(cleaned.path("log"), ns=(modified, modified))
     cleaned.rename(".swap")
-    log.replace_segment(place, cleaned, now)
+    log.replace_segment(index, cleaned, now)
     return old.size - cleaned.size
 
 

@@ -18,7 +18,7 @@ class Appendable(Protocol):
     """What can be appended: a `Batch`, for example."""
 
     def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
-        """The batches it makes at this place of a log, and their bytes."""
+        """The batches it makes at this position of a log, and their bytes."""
         ...
 
 
@@ -169,15 +169,15 @@ class PartitionLog:
             segment.unlink()
         return len(due)
 
-    def replace_segment(self, place: int, cleaned: Segment, now: int) -> None:
-        """Put a complete ``.swap`` segment in the place of an inactive one."""
-        gone, self.segments[place] = self.segments[place], cleaned
+    def replace_segment(self, index: int, cleaned: Segment, now: int) -> None:
+        """Put a complete ``.swap`` segment instead of an inactive one."""
+        gone, self.segments[index] = self.segments[index], cleaned
         gone.rename(".deleted", snapshot=False)
         self._deleted.append((now, gone))
         cleaned.rename("")
 
     def truncate(self, offset: int, now: int = 0) -> int:
-        """Cut the log at the start of the batch that holds ``offset``, in place, as a follower does that was ahead of its leader.
+        """Cut the log at the start of the batch that holds ``offset``, as a follower does that was ahead of its leader.
 
         Returns:
             The bytes cut off.

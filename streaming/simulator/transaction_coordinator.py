@@ -61,8 +61,8 @@ class Coordinator:
         marker = end_transaction(
             committed=committed, producer_id=transaction.producer_id, producer_epoch=transaction.epoch, coordinator_epoch=0, timestamp=now
         )
-        for place in transaction.partitions:
-            self._partitions[place].append(marker)
+        for written_to in transaction.partitions:
+            self._partitions[written_to].append(marker)
         complete = self._write(replace(transaction, state=done, partitions=()))
         return self._rotated(complete, now) if complete.epoch >= _LAST_EPOCH else complete
 

@@ -27,8 +27,8 @@ WITH_VALUES |= {"parse_node_id"}
 
 
 def edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
-    for place, length, new in edits:
-        at = place % (len(data) + 1)
+    for reached, length, new in edits:
+        at = reached % (len(data) + 1)
         data = data[:at] + new + data[at + length :]
     return data
 
@@ -43,8 +43,8 @@ def test_damaged_bytes_are_understood_or_told(parser: Parser, data: st.DataObjec
 @given(data=st.data(), flips=st.lists(st.tuples(CUTS, st.integers(0, 7)), min_size=1, max_size=4))
 def test_flipped_bits_are_understood_or_told(parser: Parser, data: st.DataObject, flips: list[tuple[int, int]]) -> None:
     damaged = bytearray(data.draw(st.sampled_from(parser.seeds)))
-    for place, bit in flips if damaged else ():
-        damaged[place % len(damaged)] ^= 1 << bit
+    for reached, bit in flips if damaged else ():
+        damaged[reached % len(damaged)] ^= 1 << bit
     check(parser, bytes(damaged))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.disk.segment_files import list_segments, read_leader_epochs
 from streaming.kafka.checkpoint_files import EpochEntry
-from streaming.scan.soundness import Checked, Damage, Fault, Place, Surroundings, check_batches, check_end
+from streaming.scan.soundness import Checked, CheckPosition, Damage, Fault, Surroundings, check_batches, check_end
 from streaming.scan.walk import Stop, walk
 from tests.builders import batch
 from tests.kafka.segments import Content, any_batch, contents, tails, written
@@ -32,11 +32,11 @@ def around(content: Content, *, epochs: bool = True, end_offset: int | None = No
 
 def check(data: bytes, surroundings: Surroundings, cuts: Sequence[int] = ()) -> Checked:
     """Check the bytes, window by window where windows are to end at ``cuts``."""
-    place, damages, checked = Place(0, surroundings.base_offset), [], None
+    reached, damages, checked = CheckPosition(0, surroundings.base_offset), [], None
     for cut in [*sorted(cuts), len(data)]:
-        window = np.frombuffer(data, np.uint8)[place.position : max(place.position, cut)].copy()
-        checked = check_batches(window, place, surroundings)
-        place, damages = checked.place, [*damages, *checked.damages]
+        window = np.frombuffer(data, np.uint8)[reached.position : max(reached.position, cut)].copy()
+        checked = check_batches(window, reached, surroundings)
+        reached, damages = checked.reached, [*damages, *checked.damages]
     assert checked is not None
     return replace(checked, damages=tuple(damages))
 
@@ -50,8 +50,8 @@ def flipped(data: bytes, bit: int) -> bytes:
 @given(contents, st.lists(st.integers(0, 4000), max_size=4))
 def test_what_a_broker_wrote_passes_however_it_is_cut(content: Content, cuts: list[int]) -> None:
     found = check(content.data, around(content), [min(cut, len(content.data)) for cut in cuts])
-    assert (found.damages, found.place.position, found.stop) == ((), len(content.data), Stop.END)
-    assert check_end(found.place, max(content.epochs, default=0)) == ()
+    assert (found.damages, found.reached.position, found.stop) == ((), len(content.data), Stop.END)
+    assert check_end(found.reached, max(content.epochs, default=0)) == ()
 
 
 contiguous = st.builds(
@@ -65,19 +65,19 @@ contiguous = st.builds(
 @given(contiguous, st.integers(0, 1 << 20), st.booleans())
 @example(written([batch(), batch()], base_offset=7), 5, False)  # in the base offset
 @example(written([batch(), batch(), batch()], epochs=[3, 3, 4]), 15 * 8, True)
-def test_every_flipped_bit_of_a_log_without_gaps_is_found(content: Content, place: int, seeded: bool) -> None:
+def test_every_flipped_bit_of_a_log_without_gaps_is_found(content: Content, reached: int, seeded: bool) -> None:
     surroundings = around(content)
-    found = check(flipped(content.data, place % (8 * len(content.data))), surroundings, [len(content.data) // 2] if seeded else [])
-    stopped = found.place.position < len(content.data)
-    assert found.damages or stopped or check_end(found.place, content.epochs[-1])
+    found = check(flipped(content.data, reached % (8 * len(content.data))), surroundings, [len(content.data) // 2] if seeded else [])
+    stopped = found.reached.position < len(content.data)
+    assert found.damages or stopped or check_end(found.reached, content.epochs[-1])
 
 
 @given(contents, tails, st.integers(0, 1 << 20), st.binary(max_size=40))
-def test_anything_may_stand_there(content: Content, tail: bytes, place: int, new: bytes) -> None:
-    at = place % (len(content.data) + 1)
+def test_anything_may_stand_there(content: Content, tail: bytes, reached: int, new: bytes) -> None:
+    at = reached % (len(content.data) + 1)
     data = content.data[:at] + new + content.data[at + len(new) :] + tail
     found = check(data, around(content))
-    assert 0 <= found.place.position <= len(data)
+    assert 0 <= found.reached.position <= len(data)
     assert all(0 <= damage.position < len(data) for damage in found.damages)
 
 
@@ -92,8 +92,8 @@ def flips_missed(directory: Path) -> set[int]:
     missed = set()
     for bit in range(8 * len(data)):
         data[bit >> 3] ^= 1 << (bit & 7)
-        found = check_batches(data, Place(0, segment.base_offset), surroundings)
-        if found.place.position == len(data) and not found.damages and not check_end(found.place, following_epoch):
+        found = check_batches(data, CheckPosition(0, segment.base_offset), surroundings)
+        if found.reached.position == len(data) and not found.damages and not check_end(found.reached, following_epoch):
             missed.add((bit >> 3) - int(starts[np.searchsorted(starts, bit >> 3, side="right") - 1]))
         data[bit >> 3] ^= 1 << (bit & 7)
     return missed
@@ -147,8 +147,8 @@ def test_a_leader_epoch_that_does_not_fit_is_told_of_the_batch_that_has_it(four:
 def test_the_last_leader_epoch_is_held_against_that_of_the_next_segment(four: Content) -> None:
     found = check(restamped(four, 3, epoch=7), around(four))
     assert found.damages == ()  # the checkpoint may lag behind the log
-    assert check_end(found.place, 5) == (Damage(Fault.EPOCH, four.positions[3], BASE + 6),)
-    assert check_end(found.place, -1) == ()
+    assert check_end(found.reached, 5) == (Damage(Fault.EPOCH, four.positions[3], BASE + 6),)
+    assert check_end(found.reached, -1) == ()
 
 
 def test_a_checkpoint_that_lags_behind_the_log_is_no_damage(four: Content) -> None:
