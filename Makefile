@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fast lint fuzz soak format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
+.PHONY: help setup demo test check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -57,6 +57,12 @@ fast: setup ## Lint, generated files, and all tests without a JVM: five minutes
 
 lint: setup ## Format, lint, types, import contracts
 	@$(LINT)
+
+skipped: setup ## Say what this machine lacks for the tests, how to get it, and how many tests that skips
+	@$(BIN)/python -m tests.check.skipped
+
+hooks: setup ## Let git check format, lint, types and generated files at each commit
+	@$(BIN)/pre-commit install
 
 fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUTES=60 adds a run of that length
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz tests/model

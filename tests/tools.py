@@ -8,11 +8,34 @@ from typing import NoReturn
 
 import pytest
 
+TO_GET = {
+    "amtool": "apt-get install prometheus-alertmanager",
+    "fincore": "apt-get install util-linux-extra",
+    "git": "apt-get install git",
+    "hadolint": "make setup",
+    "helm": "make tools",
+    "helm-docs": "make tools",
+    "helm-unittest": "make tools",
+    "kubeconform": "make tools",
+    "podman": "apt-get install podman runc mmdebstrap",
+    "prometheus": "apt-get install prometheus",
+    "prometheus-alertmanager": "apt-get install prometheus-alertmanager",
+    "promtool": "apt-get install prometheus",
+    "unshare": "apt-get install util-linux",
+}
+"""What brings each program that a test needs, on Debian."""
+
+
+def find_tool(name: str) -> Path | None:
+    """A program beside this Python or on the PATH."""
+    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return Path(found) if found else None
+
 
 def require_tool(name: str) -> Path:
-    """Finds a program beside this Python or on the PATH, or gives the test up as `missing` does."""
-    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    return Path(found) if found else missing(f"{name} is neither in .venv/bin nor on the PATH")
+    """Finds a program, or gives the test up as `missing` does."""
+    hint = f" ({TO_GET[name]})" if name in TO_GET else ""
+    return find_tool(name) or missing(f"{name} is neither in .venv/bin nor on the PATH{hint}")
 
 
 def missing(what: str) -> NoReturn:

@@ -59,6 +59,17 @@ def nearest(changed: Iterable[str], tree: Tree) -> list[str]:
     return [name for _, _, name in sorted(found)]
 
 
+def naming(word: str, tree: Tree) -> list[str]:
+    """Test modules that hold a string, or import a module of tests/ that does."""
+    steps = _steps({name: 0 for name, words in tree.words.items() if word in words and name != "tests.tools"}, tree)
+    return [name for name in tree.tests() if steps.get(name, FAR) <= 1]
+
+
+def reaching(module: str, tree: Tree, *, steps: int) -> set[str]:
+    """What imports a module, in so many steps at most."""
+    return {name for name, step in _steps({module: 0}, tree).items() if step <= steps}
+
+
 def _origins(path: str, tree: Tree) -> dict[str, int]:
     """Where the search begins: the module itself, or those that name the file in a string."""
     if path.endswith(".py") and path.split("/")[0] in OWN:
