@@ -1,4 +1,4 @@
-"""docs/reliability.md names a test for each fault: each of them has to be there."""
+"""docs/reliability.md names a test for each fault of its list; test_promises.py sees that those tests are there."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,8 @@ _TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 _ROW = re.compile(r"^\| (\d+) \|.*$", re.MULTILINE)
 
 
-def test_every_fault_of_the_list_names_tests_that_exist() -> None:
+def test_every_fault_of_the_list_names_a_test() -> None:
     document = (ROOT / "docs" / "reliability.md").read_text()
     rows = list(_ROW.finditer(document))
     assert [int(row[1]) for row in rows] == list(range(1, FAULTS + 1))
     assert [row[1] for row in rows if not _TEST.search(row[0])] == []
-    named = _TEST.findall(document)
-    assert [f"{path}::{name}" for path, name in named if f"def {name}(" not in (ROOT / path).read_text()] == []

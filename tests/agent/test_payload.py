@@ -1,0 +1,38 @@
+"""Keys and values of records stay on the broker's host: neither the journal nor an answer of an agent holds a byte of them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from streaming.client.agent_client import AgentClient
+from streaming.simulator.batch_writer import Batch, Record
+from tests.agents import Agent, Reader
+from tests.builders import NOW, log_dir, partition
+
+_KEY, _VALUE = b"key of a person", b"value of a person"
+
+
+def _bytes(batches: list[pa.RecordBatch]) -> bytes:
+    return b"".join(batch.serialize().to_pybytes() for batch in batches)
+
+
+def test_no_journal_and_no_answer_holds_a_key_or_a_value(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(Batch(records=(Record(_KEY, _VALUE, NOW),)))
+    segment = log.active.path("log").read_bytes()
+    assert _KEY in segment
+    assert _VALUE in segment  # what is not compressed would be found
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    reader = Reader(agent).begin()
+    sent = _bytes(agent.service.read(reader.asked(reader.plan())).to_batches())
+    with agent.served() as address:
+        client = AgentClient(address)
+        (listed,) = client.logs()
+        sent += _bytes([*client.batches(listed)])
+        client.close()
+    agent.close()
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "journal").rglob("*") if path.is_file())
+    assert b"orders" in sent
+    assert b"orders" in kept
+    assert [word for word in (_KEY, _VALUE) if word in sent + kept] == []

@@ -1,0 +1,41 @@
+"""Documents name the tests that guard what is promised, and the modules to read: each of them has to be there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+_NEVER_RUN = {"skip", "xfail"}
+
+
+def _marks(path: str) -> dict[str, set[str]]:
+    """The tests of a file, each with the names in its decorators."""
+    functions = (node for node in ast.parse((ROOT / path).read_bytes()).body if isinstance(node, ast.FunctionDef))
+    return {
+        each.name: {node.attr for mark in each.decorator_list for node in ast.walk(mark) if isinstance(node, ast.Attribute)}
+        for each in functions
+    }
+
+
+@pytest.mark.parametrize("document", ["promises.md", "reliability.md"])
+def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
+    named = _TEST.findall((ROOT / "docs" / document).read_text())
+    files = {path: _marks(path) if (ROOT / path).is_file() else {} for path, _ in named}
+    assert named
+    assert [f"{path}::{name}" for path, name in named if name not in files[path]] == []
+    assert [f"{path}::{name}" for path, name in named if files[path][name] & _NEVER_RUN] == []
+
+
+def test_every_module_that_contributing_names_is_there() -> None:
+    named = re.findall(r"`(streaming/[\w/]+(?:\.py|/))`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_promise_names_a_test() -> None:
+    rows = re.findall(r"^\| (?!promise)(.*?) \| (.*) \|$", (ROOT / "docs" / "promises.md").read_text(), re.MULTILINE)
+    assert len(rows) > 30
+    assert [promise for promise, tests in rows if not _TEST.search(tests)] == []
