@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 as values (`LegacyRecord`, `AbstractLegacyRecordBatch`). Kafka wrote them before 0.11 and still reads them.
+"""Messages of magic 0 and 1 (`LegacyRecord`, `AbstractLegacyRecordBatch`). Kafka wrote them before 0.11 and still reads them.
 
 Layout, big-endian::
 
@@ -7,8 +7,9 @@ Layout, big-endian::
 
 An int32 length comes before key and value, -1 for null. Attributes: bits 0 to 2 codec, bit 3 timestamp type (magic 1 only).
 
-A message with a codec is a *wrapper*: its value is the compressed stream of inner messages, and its offset is that of the last of them.
-Inner offsets are absolute in magic 0 and relative in magic 1. A wrapper with LogAppendTime gives its time to the inner messages.
+A message without a codec is a batch of one. One with a codec is a *wrapper*: its value is the compressed stream of inner messages, and its
+offset is that of the last of them. So its first offset and the number of its records are known only from inside. Inner offsets are absolute
+in magic 0 and relative in magic 1. A wrapper with LogAppendTime gives its time to the inner messages.
 """
 
 import struct
@@ -22,6 +23,7 @@ from streaming.kafka.records import MAX_RECORDS_BYTES
 from streaming.kafka.varint import Bytes
 
 _HEAD = struct.Struct(">qiIbb")
+_OFFSET_SIZE = struct.Struct(">qi")
 _TIMESTAMP = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 _MIN_LENGTHS = {0: MIN_LENGTH, 1: MIN_LENGTH + _TIMESTAMP.size}
@@ -50,6 +52,17 @@ class Message:
     def is_log_append_time(self) -> bool:
         """Whether `timestamp` is the broker's."""
         return self.magic > 0 and bool(self.attributes & TIMESTAMP_TYPE_BIT)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyEntry:
+    """The offsets of a message or wrapper, and how many messages it is. `timestamp` is -1 in magic 0 (milliseconds otherwise)."""
+
+    base_offset: int
+    last_offset: int
+    records: int
+    codec: int
+    timestamp: int
 
 
 def read_message(data: Bytes, position: int = 0) -> Message | None:
@@ -101,6 +114,38 @@ def inner_messages(message: Message, limit: int = MAX_RECORDS_BYTES) -> tuple[Me
     return _placed(message, inner)
 
 
+def read_entry(entry: Bytes, limit: int = MAX_RECORDS_BYTES) -> LegacyEntry:
+    """Read no more of one complete message than it takes to know its offsets: a wrapper is decompressed, to at most `limit` bytes.
+
+    Raises:
+        FormatError: a length inside it points outside, a wrapper cannot be decompressed, or its offsets do not fit into 64 bits.
+    """
+    offset, _, magic, attributes, timestamp, at = _head(entry, 0)
+    codec = attributes & CODEC_MASK
+    if codec == 0:
+        return LegacyEntry(offset, offset, 1, 0, timestamp)
+    _key, at = _field(entry, at, 0)
+    value, _ = _field(entry, at, 0)
+    inner = _inner_offsets(decompress_old(magic, codec, value or b"", limit))
+    if not inner:
+        raise FormatError("compressed message without a message in it")
+    first = inner[0] if magic == 0 else offset - inner[-1] + inner[0]
+    if not -(2**63) <= first < 2**63:
+        raise FormatError(f"a compressed message whose first offset would be {first}")
+    return LegacyEntry(first, offset, len(inner), codec, timestamp)
+
+
+def _inner_offsets(messages: bytes) -> list[int]:
+    offsets, at = [], 0
+    while at + _OFFSET_SIZE.size <= len(messages):
+        offset, size = _OFFSET_SIZE.unpack_from(messages, at)
+        at += _OFFSET_SIZE.size + size
+        if size <= 0 or at > len(messages):
+            raise FormatError("a message inside a compressed one reaches past its end")
+        offsets.append(offset)
+    return offsets
+
+
 def _placed(wrapper: Message, inner: list[Message]) -> tuple[Message, ...]:
     """The inner messages with the offsets of their wrapper and, if it has one, its append time."""
     if wrapper.magic == 0:
@@ -111,14 +156,21 @@ def _placed(wrapper: Message, inner: list[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, offset=base + one.offset, timestamp=wrapper.timestamp) for one in inner)
 
 
-def _message(data: Bytes, position: int) -> Message:
+def _head(data: Bytes, position: int) -> tuple[int, int, int, int, int, int]:
+    """Offset, CRC, magic, attributes and timestamp of the message in `data`, and where its key begins."""
+    if len(data) < PREFIX_BYTES + MIN_LENGTH:
+        raise FormatError("message is cut short", position)
     offset, length, crc, magic, attributes = _HEAD.unpack_from(data)
     if length < _MIN_LENGTHS[magic]:
         raise FormatError(f"message length {length} is too small", position)
-    at, timestamp = _HEAD.size, -1
-    if magic > 0:
-        (timestamp,) = _TIMESTAMP.unpack_from(data, at)
-        at += _TIMESTAMP.size
+    if magic == 0:
+        return offset, crc, magic, attributes, -1, _HEAD.size
+    (timestamp,) = _TIMESTAMP.unpack_from(data, _HEAD.size)
+    return offset, crc, magic, attributes, timestamp, _HEAD.size + _TIMESTAMP.size
+
+
+def _message(data: Bytes, position: int) -> Message:
+    offset, crc, magic, attributes, timestamp, at = _head(data, position)
     key, at = _field(data, at, position)
     value, at = _field(data, at, position)
     if at != len(data):

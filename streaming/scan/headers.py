@@ -115,7 +115,9 @@ def first_broken(headers: NDArray[np.void]) -> int | None:
 
 
 def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
-    from streaming.kafka.legacy import read_entry  # few logs have old messages, and importing the codecs' libraries slows down a start
+    from streaming.kafka.legacy_messages import (
+        read_entry,
+    )  # few logs have old messages, and importing the codecs' libraries slows down a start
 
     position = int(batches.positions[item])
     try:
