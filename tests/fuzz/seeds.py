@@ -13,6 +13,7 @@ from streaming.kafka.consumer_groups import ConsumerGroupKey, KeyType, read_cons
 from streaming.kafka.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.control import read_control
 from streaming.kafka.entries import read_entry_records
+from streaming.kafka.entry_head import read_entry_head
 from streaming.kafka.group_metadata import read_group_metadata
 from streaming.kafka.legacy_messages import inner_messages, read_message
 from streaming.kafka.metadata_records import read_metadata_frame, read_metadata_record
@@ -97,6 +98,7 @@ PARSERS = (
     Parser("batch", lambda data: read_batch(memoryview(data)), _BATCHES),
     Parser("records", _batch_records, _BATCHES),
     Parser("entry", lambda data: read_entry_records(memoryview(data), limit=_LIMIT), _logs()),
+    Parser("head of an entry", read_entry_head, _logs()),
     Parser("message", _inner, _logs("old_formats/*/*.log")),
     Parser("scan", _scan, _logs()),
     Parser(
