@@ -82,6 +82,20 @@ def test_flight_appears_only_between_agent_and_client() -> None:
     assert _rooms_that_import("pyarrow.flight") <= {"agent", "client", "protocol"}
 
 
+SQL = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE TABLE)\b")
+
+
+def _texts(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_sql_is_written_in_the_journal_alone() -> None:
+    assert {_room(path) for path in PACKAGE.rglob("*.py") if any(map(SQL.search, _texts(path)))} == {"journal"}
+    assert _rooms_that_import("sqlite3") == {"journal"}
+
+
 def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
     """They get bytes and rows; a file or a clock there would make what they say depend on the moment."""
     foreign = {"os", "pathlib", "io", "mmap", "time", "socket", "subprocess", "threading"}

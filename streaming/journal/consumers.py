@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from streaming.journal import consumer_rows, losses
+from streaming.journal.consumer_rows import Consumer, Registration
 from streaming.journal.joining import Joining
 from streaming.journal.journal import Journal
-from streaming.journal.losses import UNKNOWN, Loss, let_go, losses_of
-from streaming.journal.registering import Registration
+from streaming.journal.losses import UNKNOWN, Loss
 from streaming.journal.trimming import Limits, Trimming
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class Consumers:
     def note_seen(self, consumer: str) -> bool:
         """Note that a consumer is there; returns whether this journal knows it."""
         with self._journal.database.transaction() as run:
-            return run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer)).rowcount > 0
+            return consumer_rows.note_seen(run, consumer, self._clock_ms())
 
     def register(self, consumer: str) -> None:
         """Register a new consumer behind all events. A consumer that wants a beginning is registered with it (`Journal.publish`)."""
@@ -47,55 +48,42 @@ class Consumers:
 
     def streamed(self, consumer: str) -> int | None:
         """The seq up to which a consumer was sent everything, None if it is not known."""
-        with self._journal.database.reading() as run:
-            row = run.execute("SELECT streamed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-        return None if row is None else int(row[0])
+        found = self._read(consumer)
+        return None if found is None else found.streamed
 
     def committed(self, consumer: str) -> int | None:
         """The seq up to which nothing will be requested again, None if the consumer is not known."""
-        with self._journal.database.reading() as run:
-            row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-        return None if row is None else int(row[0])
+        found = self._read(consumer)
+        return None if found is None else found.committed
 
     def has_committed(self, consumer: str) -> bool:
         """Whether a consumer has committed anything since its beginning; False if an earlier version registered it."""
-        with self._journal.database.reading() as run:
-            row = run.execute("SELECT committed > begun AND begun >= 0 FROM consumers WHERE id = ?", (consumer,)).fetchone()
-        return row is not None and bool(row[0])
+        found = self._read(consumer)
+        return found is not None and found.committed > found.begun >= 0
 
     def forget(self, consumer: str) -> None:
         """Forget a consumer that has lost all its state: from now on it counts as a new one."""
         with self._journal.database.transaction() as run:
-            for sql in (
-                "DELETE FROM consumers WHERE id = ?",
-                "DELETE FROM reads WHERE consumer = ?",
-                "DELETE FROM losses WHERE consumer = ?",
-            ):
-                run.execute(sql, (consumer,))
+            consumer_rows.forget(run, consumer)
+            losses.forget(run, consumer)
 
     def any(self) -> bool:
         """Whether any consumer is known."""
         with self._journal.database.reading() as run:
-            return run.execute("SELECT 1 FROM consumers LIMIT 1").fetchone() is not None
+            return bool(consumer_rows.read_all(run))
 
     def note_streamed(self, consumer: str, after: int, upto: int) -> None:
         """Note that a consumer was sent all events with ``after < seq <= upto``. It counts only if it had everything up to ``after``."""
         with self._journal.database.transaction() as run:
-            run.execute(
-                "UPDATE consumers SET streamed = max(streamed, ?), seen_ms = ? WHERE id = ? AND streamed >= ?",
-                (upto, self._clock_ms(), consumer, after),
-            )
+            consumer_rows.note_streamed(run, consumer, after, upto, self._clock_ms())
 
     def note_committed(self, consumer: str, seq: int) -> None:
         """Note that Spark has committed everything up to ``seq`` and will not request it again."""
         with self._journal.database.transaction() as run:
-            run.execute(
-                "UPDATE consumers SET committed = max(committed, min(streamed, ?)), seen_ms = ? WHERE id = ?",
-                (seq, self._clock_ms(), consumer),
-            )
-            row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-            if row is not None:
-                let_go(run, consumer, row[0])
+            consumer_rows.note_committed(run, consumer, seq, self._clock_ms())
+            found = consumer_rows.read(run, consumer)
+            if found is not None:
+                losses.let_go(run, consumer, found.committed)
 
     def send(self, consumer: str, upto: int) -> list[Loss] | None:
         """Note that a consumer is about to be sent everything up to ``upto``: none of it is forgotten until it is committed.
@@ -104,50 +92,48 @@ class Consumers:
             The losses of the consumer that are not committed yet, in order; None if the consumer is not known.
         """
         with self._journal.database.transaction() as run:
-            row = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-            if row is None:
+            found = consumer_rows.read(run, consumer)
+            if found is None:
                 return None
-            run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (self._clock_ms(), consumer))
-            if upto > row[0]:
-                run.execute("INSERT OR IGNORE INTO reads (consumer, seq) VALUES (?, ?)", (consumer, upto))
-            return losses_of(run, consumer)
+            consumer_rows.note_seen(run, consumer, self._clock_ms())
+            if upto > found.committed:
+                losses.note_sent(run, consumer, upto)
+            return losses.losses_of(run, consumer)
 
     def measure(self, consumer: str, after_total: int) -> None:
         """Set the size of a loss that an earlier version did not measure. The consumer had ``after_total`` bytes of logs, -1 not known."""
         size = max(0, self._journal.trimmed().total - after_total) if after_total >= 0 else 0
         with self._journal.database.transaction() as run:
-            run.execute("UPDATE losses SET bytes = ? WHERE consumer = ? AND bytes = ?", (size, consumer, UNKNOWN))
+            losses.measure(run, consumer, size)
 
     def set_back(self, consumer: str, seq: int, total: int) -> None:
         """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy."""
         with self._journal.database.transaction() as run:
-            run.execute("DELETE FROM reads WHERE consumer = ?", (consumer,))
-            run.execute("DELETE FROM losses WHERE consumer = ?", (consumer,))
-            run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))
+            losses.forget(run, consumer)
+            consumer_rows.set_back(run, consumer, seq)
             trimmed = self._journal.trimmed()
             if seq < trimmed.seq:
                 size = max(0, trimmed.total - total) if total >= 0 else UNKNOWN
-                run.execute("INSERT INTO losses (consumer, after, upto, bytes) VALUES (?, ?, ?, ?)", (consumer, seq, trimmed.seq, size))
-                run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (trimmed.seq, consumer))
+                losses.add_loss(run, consumer, Loss(seq, trimmed.seq, size))
+                consumer_rows.note_missed(run, consumer, trimmed.seq)
         log.warning("consumer resumes before the seq that it had committed", extra={"consumer": consumer, "after": seq})
 
     def missed(self, consumer: str) -> int:
         """The seq up to which a consumer has missed events since the open transactions were last published again for it, 0 for none."""
-        with self._journal.database.reading() as run:
-            row = run.execute("SELECT missed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-        return 0 if row is None else int(row[0])
+        found = self._read(consumer)
+        return 0 if found is None else found.missed
 
     def made_good(self, consumer: str, missed: int) -> None:
         """Note that the open transactions were published again behind the events that a consumer had missed."""
         with self._journal.database.transaction() as run:
-            run.execute("UPDATE consumers SET missed = 0 WHERE id = ? AND missed = ?", (consumer, missed))
+            consumer_rows.note_made_good(run, consumer, missed)
 
     def trim(self, bounds: Bounds) -> bool:
         """Forget a slice of the events that no consumer needs, or that are beyond the bounds. Returns whether there is more to do."""
         now = self._clock_ms()
         limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # after a clock was set back, a time may be in the future: it counts as now
-            (needed,) = run.execute("SELECT min(committed) FROM consumers WHERE seen_ms > ?", (now - bounds.consumer_expiry_ms,)).fetchone()
+            needed = consumer_rows.needed(run, now - bounds.consumer_expiry_ms)
         end = self._journal.end().seq
         if self._trimming.forget(end if needed is None else needed, limits if needed is None else None):
             return True
@@ -159,3 +145,7 @@ class Consumers:
             log.warning("journal trimmed beyond its slowest consumer", extra={"lost_bytes": self._lost})
             self._lost = 0
         return more or self._journal.database.shrink()
+
+    def _read(self, consumer: str) -> Consumer | None:
+        with self._journal.database.reading() as run:
+            return consumer_rows.read(run, consumer)

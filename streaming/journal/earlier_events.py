@@ -7,11 +7,13 @@ that are missing at its end have the defaults of `Event`.
 import json
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from streaming.journal.blocks import BLOCK_ROWS, Row, block_of, counted_bytes
 from streaming.journal.events import Event
 from streaming.journal.stored_blocks import insert
+from streaming.journal.tables import Table, value
 from streaming.rows import Kind
 
 _KEYED = (
@@ -25,6 +27,24 @@ _BODY = (
     *("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms"),
 )
 _TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table ``events``; ``keyed``: the values of the columns of `_KEYED`."""
+
+    seq: int
+    total: int | None
+    at_ms: int
+    body: str
+    keyed: dict[str, Any]
+
+
+def _row(seq: int, total: int | None, at_ms: int, body: str, **keyed: Any) -> _Row:
+    return _Row(seq, total, at_ms, body, keyed)
+
+
+_EVENTS = Table("events", _row, {name: name for name in ("seq", "total", "at_ms", "body", *_KEYED)})
 
 
 def into_blocks(run: sqlite3.Connection) -> None:
@@ -43,14 +63,13 @@ def into_blocks(run: sqlite3.Connection) -> None:
 
 def _rows(run: sqlite3.Connection) -> Iterator[tuple[Row, int]]:
     """Each row in order, and when it was published. The last rows had no running total yet."""
-    (total,) = run.execute("SELECT trimmed_total FROM totals").fetchone()
-    for *values, body, known, at_ms in run.execute(f"SELECT seq, {', '.join(_KEYED)}, body, total, at_ms FROM events ORDER BY seq"):
-        event = _event(values[1:], body)
-        total = total + counted_bytes(event) if known is None else known
-        yield Row(values[0], total, event), at_ms
+    total = int(value(run, "SELECT trimmed_total FROM totals"))
+    for row in _EVENTS.all(run, "ORDER BY seq"):
+        event = _event(row.keyed, row.body)
+        total = total + counted_bytes(event) if row.total is None else row.total
+        yield Row(row.seq, total, event), row.at_ms
 
 
-def _event(keyed: list[Any], body: str) -> Event:
+def _event(keyed: dict[str, Any], body: str) -> Event:
     values = {name: tuple(value) if name in _TUPLES else value for name, value in zip(_BODY, json.loads(body), strict=False)}
-    keys = dict(zip(_KEYED, keyed, strict=True))
-    return Event(**{**keys, "kind": Kind(keys["kind"]), **values})
+    return Event(**{**keyed, "kind": Kind(keyed["kind"]), **values})

@@ -7,10 +7,11 @@ only the last one is needed.
 
 from dataclasses import dataclass
 
+from streaming.journal import totals
 from streaming.journal.events import Event, LogId, merged_found
 from streaming.journal.journal import Edit, Journal
 from streaming.journal.losses import cuts, is_parted
-from streaming.journal.stored_blocks import kinds, rows
+from streaming.journal.stored_blocks import kinds, rows, waiting_since
 from streaming.rows import Kind
 
 SLICE = 1000
@@ -60,15 +61,14 @@ class Joining:
             trimmed = self._journal.trimmed().seq
             self._looked = max(self._looked, trimmed)
             if self._looked >= self._upto:
-                sql = "SELECT coalesce(sum(count), 0), max(last) FROM blocks WHERE last > ? AND at_ms <= ?"
-                waiting, end = run.execute(sql, (self._looked, now_ms - WAIT_MS)).fetchone()
-                if waiting < max(LEAST, LOOKS * len(self._last)):
+                waiting = waiting_since(run, self._looked, now_ms - WAIT_MS)
+                if waiting.rows < max(LEAST, LOOKS * len(self._last)):
                     return False
-                self._upto = end
+                self._upto = waiting.last
             last = {line: each for line, each in self._last.items() if each.seq > trimmed}
             with self._journal.edit() as edit:
                 end = self._join(edit, last)
-                edit.run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (end,))
+                totals.note_merged(edit.run, end)
             self._looked, self._last = end, last  # the next slice goes on from here, once this one is written
             return end < self._upto
 

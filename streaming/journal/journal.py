@@ -9,27 +9,19 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.disk.scanned import SegmentKey
-from streaming.journal import producer_pages, registering, stored_blocks
+from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, totals
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.journal.database import Database
 from streaming.journal.events import Cursor, Event, LogId
 from streaming.journal.producer_pages import Pages
-from streaming.journal.registering import Registration
 from streaming.scan.producer_states import Producers
-
-_CURSOR = tuple(field.name for field in fields(Cursor) if field.name != "log")
-_values = attrgetter(*_CURSOR)
-_CURSOR_COLUMNS = ", ".join((*(field.name for field in fields(LogId)), *_CURSOR))
-_PUT_CURSOR = f"INSERT OR REPLACE INTO cursors ({_CURSOR_COLUMNS}) VALUES ({','.join('?' * (4 + len(_CURSOR)))})"
-_SCANNED = ", ".join(SegmentKey._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +63,8 @@ class Journal:
         self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
         self._go_on_in_time()
         self._published = threading.Condition()
-        self._size: int
         with self.database.reading() as run:
-            (self._size,) = run.execute("SELECT coalesce(sum(size), 0) FROM blocks").fetchone()
+            self._size = stored_blocks.size(run)
 
     def close(self) -> None:
         """Close the file."""
@@ -88,14 +79,13 @@ class Journal:
 
     def _go_on_in_time(self) -> None:
         with self.database.transaction() as run:
-            row = run.execute("SELECT at_ms FROM blocks ORDER BY last DESC LIMIT 1").fetchone()
-            (seen_ms,) = run.execute("SELECT max(seen_ms) FROM consumers").fetchone()
-            last_ms = seen_ms if row is None else row[0]
+            newest = stored_blocks.newest(run)
+            last_ms = consumer_rows.last_seen_ms(run) if newest is None else newest.at_ms
             if last_ms is None:
                 return
             # a time later than the last event was written by a clock that was ahead for a while
-            run.execute("UPDATE blocks SET at_ms = ? WHERE at_ms > ?", (last_ms, last_ms))
-            run.execute("UPDATE consumers SET seen_ms = ? WHERE seen_ms > ?", (last_ms, last_ms))
+            stored_blocks.limit_times(run, last_ms)
+            consumer_rows.limit_times(run, last_ms)
             self._ahead_ms = last_ms - self._clock_ms()
 
     # --- writing
@@ -103,8 +93,7 @@ class Journal:
     def cursors(self) -> list[Cursor]:
         """The cursors of all logs, as of the last event."""
         with self.database.reading() as run:
-            rows = run.execute(f"SELECT {_CURSOR_COLUMNS} FROM cursors").fetchall()
-        return [Cursor(log=LogId(*row[:4]), **dict(zip(_CURSOR, row[4:], strict=True))) for row in rows]
+            return stored_cursors.read(run)
 
     def producers(self, log: LogId, limit: int) -> Producers | None:
         """The producers of a log as of its cursor, None if they are not known."""
@@ -117,7 +106,7 @@ class Journal:
         cursors: Iterable[Cursor] = (),
         gone: Sequence[LogId] = (),
         pages: Iterable[Pages] = (),
-        registers: Registration | None = None,
+        registers: consumer_rows.Registration | None = None,
     ) -> None:
         """Write events, the cursors behind them, and the changed producers of the logs, durably: all of it or nothing.
 
@@ -128,16 +117,15 @@ class Journal:
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
-                    registering.write(run, registers, end.seq, at_ms)
+                    consumer_rows.register(run, registers, end.seq, at_ms)
                 for block in _blocks(events, end):
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
                     end = Mark(block[-1].seq, block[-1].total)
-                run.execute("UPDATE totals SET seq = ?, published = ?", (end.seq, end.total))
-                run.executemany(_PUT_CURSOR, [(*_key(cursor.log), *_values(cursor)) for cursor in cursors])
-                run.executemany("DELETE FROM cursors WHERE broker = ? AND topic = ? AND partition = ? AND topic_id = ?", map(_key, gone))
+                totals.note_published(run, end.seq, end.total)
+                stored_cursors.write(run, cursors)
+                stored_cursors.forget(run, gone)
                 producer_pages.write(run, pages)
-                for log in gone:
-                    producer_pages.forget(run, log)
+                producer_pages.forget(run, gone)
             self._size += grown
         if events:
             with self._published:
@@ -146,17 +134,13 @@ class Journal:
     def scanned(self) -> dict[SegmentKey, int]:
         """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
         with self.database.reading() as run:
-            rows = run.execute(f"SELECT {_SCANNED}, largest_timestamp FROM scanned").fetchall()
-        return {SegmentKey(*row[:-1]): row[-1] for row in rows}
+            return scanned_segments.read(run)
 
     def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
         """Store the results of further scans, and forget segments that do not exist any more."""
         with self.database.transaction() as run:
-            run.executemany(
-                f"INSERT OR REPLACE INTO scanned ({_SCANNED}, largest_timestamp) VALUES (?,?,?,?,?,?)",
-                [(*key, time) for key, time in found],
-            )
-            run.executemany(f"DELETE FROM scanned WHERE ({_SCANNED}) = (?,?,?,?,?)", list(gone))
+            scanned_segments.write(run, found)
+            scanned_segments.forget(run, gone)
 
     def renew(self) -> None:
         """Become another journal with a new id. This one was restored from a copy: a consumer has read it up to a point that it lacks."""
@@ -167,7 +151,8 @@ class Journal:
     def end(self) -> Mark:
         """The point up to which events are published."""
         with self.database.reading() as run:
-            return Mark(*run.execute("SELECT seq, published FROM totals").fetchone())
+            found = totals.read(run)
+        return Mark(found.seq, found.published)
 
     def reach(self, after: int, budget: int | None) -> Mark:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
@@ -179,14 +164,12 @@ class Journal:
                 return self.end()
             begin = self.at(after)
             limit = begin.total + budget
-            row = run.execute(
-                "SELECT last, total FROM blocks WHERE last > ? AND total <= ? ORDER BY last DESC LIMIT 1", (after, limit)
-            ).fetchone()
-            whole = None if row is None else Mark(*row)
+            fits = stored_blocks.last_within(run, after, limit)
+            whole = None if fits is None else Mark(fits.last, fits.total)
             block = stored_blocks.with_row_behind(run, after if whole is None else whole.seq)
             if block is None:
                 return whole or begin
-            rows = part(block.rows, after, block.last)
+            rows = part(block.batch, after, block.last)
             seqs, totals = longs(rows, "seq"), longs(rows, "total")
             fitting = int(np.searchsorted(totals, limit, side="right"))
             if fitting == 0 and whole is not None:
@@ -198,19 +181,17 @@ class Journal:
         """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
             trimmed, block = self.trimmed(), stored_blocks.with_row_behind(run, seq - 1)
-            rows = None if block is None else part(block.rows, trimmed.seq, seq)  # older events are held for another consumer
+            rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
                 return Mark(seq, int(longs(rows, "total")[-1]))
-            row = run.execute(
-                "SELECT total FROM blocks WHERE last > ? AND last < ? ORDER BY last DESC LIMIT 1", (trimmed.seq, seq)
-            ).fetchone()
-            return Mark(seq, row[0] if row else trimmed.total)
+            before = stored_blocks.last_between(run, trimmed.seq, seq)
+            return Mark(seq, trimmed.total if before is None else before.total)
 
     def blocks(self, after: int, upto: int) -> list[pa.RecordBatch]:
         """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.journal.blocks.BLOCK`."""
         with self.database.reading() as run:
             found = list(stored_blocks.blocks(run, after, upto))
-        return [part(block.rows, after, upto) for block in found]
+        return [part(block.batch, after, upto) for block in found]
 
     def has_been_at(self, seq: int, total: int) -> bool:
         """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
@@ -218,15 +199,15 @@ class Journal:
         True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
         """
         with self.database.reading() as run:
-            trimmed_seq, trimmed_total, merged = run.execute("SELECT trimmed_seq, trimmed_total, merged_seq FROM totals").fetchone()
-            if seq > self.end().seq:
+            has = totals.read(run)
+            if seq > has.seq:
                 return False
-            if total < 0 or seq < trimmed_seq or seq <= merged:
+            if total < 0 or seq < has.trimmed_seq or seq <= has.merged_seq:
                 return True
-            if seq == trimmed_seq:
-                return bool(total == trimmed_total)
+            if seq == has.trimmed_seq:
+                return total == has.trimmed_total
             block = stored_blocks.with_row_behind(run, seq - 1)
-            rows = () if block is None else part(block.rows, seq - 1, seq)
+            rows = () if block is None else part(block.batch, seq - 1, seq)
             return len(rows) > 0 and int(longs(rows, "total")[0]) == total
 
     def wait(self, seconds: float) -> bool:
@@ -239,7 +220,8 @@ class Journal:
     def trimmed(self) -> Mark:
         """The point up to which events have been forgotten for ever."""
         with self.database.reading() as run:
-            return Mark(*run.execute("SELECT trimmed_seq, trimmed_total FROM totals").fetchone())
+            found = totals.read(run)
+        return Mark(found.trimmed_seq, found.trimmed_total)
 
     def size(self) -> int:
         """About how many bytes the events take."""
@@ -253,10 +235,6 @@ class Journal:
                 edit = Edit(run)
                 yield edit
             self._size += edit.grown
-
-
-def _key(log: LogId) -> tuple[int, str, int, str]:
-    return log.broker, log.topic, log.partition, log.topic_id
 
 
 def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[Row]]:

@@ -12,7 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streaming.journal import consumer_rows, totals
 from streaming.journal.stored_blocks import counted_between
+from streaming.journal.tables import Table
 
 UNKNOWN = -1
 """``bytes`` of a loss that an earlier version did not measure: only the request of the consumer makes it known."""
@@ -27,24 +29,48 @@ class Loss:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    consumer: str
+    loss: Loss
+
+
+def _row(consumer: str, after: int, upto: int, bytes: int) -> _Row:
+    return _Row(consumer, Loss(after, upto, bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A range that a consumer was sent ends at ``seq``."""
+
+    consumer: str
+    seq: int
+
+
+_LOSSES = Table("losses", _row, {"consumer": "consumer", "after": "loss.after", "upto": "loss.upto", "bytes": "loss.bytes"})
+_READS = Table("reads", _Read)
+
+
 def last_sent(run: sqlite3.Connection) -> dict[str, int]:
     """How far each consumer may have come: the end of the furthest range that it was sent, at least its last commit."""
-    sql = "SELECT id, max(committed, coalesce((SELECT max(seq) FROM reads WHERE consumer = id), 0)) FROM consumers"
-    return dict(run.execute(sql).fetchall())
+    furthest: dict[str, int] = {}
+    for read in _READS.all(run):
+        furthest[read.consumer] = max(read.seq, furthest.get(read.consumer, 0))
+    return {each.id: max(each.committed, furthest.get(each.id, 0)) for each in consumer_rows.read_all(run)}
 
 
 def losses_of(run: sqlite3.Connection, consumer: str) -> list[Loss]:
     """The losses of a consumer that are not committed yet, in order."""
-    sql = "SELECT after, upto, bytes FROM losses WHERE consumer = ? ORDER BY upto"
-    return [Loss(*row) for row in run.execute(sql, (consumer,))]
+    return [row.loss for row in _LOSSES.all(run, "WHERE consumer = ? ORDER BY upto", consumer)]
 
 
 def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
     """The events that some consumer was sent and has not committed, as separate ranges ``after < seq <= upto``, in order."""
     found = []
-    for consumer, upto in last_sent(run).items():
-        (after,) = run.execute("SELECT committed FROM consumers WHERE id = ?", (consumer,)).fetchone()
-        for loss in losses_of(run, consumer):
+    sent = last_sent(run)
+    for consumer in consumer_rows.read_all(run):
+        after, upto = consumer.committed, sent[consumer.id]
+        for loss in losses_of(run, consumer.id):
             found.append((after, min(upto, loss.after)))
             after = max(after, loss.upto)
         found.append((after, upto))
@@ -69,8 +95,9 @@ def gaps(ranges: Iterable[tuple[int, int]], upto: int) -> list[tuple[int, int]]:
 
 def cuts(run: sqlite3.Connection) -> list[int]:
     """The seqs across which no events may be merged: a fold may be there, or a loss may end there."""
-    sql = "SELECT committed FROM consumers UNION SELECT seq FROM reads UNION SELECT upto FROM losses UNION SELECT trimmed_seq FROM totals"
-    return sorted(int(seq) for (seq,) in run.execute(sql))
+    committed = {each.committed for each in consumer_rows.read_all(run)}
+    sent, lost = {each.seq for each in _READS.all(run)}, {each.loss.upto for each in _LOSSES.all(run)}
+    return sorted(committed | sent | lost | {totals.read(run).trimmed_seq})
 
 
 def is_parted(parted: list[int], first: int, second: int) -> bool:
@@ -91,8 +118,35 @@ def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
             sql = "UPDATE losses SET upto = ?, bytes = CASE WHEN bytes < 0 THEN bytes ELSE bytes + ? END WHERE consumer = ? AND upto = ?"
             run.execute(sql, (upto, size, consumer, open_losses[-1].upto))
         else:
-            run.execute("INSERT INTO losses (consumer, after, upto, bytes) VALUES (?, ?, ?, ?)", (consumer, sent, upto, size))
-        run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (upto, consumer))
+            add_loss(run, consumer, Loss(sent, upto, size))
+        consumer_rows.note_missed(run, consumer, upto)
+
+
+def note_sent(run: sqlite3.Connection, consumer: str, upto: int) -> None:
+    """Note that a consumer is sent everything up to ``upto``."""
+    _READS.add(run, _Read(consumer, upto))
+
+
+def add_loss(run: sqlite3.Connection, consumer: str, loss: Loss) -> None:
+    """Store a further loss of a consumer."""
+    _LOSSES.insert(run, _Row(consumer, loss))
+
+
+def measure(run: sqlite3.Connection, consumer: str, size: int) -> None:
+    """Set the size of the losses that are not known."""
+    run.execute("UPDATE losses SET bytes = ? WHERE consumer = ? AND bytes = ?", (size, consumer, UNKNOWN))
+
+
+def forget(run: sqlite3.Connection, consumer: str) -> None:
+    """Delete what is stored of a consumer."""
+    for table in ("reads", "losses"):
+        run.execute(f"DELETE FROM {table} WHERE consumer = ?", (consumer,))
+
+
+def forget_all(run: sqlite3.Connection) -> None:
+    """Delete what is stored of all consumers."""
+    for table in ("reads", "losses"):
+        run.execute(f"DELETE FROM {table}")
 
 
 def let_go(run: sqlite3.Connection, consumer: str, committed: int) -> None:

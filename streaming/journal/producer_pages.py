@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.journal.events import LogId
+from streaming.journal.tables import LOG, OF_LOG, Table, equal, values_of_log
 from streaming.scan.headers import Batches
 from streaming.scan.producer_states import ENTRIES, EXPIRATION_MS, Producers, Taken
 
@@ -19,7 +20,6 @@ EXPIRE_EVERY_MS = 600_000
 """How often a broker forgets silent producers (``producer.id.expiration.check.interval.ms``)."""
 
 _DROPPED = -1  # the page with the newest time of any producer that was forgotten
-_WHERE = "broker = ? AND topic = ? AND partition = ? AND topic_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,32 +112,40 @@ def _page(producers: Producers, number: int) -> bytes:
     return entries[first:end].tobytes()
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    log: LogId
+    page: int
+    entries: bytes
+
+
+def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _Row:
+    return _Row(LogId(broker, topic, partition, topic_id), page, entries)
+
+
+_PRODUCERS = Table("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
+
+
 def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
     """Write changed pages into the journal's table."""
     for pages in changed:
-        key = _key(pages.log)
         if pages.whole:
-            forget(run, pages.log)
-        for number, page in pages.pages:
-            if page:
-                run.execute("INSERT OR REPLACE INTO producers VALUES (?,?,?,?,?,?)", (*key, number, page))
-            else:
-                run.execute(f"DELETE FROM producers WHERE {_WHERE} AND page = ?", (*key, number))
+            forget(run, [pages.log])
+        _PRODUCERS.put(run, [_Row(pages.log, number, page) for number, page in pages.pages if page])
+        gone = [(*values_of_log(pages.log), number) for number, page in pages.pages if not page]
+        run.executemany(f"DELETE FROM producers WHERE {equal((*LOG, 'page'))}", gone)
 
 
-def forget(run: sqlite3.Connection, log: LogId) -> None:
-    """Delete the producers of a log."""
-    run.execute(f"DELETE FROM producers WHERE {_WHERE}", _key(log))
+def forget(run: sqlite3.Connection, logs: Iterable[LogId]) -> None:
+    """Delete the producers of logs."""
+    run.executemany(f"DELETE FROM producers WHERE {equal(LOG)}", map(values_of_log, logs))
 
 
 def read(run: sqlite3.Connection, log: LogId, limit: int) -> Producers | None:
     """The producers of a log at its cursor, None if they are not known."""
-    pages = dict(run.execute(f"SELECT page, entries FROM producers WHERE {_WHERE} ORDER BY page", _key(log)).fetchall())
+    rows = _PRODUCERS.all(run, f"WHERE {equal(LOG)} ORDER BY page", *values_of_log(log))
+    pages = {row.page: row.entries for row in rows}
     dropped = pages.pop(_DROPPED, None)
     if dropped is None:
         return None
     return Producers(np.frombuffer(b"".join(pages.values()), ENTRIES), limit, int.from_bytes(dropped, "little", signed=True))
-
-
-def _key(log: LogId) -> tuple[int, str, int, str]:
-    return log.broker, log.topic, log.partition, log.topic_id

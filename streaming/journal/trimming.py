@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass, replace
 
+from streaming.journal import totals
 from streaming.journal.blobs import merged_entries, merged_steps, still_counts
 from streaming.journal.events import Event, LogId, merged_found
 from streaming.journal.journal import Edit, Journal
@@ -75,7 +76,7 @@ class Trimming:
                 lose(edit.run, trimmed.seq, end.seq)
                 for after, last in gaps(holds, end.seq):
                     edit.delete(max(after, trimmed.seq), last)
-                edit.run.execute("UPDATE totals SET trimmed_seq = ?, trimmed_total = ?", (end.seq, end.total))
+                totals.note_trimmed(edit.run, end.seq, end.total)
             return len(free) == SLICE
 
     def _release(self, run: sqlite3.Connection, trimmed: int, holds: list[tuple[int, int]]) -> bool:
@@ -141,7 +142,7 @@ class Trimming:
                 if event.kind is Kind.GONE:
                     found.pop(event.log, None)
         edit.change(gone, changed)
-        run.execute("UPDATE totals SET merged_seq = max(merged_seq, ?)", (upto,))
+        totals.note_merged(run, upto)
         self._runs, self._found = runs, found
         return lost
 

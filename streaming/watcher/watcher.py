@@ -16,10 +16,10 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
 from streaming.journal.census import census
+from streaming.journal.consumer_rows import Registration
 from streaming.journal.events import Cursor, Event, LogId, Replays
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import KnownProducers, Pages
-from streaming.journal.registering import Registration
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading

@@ -1,0 +1,106 @@
+"""The consumers that are registered in a journal, and how far each has come: the table ``consumers``."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from streaming.journal.tables import Table, value
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """What was *streamed* to a consumer and what Spark has *committed*, as in `streaming.journal.consumers`, by seq.
+
+    ``begun``: the seq of its beginning, -1 if an earlier version registered it. ``seen_ms``: when it was there last, in the journal's own
+    time. ``missed``: the seq up to which it has missed events since open transactions were last published again for it, 0 for none.
+    """
+
+    id: str
+    streamed: int
+    committed: int
+    seen_ms: int
+    missed: int
+    begun: int
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A consumer to register in this journal, by its id, in the transaction that publishes its beginning."""
+
+    consumer: str
+
+
+_CONSUMERS = Table("consumers", Consumer)
+
+
+def register(run: sqlite3.Connection, registration: Registration, seq: int, now_ms: int) -> None:
+    """Register the consumer at ``seq``, the last event that is not of its beginning; a known consumer stays where it is."""
+    _CONSUMERS.add(run, Consumer(registration.consumer, streamed=seq, committed=seq, seen_ms=now_ms, missed=0, begun=seq))
+
+
+def read(run: sqlite3.Connection, consumer: str) -> Consumer | None:
+    """A consumer, None if it is not known."""
+    return _CONSUMERS.first(run, "WHERE id = ?", consumer)
+
+
+def read_all(run: sqlite3.Connection) -> list[Consumer]:
+    """All consumers."""
+    return list(_CONSUMERS.all(run))
+
+
+def note_seen(run: sqlite3.Connection, consumer: str, now_ms: int) -> bool:
+    """Note that a consumer is there; returns whether it is known."""
+    return run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (now_ms, consumer)).rowcount > 0
+
+
+def note_streamed(run: sqlite3.Connection, consumer: str, after: int, upto: int, now_ms: int) -> None:
+    """Note what was sent, if the consumer had everything before it."""
+    sql = "UPDATE consumers SET streamed = max(streamed, ?), seen_ms = ? WHERE id = ? AND streamed >= ?"
+    run.execute(sql, (upto, now_ms, consumer, after))
+
+
+def note_committed(run: sqlite3.Connection, consumer: str, seq: int, now_ms: int) -> None:
+    """Note a commit, of what was streamed at most."""
+    sql = "UPDATE consumers SET committed = max(committed, min(streamed, ?)), seen_ms = ? WHERE id = ?"
+    run.execute(sql, (seq, now_ms, consumer))
+
+
+def set_back(run: sqlite3.Connection, consumer: str, seq: int) -> None:
+    """Let a consumer go on behind ``seq``."""
+    run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))
+
+
+def note_missed(run: sqlite3.Connection, consumer: str, seq: int) -> None:
+    """Note that a consumer misses events up to ``seq``."""
+    run.execute("UPDATE consumers SET missed = ? WHERE id = ?", (seq, consumer))
+
+
+def note_made_good(run: sqlite3.Connection, consumer: str, missed: int) -> None:
+    """Note that what was missed up to there was made good; more may have been missed since."""
+    run.execute("UPDATE consumers SET missed = 0 WHERE id = ? AND missed = ?", (consumer, missed))
+
+
+def needed(run: sqlite3.Connection, seen_after_ms: int) -> int | None:
+    """The seq behind which events are needed by consumers that were there later than that, None if there are no such consumers."""
+    found: int | None = value(run, "SELECT min(committed) FROM consumers WHERE seen_ms > ?", seen_after_ms)
+    return found
+
+
+def last_seen_ms(run: sqlite3.Connection) -> int | None:
+    """When any consumer was there last, None if there are none."""
+    found: int | None = value(run, "SELECT max(seen_ms) FROM consumers")
+    return found
+
+
+def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
+    """Take times later than this as this one: they are of a clock that was ahead."""
+    run.execute("UPDATE consumers SET seen_ms = ? WHERE seen_ms > ?", (latest_ms, latest_ms))
+
+
+def forget(run: sqlite3.Connection, consumer: str) -> None:
+    """Delete a consumer."""
+    run.execute("DELETE FROM consumers WHERE id = ?", (consumer,))
+
+
+def forget_all(run: sqlite3.Connection) -> None:
+    """Delete all consumers."""
+    run.execute("DELETE FROM consumers")
