@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from streaming.disk.segment_files import Segment
 from streaming.journal.blobs import encode_ongoing
-from streaming.journal.events import Cursor, Replays
+from streaming.journal.events import Cursor
 from streaming.scan.producer_states import Producers
 from streaming.scan.walk import Bytes
 from streaming.watcher.bootstrap import Past, Replay
 from streaming.watcher.locate import window
+from streaming.watcher.relocation import Open
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
@@ -24,69 +25,65 @@ AT_ONCE_BYTES = 16 << 10
 REPLAY_BYTES = 1 << 20
 """How many bytes of a log are replayed between two checks of the budget."""
 
+_UNKNOWN = Open(None, None)
 
-def carry_over(tail: Tail, *, opens: bool = True) -> bytes | None:
-    """The open transactions at the tail's cursor, as a column of the event that publishes the cursor; None if they are not known yet.
 
-    The tail's producers are set to those at the cursor.
+def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: bool = True) -> Open:
+    """What is open at another cursor of the tail's log.
 
     Args:
+        segments: a listing; the cursor is in one of them.
         opens: whether the open transactions are needed.
     """
-    if tail.cursor.next_offset == 0 or not opens:
-        tail.break_off(Producers.none(tail.producers.limit), known=True)
-        return b""
-    past = _at_once(tail)
-    tail.break_off(None if past is None else past.producers, known=past is not None)
-    return None if past is None else encode_ongoing(past.ongoing)
+    if cursor.next_offset == 0 or not opens:
+        return Open(b"", Producers.none(tail.producers.limit))
+    return _at_once(tail, cursor, segments)
 
 
-def still_open(tail: Tail) -> bytes | None:
-    """The same for a cursor that the tail has reached by reading: its producers are known."""
+def still_open(tail: Tail) -> Open:
+    """What is open at a cursor that the tail has reached by reading: its producers are known."""
     known = tail.producers.now
     if known is not None and known.active is not None and not known.entries["open"].any():
-        return b""
-    past = _at_once(tail)
-    if past is None and tail.cursor.replay != Replays.FIRST:
-        tail.plan_replay(Replays.ALONGSIDE)
+        return Open(b"", known)
     # the cursor may be in a file that is already deleted, together with the files that contained what was open there
-    return None if past is None or past.cold else encode_ongoing(past.ongoing)
+    return _at_once(tail, tail.cursor, tail.segments, believe_cold=False)
 
 
-def replay_of(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Replay:
-    """The replay of the tail's log up to its cursor. Raises OSError."""
-    return Replay(tail.partition.path, segments, tail.cursor.next_offset, producers_limit=tail.producers.limit, buffer=buffer)
+def replay_of(tail: Tail, cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> Replay:
+    """The replay of the tail's log up to a cursor. Raises OSError."""
+    return Replay(tail.partition.path, segments, cursor.next_offset, producers_limit=tail.producers.limit, buffer=buffer)
 
 
-def note_doubts(tail: Tail, past: Past) -> None:
-    """Count and log what was not understood in the files that show what is open."""
-    tail.note_replayed(doubts=len(past.doubts), whole=past.whole)
+def found_open(tail: Tail, past: Past, *, believe_cold: bool) -> Open:
+    """What a replay of the tail's log has found. Logs what was not understood in the files that show it.
+
+    Args:
+        believe_cold: also if no snapshot contained what was open before.
+    """
     for doubt in past.doubts:
         log.warning("open transactions of a log may be incomplete", extra={"log": str(tail.cursor.log), "doubt": doubt})
+    transactions = encode_ongoing(past.ongoing) if believe_cold or not past.cold else None
+    return Open(transactions, past.producers, len(past.doubts), past.whole)
 
 
-def _at_once(tail: Tail) -> Past | None:
-    cursor = tail.cursor
+def _at_once(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, believe_cold: bool = True) -> Open:
     try:
-        replay = replay_of(tail, tail.segments, window()[:REPLAY_BYTES])
-        if not _is_short(replay.begins, cursor, tail.segments):
-            return None
-        replay.advance(tail.segments, cursor.next_offset)
+        replay = replay_of(tail, cursor, segments, window()[:REPLAY_BYTES])
+        if not _is_short(replay.begins, cursor, segments):
+            return _UNKNOWN
+        replay.advance(segments, cursor.next_offset)
     except OSError as error:
         log.warning(
             "open transactions of a log are not known now",
             extra={"log": str(cursor.log), "path": str(tail.partition.path), "error": str(error)},
         )
-        return None
+        return _UNKNOWN
     except MemoryError:
         raise
     except Exception:  # an error in a snapshot or an old batch does not stop the log: it is read on without it
         log.exception("open transactions of a log are not known", extra={"log": str(cursor.log), "path": str(tail.partition.path)})
-        tail.note_doubt()
-        return None
-    past = replay.past()
-    note_doubts(tail, past)
-    return past
+        return Open(None, None, doubts=1)
+    return found_open(tail, replay.past(), believe_cold=believe_cold)
 
 
 def _is_short(begins: int, cursor: Cursor, segments: Sequence[Segment]) -> bool:

@@ -123,7 +123,7 @@ class Reading:
         """Whether the log is still the one that was read so far, checked after reading; if not, it is set back."""
         if room >= 0 and holds_anchor(tail.open(), tail.cursor):
             return True
-        done.events.append(set_back(tail, list_again(tail), window()))
+        done.events.extend(tail.relocate(set_back(tail, list_again(tail), window())))
         done.more.append(tail)
         return False
 
@@ -179,12 +179,12 @@ class Reading:
         if scanned.sums is not None and more_in_file:
             done.more.append(tail)
         elif tail.behind:
-            events = follow(tail, window())
-            if events is None:
+            found = follow(tail, window())
+            if found is None:
                 self._flawed(tail, "the segment ends inside a batch although the log goes on behind it", done)
                 return
             tail.is_sound()
-            done.events.extend(events)
+            done.events.extend(tail.relocate(found))
             done.more.append(tail)
         else:
             tail.is_sound()
@@ -264,7 +264,7 @@ class Reading:
                     end_position=cursor.position,
                     next_offset=cursor.next_offset,
                     log_epoch=cursor.log_epoch,
-                    transactions=still_open(tail),
+                    transactions=tail.note_open(still_open(tail)),
                 )
             )
         tail.settle_backlog()
@@ -274,7 +274,7 @@ class Reading:
         tail.close()
         if isinstance(error, FileNotFoundError):
             try:
-                done.events.extend(relocate(tail, list_again(tail), window()))
+                done.events.extend(tail.relocate(relocate(tail, list_again(tail), window())))
             except OSError as gone:
                 error = gone
             else:

@@ -16,7 +16,7 @@ from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_d
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
-from streaming.watcher.carrying import carry_over, still_open
+from streaming.watcher.carrying import open_at, still_open
 from streaming.watcher.copies import Copies
 from streaming.watcher.cursors import cursor_at, log_id
 from streaming.watcher.leaving import HOLD_MS, count_unread, find_renamed, is_over
@@ -250,7 +250,8 @@ class LogRegistry:
             held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and not 0 <= now - tail.lost_since_ms < HOLD_MS
             if held and tail.file is not None and tail.file.unlinked():
                 try:
-                    events.extend(relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer))
+                    found = relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer)
+                    events.extend(tail.relocate(found))
                 except OSError as error:  # its directory is gone too: the next rescan drops it
                     log.info("deleted file let go", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
                     tail.close()
@@ -273,7 +274,7 @@ class LogRegistry:
             if tail.cursor.log.topic == TRANSACTION_TOPIC:
                 tail.plan_reread(needed=True)
             if tail.resumed and tail.cursor.replay != Replays.FIRST:
-                events.append(tail.appeared(None if tail.away else still_open(tail)))
+                events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
         return events
 
     def logs(self) -> dict[LogId, Path | None]:
@@ -360,7 +361,7 @@ class LogRegistry:
             gone.append(before.log)
             self._hold(key, tail)
             self._at[partition.path] = tail
-            events.append(tail.appeared(still_open(tail)))
+            events.append(tail.appeared(tail.note_open(still_open(tail))))
 
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now. Any thread may call it."""
@@ -542,11 +543,11 @@ class LogRegistry:
         self._at[partition.path] = tail
         tail.take_up(stamp, log_start, new=is_new and wanted is None)
         needed = moved or (tail.producers.now is None and not replay)
-        steps = carry_over(tail, opens=self._scope.opens(key)) if needed else None
+        steps = tail.break_off(open_at(tail, tail.cursor, tail.segments, opens=self._scope.opens(key))) if needed else None
         if is_new and wanted is not None and steps is None:
             tail.plan_replay(Replays.FIRST)
         elif is_new or wanted is not None:
-            events.append(tail.appeared(steps if moved else still_open(tail)))
+            events.append(tail.appeared(steps if moved else tail.note_open(still_open(tail))))
         if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
             tail.plan_replay(Replays.ALONGSIDE)
         tail.satisfy()
@@ -576,7 +577,7 @@ class LogRegistry:
             return False
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 
-    def _tail(self, key: LogId, partition: Partition, segments: Sequence[Segment]) -> tuple[Tail, bool, list[Event]]:
+    def _tail(self, key: LogId, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
         """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
         watched = self.tails.get(key)
         cursor = watched.cursor if watched is not None else self._kept.get(key)

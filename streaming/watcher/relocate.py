@@ -15,9 +15,10 @@ from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
-from streaming.watcher.carrying import carry_over
+from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import holds_anchor, moved
 from streaming.watcher.locate import beginning, find_offset
+from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.same_log import has_files_of
 from streaming.watcher.tail import Tail
 from streaming.watcher.truncation import epoch_below, rewind
@@ -42,7 +43,7 @@ def list_again(tail: Tail) -> tuple[Segment, ...]:
 
 
 def resume(
-    partition: Partition, segments: Sequence[Segment], cursor: Cursor, producers: KnownProducers, buffer: Bytes
+    partition: Partition, segments: tuple[Segment, ...], cursor: Cursor, producers: KnownProducers, buffer: Bytes
 ) -> tuple[Tail, list[Event]]:
     """A tail at a cursor of an earlier process or of another log dir, and the events to publish about the time between.
 
@@ -54,17 +55,17 @@ def resume(
         return tail, []  # every rescan checks whether it can be read on
     same = next((segment for segment in segments if tail.is_at(segment)), None)
     if same is None:
-        return tail, relocate(tail, segments, buffer)
+        return tail, tail.relocate(relocate(tail, segments, buffer))
     if same.size >= cursor.position and holds_anchor(tail.open(), cursor):
         return tail, []
-    return tail, [set_back(tail, segments, buffer)]
+    return tail, tail.relocate(set_back(tail, segments, buffer))
 
 
-def follow(tail: Tail, buffer: Bytes) -> list[Event] | None:
-    """Go on where the log goes on: the open file has been read to its end, and an earlier listing has later files.
+def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
+    """Where the log goes on: the open file has been read to its end, and an earlier listing has later files.
 
     Returns:
-        The events to publish, or None if the file ends inside a batch although the log goes on behind it.
+        None if the file ends inside a batch although the log goes on behind it.
 
     Raises:
         OSError: the directory or a segment cannot be read.
@@ -74,17 +75,15 @@ def follow(tail: Tail, buffer: Bytes) -> list[Event] | None:
         return relocate(tail, segments, buffer)
     later = [segment for segment in segments if segment.base_offset > cursor.segment]
     if not later:
-        tail.settle(segments)  # it is the last one after all
-        return []
+        return Relocation(cursor, segments)  # it is the last one after all
     if later[0].base_offset < cursor.next_offset:  # compaction is running, or the log was truncated and rolled again
         return relocate(tail, segments, buffer)
     if any(tail.open().read(cursor.position, PREFIX_BYTES)):
         return None
-    tail.move(replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch), segments)
-    return []
+    return Relocation(replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch), segments)
 
 
-def relocate(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]:
+def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
     """Find the offset of the cursor among the segments that are there now.
 
     Raises:
@@ -92,18 +91,17 @@ def relocate(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Eve
     """
     cursor = tail.cursor
     if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
-        return [set_back(tail, segments, buffer)]
+        return set_back(tail, segments, buffer)
     boundary = find_offset(segments, cursor.next_offset, buffer)
     if boundary.last and boundary.next_offset < cursor.next_offset:
-        return [rewind(tail, segments, buffer)]
+        return rewind(tail, segments, buffer)
     # compaction makes an offset gap before the next batch: the offset of the cursor stays
     after = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
-    tail.move(after, segments)
-    return []
+    return Relocation(after, segments)
 
 
-def set_back(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """Set the cursor back: a part of what was read is gone, so go on behind the part that is still there.
+def set_back(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """The way back of a cursor: a part of what was read is gone, so the log is read on behind the part that is still there.
 
     Args:
         segments: a current listing.
@@ -114,7 +112,7 @@ def set_back(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     return rewind(tail, segments, buffer) if segments[0].base_offset <= tail.cursor.next_offset else _skip_to(tail, segments, buffer)
 
 
-def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
+def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
     """Go on at the first segment: the offsets before it were deleted unread, or were never there.
 
     If a leader does not have a follower's next offsets any more, the follower deletes its whole log and begins at the leader's log start
@@ -129,16 +127,17 @@ def _skip_to(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
         "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
-    tail.move(replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset)), segments)
-    return tail.event(
-        Kind.SKIPPED,
+    after = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
+    loss = Loss(
+        kind=Kind.SKIPPED,
+        opened=open_at(tail, after, segments),
         reason="deleted",
         base_offset=before.next_offset,
         next_offset=first.base_offset,
         end_position=0,
         bytes=lost,
-        transactions=carry_over(tail),
     )
+    return Relocation(after, segments, loss)
 
 
 def _bytes_deleted(tail: Tail, first: int) -> int | None:

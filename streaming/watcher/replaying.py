@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.disk.segment_files import list_segments
-from streaming.journal.blobs import encode_ongoing
 from streaming.journal.events import Event, Replays
 from streaming.watcher.bootstrap import Replay
-from streaming.watcher.carrying import REPLAY_BYTES, note_doubts, replay_of
+from streaming.watcher.carrying import REPLAY_BYTES, found_open, replay_of
 from streaming.watcher.locate import window
 from streaming.watcher.tail import Tail
 from streaming.watcher.tries import Tries
@@ -68,7 +67,7 @@ class Replaying:
         try:
             segments = list_segments(tail.partition.path)
             if self._current is None:
-                self._current = _Current(tail, replay_of(tail, segments, self._buffer), tail.breaks)
+                self._current = _Current(tail, replay_of(tail, tail.cursor, segments, self._buffer), tail.breaks)
             if not self._current.replay.advance(segments, tail.cursor.next_offset, budget):
                 return tail, []
             events = _settle(tail, self._current.replay)
@@ -145,8 +144,6 @@ class Replaying:
 def _settle(tail: Tail, replay: Replay) -> list[Event]:
     """Store the result of a replay: what is open at the tail's cursor. Returns the events to publish."""
     past, first = replay.past(), tail.cursor.replay == Replays.FIRST
-    note_doubts(tail, past)
-    tail.replayed(past.producers, replay.timestamps(tail.cursor.segment))
-    if past.cold and not first:  # consumers may know more than these files
-        return []
-    return [tail.appeared(encode_ongoing(past.ongoing))]
+    opened = found_open(tail, past, believe_cold=first)  # else consumers may know more than these files
+    tail.replayed(opened, replay.timestamps(tail.cursor.segment))
+    return [] if opened.transactions is None else [tail.appeared(opened.transactions)]

@@ -1,7 +1,6 @@
 """A log that is not understood: it is checked twice, then stopped, published and counted. Every rescan checks it again."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.disk.segment_files import Segment
@@ -9,10 +8,11 @@ from streaming.journal.events import Event
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes, Stop
-from streaming.watcher.carrying import carry_over
+from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import holds_anchor, moved
 from streaming.watcher.locate import find_offset, scan_on
 from streaming.watcher.relocate import list_again, relocate, set_back
+from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.tail import Tail
 from streaming.watcher.truncation import epoch_below
 
@@ -29,7 +29,7 @@ def flawed(tail: Tail, what: str, now_ms: int, buffer: Bytes) -> list[Event]:
         OSError: the directory or a segment cannot be read.
     """
     if not _is_there(tail) and epoch_below(tail) is not None:
-        return [set_back(tail, list_again(tail), buffer)]
+        return tail.relocate(set_back(tail, list_again(tail), buffer))
     if 0 <= now_ms - tail.suspect(now_ms) < SUSPECT_MS:
         return []
     extra = _extra(tail) | {"path": str(tail.open().path), "position": tail.cursor.position, "what": what}
@@ -75,7 +75,7 @@ def stopped_event(tail: Tail) -> Event:
     )
 
 
-def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]:
+def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Event]:
     """Check a stopped log again: read on if the flaw is gone, else count what has grown behind it.
 
     Args:
@@ -94,19 +94,19 @@ def retry(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> list[Event]
         raise
 
 
-def _retry(tail: Tail, segments: Sequence[Segment], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
+def _retry(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
     cursor = tail.cursor
     here = any(tail.is_at(segment) and segment.size >= cursor.position for segment in segments)
     if here and (tail.failed or _still_flawed(tail, buffer)):
         return count_growth(tail)
     tail.forgive()
     if not here and segments[0].base_offset > cursor.next_offset:
-        return [_go_on_behind(tail, sizes, buffer)]
+        return tail.relocate(_go_on_behind(tail, segments, sizes, buffer))
     log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": cursor.position})
     if here:
         tail.read_on()
         return []
-    return relocate(tail, segments, buffer)
+    return tail.relocate(relocate(tail, segments, buffer))
 
 
 def _still_flawed(tail: Tail, buffer: Bytes) -> bool:
@@ -127,23 +127,24 @@ def count_growth(tail: Tail) -> list[Event]:
     return [_skipped(tail, before, behind)]
 
 
-def _go_on_behind(tail: Tail, sizes: dict[int, int], buffer: Bytes) -> Event:
-    """Read on at the end, because the flaw was deleted with its segment: everything before the end is counted as skipped already."""
-    cursor, segments = tail.cursor, tail.segments
+def _go_on_behind(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> Relocation:
+    """The end of the log, because the flaw was deleted with its segment: everything before is counted as skipped already."""
+    cursor = tail.cursor
     boundary = find_offset(segments, None, buffer)
     grown = sum(max(0, segment.size - sizes.get(segment.base_offset, 0)) for segment in segments)
-    tail.move(replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset)), segments)
+    after = replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset))
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
     )
-    return tail.event(
-        Kind.SKIPPED,
+    loss = Loss(
+        kind=Kind.SKIPPED,
+        opened=open_at(tail, after, segments),
         reason="corrupt",
         base_offset=cursor.next_offset,
         next_offset=boundary.next_offset,
         bytes=grown,
-        transactions=carry_over(tail),
     )
+    return Relocation(after, segments, loss)
 
 
 def _skipped(tail: Tail, before: int, behind: int) -> Event:

@@ -19,10 +19,10 @@ from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.headers import Batches
-from streaming.scan.producer_states import Producers
 from streaming.watcher.cursors import EVERYTHING, holds_anchor
 from streaming.watcher.last_found import LastFound
 from streaming.watcher.open_files import open_files
+from streaming.watcher.relocation import Open, Relocation
 from streaming.watcher.tail_states import Cause, State, step
 
 
@@ -401,16 +401,29 @@ class Tail:
 
     # --- where the log is read on
 
-    def move(self, cursor: Cursor, segments: Sequence[Segment]) -> None:
-        """Read on in another file or at another position: ``cursor`` is in one of the segments, behind any flaw."""
-        self.close()
-        self.settle(segments)
-        self._take(cursor)
-
-    def set_back(self, cursor: Cursor, segments: Sequence[Segment], epochs: tuple[EpochEntry, ...]) -> None:
-        """Read on behind the part that is still there. ``epochs``: the stored leader epochs by which it is set back."""
-        self.parted_by = epochs
-        self.move(cursor, segments)
+    def relocate(self, found: Relocation) -> list[Event]:
+        """Read on where it was found; returns the events to publish."""
+        if found.cursor is not self.cursor:
+            self.close()
+        self.settle(found.segments)
+        self._take(found.cursor)
+        if found.parted_by is not None:
+            self.parted_by = found.parted_by
+        loss = found.loss
+        if loss is None:
+            return []
+        return [
+            self.event(
+                loss.kind,
+                reason=loss.reason,
+                base_offset=loss.base_offset,
+                next_offset=loss.next_offset,
+                end_position=loss.end_position,
+                log_epoch=loss.log_epoch,
+                bytes=loss.bytes,
+                transactions=self.break_off(loss.opened),
+            )
+        ]
 
     def send_back(self, cursor: Cursor) -> None:
         """Read on from a new consumer's beginning."""
@@ -547,32 +560,38 @@ class Tail:
 
     # --- what is open at its cursor
 
-    def break_off(self, producers: Producers | None, *, known: bool) -> None:
-        """Note that reading does not simply go on at the cursor. ``producers`` are those there, ``known``: so is what is open there."""
+    def break_off(self, opened: Open) -> bytes | None:
+        """Note that reading does not simply go on at the cursor, and what is open there; returns that as a column of an event."""
         self.breaks += 1
-        self.producers.reset(producers)
+        self.producers.reset(opened.producers)
         if self.cursor.replay != Replays.FIRST:
-            self.plan_replay(Replays.NOT if known else Replays.ALONGSIDE)
+            self.plan_replay(Replays.ALONGSIDE if opened.producers is None else Replays.NOT)
+        return self.note_open(opened)
+
+    def note_open(self, opened: Open) -> bytes | None:
+        """Note what is open at the cursor, to which reading has come; returns it as a column of an event."""
+        if opened.producers is None and self.cursor.replay != Replays.FIRST:
+            self.plan_replay(Replays.ALONGSIDE)
+        self.doubts += opened.doubts
+        if opened.whole is not None:
+            self.replayed_whole = opened.whole
+        return opened.transactions
 
     def plan_replay(self, how: Replays) -> None:
         """Find what is open at its cursor by a replay, or do not."""
         if self.cursor.replay != how:
             self._take(replace(self.cursor, replay=how))
 
-    def replayed(self, producers: Producers, times: tuple[int, int] | None) -> None:
-        """Note that what is open at its cursor was found. ``times``: the timestamps of its segment, if all of it was replayed."""
+    def replayed(self, opened: Open, times: tuple[int, int] | None) -> None:
+        """Note what is open at its cursor, by a replay. ``times``: the timestamps of its segment, if all of it was replayed."""
         first, cursor = self.cursor.replay == Replays.FIRST, self.cursor
         if first or self.producers.now is None:
-            self.producers.reset(producers)
+            self.producers.reset(opened.producers)
+        self.note_open(opened)
         if times is not None and cursor.largest_timestamp == TIMES_UNKNOWN:
             cursor = replace(cursor, first_timestamp=times[0], largest_timestamp=times[1])
         self._take(replace(cursor, replay=Replays.NOT))
         self.new = first
-
-    def note_replayed(self, *, doubts: int, whole: bool) -> None:
-        """Note how many files were not understood by a replay, and whether the log itself was."""
-        self.doubts += doubts
-        self.replayed_whole = whole
 
     def note_doubt(self) -> None:
         """Count a file that was not understood."""

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.disk.segment_files import Segment, read_leader_epochs
-from streaming.journal.events import Event
 from streaming.kafka.entry_head import read_base_offset
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
-from streaming.watcher.carrying import carry_over
+from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import moved
 from streaming.watcher.locate import Boundary, beginning, find_offset
+from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.watcher.tail import Tail
 
@@ -43,8 +43,8 @@ def epoch_before(tail: Tail, boundary: Boundary) -> int:
     return max((entry.epoch for entry in read_leader_epochs(tail.partition.path) if entry.start_offset < boundary.next_offset), default=-1)
 
 
-def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
-    """Set the tail back to the last batch that was read and that the log still has; returns the event with the bytes that were cut.
+def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """The way back to the last batch that was read and that the log still has, with the bytes that were cut.
 
     Args:
         segments: a current listing.
@@ -60,7 +60,6 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
     epoch = max((entry.epoch for entry in stored), default=below)
     epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
     after = replace(moved(before, boundary), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
-    tail.set_back(after, segments, stored)
     log.warning(
         "log truncated",
         extra={
@@ -72,14 +71,15 @@ def rewind(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Event:
             "bytes": cut,
         },
     )
-    return tail.event(
-        Kind.TRUNCATED,
+    loss = Loss(
+        kind=Kind.TRUNCATED,
+        opened=open_at(tail, after, segments),
         end_position=boundary.position,
         next_offset=boundary.next_offset,
         log_epoch=below,
         bytes=cut,
-        transactions=carry_over(tail),
     )
+    return Relocation(after, segments, loss, stored)
 
 
 def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Boundary:

@@ -18,12 +18,14 @@ from streaming.disk.segment_files import list_segments
 from streaming.journal.events import Replays
 from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.names import DirState
+from streaming.rows import Kind
 from streaming.scan.headers import Batches
 from streaming.scan.producer_states import Producers
 from streaming.simulator.log import PartitionLog
 from streaming.watcher import tail as tail_module
 from streaming.watcher.cursors import cursor_at, log_id
 from streaming.watcher.locate import beginning, find_offset, walk_on, window
+from streaming.watcher.relocation import Loss, Open, Relocation
 from streaming.watcher.tail import Tail
 from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
 from tests.builders import NOW, batch, log_dir, partition
@@ -31,6 +33,7 @@ from tests.builders import NOW, batch, log_dir, partition
 PACKAGE = Path(streaming.__file__).parent
 OWN = PACKAGE / "watcher" / "tail.py"
 SLOTS = frozenset(Tail.__slots__)
+NOTHING_OPEN = Open(b"", Producers.none(9))
 MUTATORS = frozenset(("update", "pop", "popitem", "clear", "setdefault", "reset", "take", "expire", "unwritten"))
 
 
@@ -220,11 +223,13 @@ class Asked(RuleBasedStateMachine):
 
     @rule()
     def move(self) -> None:
-        self._ask(lambda: self.tail.move(replace(self.tail.cursor, stopped="", skipped=0), self.segments))
+        self._ask(lambda: self.tail.relocate(Relocation(replace(self.tail.cursor, stopped="", skipped=0), self.segments)))
 
     @rule()
     def set_back(self) -> None:
-        self._ask(lambda: self.tail.set_back(replace(self.tail.cursor, position=0, next_offset=0, stopped=""), self.segments, ()))
+        loss = Loss(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
+        after = replace(self.tail.cursor, position=0, next_offset=0, stopped="")
+        self._ask(lambda: self.tail.relocate(Relocation(after, self.segments, loss, ())))
 
     @rule()
     def send_back(self) -> None:
@@ -271,7 +276,7 @@ class Asked(RuleBasedStateMachine):
 
     @rule(known=st.booleans())
     def break_off(self, known: bool) -> None:
-        self._ask(lambda: self.tail.break_off(Producers.none(9) if known else None, known=known))
+        self._ask(lambda: self.tail.break_off(NOTHING_OPEN if known else Open(None, None)))
 
     @rule(how=st.sampled_from(Replays))
     def plan_replay(self, how: Replays) -> None:
@@ -279,7 +284,7 @@ class Asked(RuleBasedStateMachine):
 
     @rule()
     def replayed(self) -> None:
-        self._ask(lambda: self.tail.replayed(Producers.none(9), (NOW, NOW)))
+        self._ask(lambda: self.tail.replayed(NOTHING_OPEN, (NOW, NOW)))
 
     @rule()
     def want(self) -> None:
@@ -346,11 +351,11 @@ CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
     Cause.LEADER_SETTLED: (Tail.know_leader, Tail.give_up_leader),
     Cause.NO_BATCH: (lambda tail: tail.suspect(NOW),),
     Cause.SOUND: (Tail.is_sound,),
-    Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.move(tail.cursor, tail.segments)),
+    Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.relocate(Relocation(replace(tail.cursor), tail.segments))),
     Cause.HOLD: (lambda tail: tail.want("latest"), lambda tail: tail.plan_replay(Replays.FIRST)),
     Cause.RELEASE: (Tail.satisfy, Tail.release),
     Cause.STOP: (_stopped,),
-    Cause.READ_ON: (Tail.read_on, lambda tail: tail.move(replace(tail.cursor, stopped=""), tail.segments)),
+    Cause.READ_ON: (Tail.read_on, lambda tail: tail.relocate(Relocation(replace(tail.cursor, stopped=""), tail.segments))),
     Cause.END_REACHED: (lambda tail: tail.reach_end(NOW),),
     Cause.FAR_BEHIND: (lambda tail: tail.take_turn(far_behind=True, small=False),),
     Cause.SENT_BACK: (Tail.publish_as_known, lambda tail: tail.send_back(tail.cursor), lambda tail: tail.leave(None, NOW)),
