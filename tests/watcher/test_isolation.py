@@ -15,7 +15,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying, reading, registry, replaying, tail
 from tests.builders import batch, partition
-from tests.watcher.station import Station
+from tests.watcher.station import RESCAN_MS, Station
 
 
 class UnforeseenError(ArithmeticError):
@@ -130,6 +130,24 @@ def test_listing_a_log_that_is_watched(
     good.append(batch(6))
     station.look()
     assert station.fold_of("good").bytes == good.active.size
+
+
+def test_listing_a_log_that_waits_to_be_read_on(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the queue of backlogs when it is stopped, and is not read from there."""
+    bad = partition(disk, "bad", topic_id=2, segment_bytes=1 << 30)
+    bad.append(*[batch(1, value_bytes=1 << 20)] * 8)
+    station.clock.now += RESCAN_MS
+    assert station.turn(budget=1 << 20)
+    size, began = station.fold_of("bad").bytes, len(station.events)
+    assert 0 < size < bad.active.size
+    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
+    bad.roll()
+    station.clock.now += RESCAN_MS
+    while station.turn():
+        pass
+    assert [event.kind for event in station.events[began:] if event.topic == "bad"][:2] == [Kind.CORRUPT, Kind.SKIPPED]
+    assert station.fold_of("bad").bytes == size
+    assert station.watcher.caught_up
 
 
 def test_taking_up_a_log_that_is_new(

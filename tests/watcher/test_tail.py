@@ -330,6 +330,16 @@ def _stopped(tail: Tail) -> None:
     tail.stop("a flaw", 7)
 
 
+def test_the_end_of_its_first_backlog_leaves_what_is_still_to_be_found_out(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t", preallocate=True)
+    log.append(batch(2))
+    tail = begun(log)
+    tail.reach_end(NOW)
+    assert tail.note_open(Open(None, None)) is None
+    tail.settle_backlog()
+    assert (tail.cursor.settled, tail.cursor.replay) == (True, Replays.ALONGSIDE)
+
+
 WAYS: dict[State, tuple[Callable[[Tail], object], ...]] = {
     State.LEAVING: (lambda tail: tail.leave(None, NOW),),
     State.AWAY: (lambda tail: tail.lose_log_dir(barred=False),),
