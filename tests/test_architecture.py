@@ -96,6 +96,19 @@ def test_sql_is_written_in_the_journal_alone() -> None:
     assert _rooms_that_import("sqlite3") == {"journal"}
 
 
+def test_times_and_sizes_for_people_are_written_in_one_module() -> None:
+    """Kafka's own files have times in another form, which the simulator writes."""
+    by_hand = {"strftime", "isoformat", "filesize"}
+    names = {
+        _room(path)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Attribute) and node.attr in by_hand)
+        or (isinstance(node, ast.ImportFrom) and by_hand & set((node.module or "").split(".")))
+    }
+    assert names == {"formatting", "simulator"}
+
+
 def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
     """They get bytes and rows; a file or a clock there would make what they say depend on the moment."""
     foreign = {"os", "pathlib", "io", "mmap", "time", "socket", "subprocess", "threading"}
