@@ -144,3 +144,18 @@ def test_the_lock_pins_what_the_project_asks_for_and_names_no_host(lock: str) ->
 def test_a_module_s_name_is_found_once() -> None:
     names = [path.stem for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
     assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_kafka_s_layout_is_known_in_kafka_and_scan_alone() -> None:
+    """Everything that Kafka writes is big-endian: who reads such numbers elsewhere knows a position inside of Kafka's bytes."""
+    jvm = "job/jvm.py"  # the port of Py4J's gateway
+    found = {
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ("kafka", "scan", "simulator") and str(path.relative_to(PACKAGE)) != jvm
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (node.value == "big" or re.fullmatch(r">[a-zA-Z0-9]+", node.value))
+    }
+    assert found == set()

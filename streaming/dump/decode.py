@@ -9,8 +9,8 @@ from streaming.dump.plain import plain
 from streaming.dump.request import Payload
 from streaming.dump.row_table import Cell
 from streaming.kafka.consumer_groups import KeyType
-from streaming.kafka.consumer_offsets import read_offsets_key, read_offsets_value
-from streaming.kafka.control import ControlType, read_control
+from streaming.kafka.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
+from streaming.kafka.control import ControlType, read_control, read_control_type
 from streaming.kafka.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.kafka.records import Record
@@ -42,8 +42,7 @@ def is_opened(topic: str) -> bool:
 
 def control_type(record: Record) -> str:
     """The name of a control record's type. Raises FormatError."""
-    key = record.key or b""
-    number = int.from_bytes(key[2:4], "big", signed=True)
+    number = read_control_type(record.key or b"")
     return ControlType(number).name if number in set(ControlType) else str(number)
 
 
@@ -86,7 +85,7 @@ def _transaction(record: Record) -> Decoded:
 
 def _offsets(record: Record) -> Decoded:
     key = read_offsets_key(record.key or b"")
-    number = int.from_bytes((record.key or b"")[:2], "big", signed=True)
+    number = read_key_type(record.key or b"")
     kind = KeyType(number).name if number in set(KeyType) else str(number)
     value = None if record.value is None else plain(read_offsets_value(key, record.value))
     values = cast(dict[str, Cell], plain(key))

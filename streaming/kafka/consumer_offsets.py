@@ -66,6 +66,11 @@ _KEYS: dict[int, Callable[[Reader], OffsetsKey]] = {
 _OFFSET_COMMIT = Message(OffsetCommit, "0-4", flexible="4+")
 
 
+def read_key_type(key: bytes) -> int:
+    """The type of a record by its key, one of `KeyType` or a newer one. Raises FormatError for a damaged key."""
+    return PlainReader(key).int16()
+
+
 def read_offsets_key(key: bytes) -> OffsetsKey:
     """Parse the key of a record. Raises FormatError for a damaged one."""
     reader = PlainReader(key)

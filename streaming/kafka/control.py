@@ -123,17 +123,23 @@ class UnknownControl:
 ControlRecord = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | KRaftVoters | UnknownControl
 
 
+def read_control_type(key: bytes) -> int:
+    """The type of a control record. Raises FormatError if the key does not belong to one."""
+    if len(key) < _KEY.size:
+        raise FormatError("key of a control record is too short")
+    version, control_type = _KEY.unpack_from(key)
+    if version < 0 or control_type < 0:
+        raise FormatError(f"control record of version {version} and type {control_type}")
+    return int(control_type)
+
+
 def read_control(record: Record) -> ControlRecord:
     """Parse a record of a control batch.
 
     Raises:
         FormatError: the key does not belong to a control record, or the value is damaged.
     """
-    if record.key is None or len(record.key) < _KEY.size:
-        raise FormatError("key of a control record is too short")
-    version, control_type = _KEY.unpack_from(record.key)
-    if version < 0 or control_type < 0:
-        raise FormatError(f"control record of version {version} and type {control_type}")
+    control_type = read_control_type(record.key or b"")
     if control_type in (ControlType.ABORT, ControlType.COMMIT):
         return _marker(control_type == ControlType.COMMIT, record.value)
     if control_type not in _MESSAGES:

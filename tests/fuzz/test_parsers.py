@@ -21,13 +21,13 @@ EDITS = st.lists(st.tuples(CUTS, st.integers(0, 4), BYTES), min_size=1, max_size
 """At a place so many bytes are replaced by others."""
 
 ELSEWHERE = {"read_uvarint", "read_varint", "read_varlong"}  # a position in front of the bytes: the parsers above go through them
-WITH_VALUES = {"parse_node_id"}  # told by parsers above
+WITH_VALUES = {"parse_node_id", "read_key_type", "read_control_type"}  # told by parsers above
 IN_A_HEAD = {"read_length", "read_size", "read_base_offset", "read_leader_epoch", "read_crc"}  # a number of a head that is there
 
 
 def edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
-    for reached, length, new in edits:
-        at = reached % (len(data) + 1)
+    for position, length, new in edits:
+        at = position % (len(data) + 1)
         data = data[:at] + new + data[at + length :]
     return data
 
@@ -42,8 +42,8 @@ def test_damaged_bytes_are_understood_or_told(parser: Parser, data: st.DataObjec
 @given(data=st.data(), flips=st.lists(st.tuples(CUTS, st.integers(0, 7)), min_size=1, max_size=4))
 def test_flipped_bits_are_understood_or_told(parser: Parser, data: st.DataObject, flips: list[tuple[int, int]]) -> None:
     damaged = bytearray(data.draw(st.sampled_from(parser.seeds)))
-    for reached, bit in flips if damaged else ():
-        damaged[reached % len(damaged)] ^= 1 << bit
+    for position, bit in flips if damaged else ():
+        damaged[position % len(damaged)] ^= 1 << bit
     check(parser, bytes(damaged))
 
 
