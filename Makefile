@@ -84,8 +84,8 @@ docs: setup ## Write docs/metrics.md and the tests' golden page anew from the de
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m tests.metrics.golden
 
-dashboards: setup ## Write conf/dashboards/*.json anew from their generator
-	@$(BIN)/python -m conf.dashboards.generator
+dashboards: setup ## Write conf/dashboards/*.json anew from the tables in docs/dashboards
+	@$(BIN)/python -m docs.dashboards.generate
 
 pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws those of a live one
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')

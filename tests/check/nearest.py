@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-OWN = ("streaming", "tests")
+OWN = ("streaming", "tests", "docs", "helm")
 """The folders whose Python is read."""
 
 FAR = 4
@@ -96,7 +96,7 @@ def _steps(origins: Mapping[str, int], tree: Tree) -> dict[str, int]:
 
 
 def _room(path: str) -> str:
-    """The folder under streaming/ or tests/ that a file is in, or nothing."""
+    """The folder under streaming/, tests/ and the like that a file is in, or nothing."""
     top, *rest = path.split("/")
     return rest[0] if top in OWN and len(rest) > 1 else ""
 

@@ -81,4 +81,5 @@ def test_this_tree_is_known_as_it_is() -> None:
     tree = read(Path(__file__).parents[2])
     assert nearest(["tests/check/test_nearest.py"], tree)[0] == "tests.check.test_nearest"
     assert nearest(["tests/check/nearest.py"], tree)[0] == "tests.check.test_nearest"
+    assert nearest(["docs/dashboards/tables.py"], tree)[0].startswith("tests.dashboards.test_")
     assert "tests.test_reliability" in nearest(["docs/reliability.md"], tree)[:5]

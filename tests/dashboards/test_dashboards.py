@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conf.dashboards.generator.__main__ import DASHBOARDS as GENERATED
-from conf.dashboards.generator.__main__ import render
+from docs.dashboards.generate import render
+from docs.dashboards.tables import names
 from streaming.definitions.sections import METRICS
 from tests.dashboards.contract import known, named, samples
 from tests.dashboards.panels import DASHBOARDS, FOLDER, Panel, all_panels, fill, read
@@ -22,7 +22,7 @@ each_panel = pytest.mark.parametrize("panel", all_panels(), ids=str)
 
 
 def test_every_dashboard_on_disk_is_generated_and_the_other_way_round() -> None:
-    assert set(DASHBOARDS) == set(GENERATED)
+    assert set(DASHBOARDS) == set(names())
 
 
 @each_dashboard

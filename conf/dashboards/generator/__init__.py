@@ -1,1 +1,0 @@
-"""Makes the dashboards: Python that writes the JSON beside this folder, which is what Grafana loads."""

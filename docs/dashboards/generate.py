@@ -1,0 +1,90 @@
+"""Writes conf/dashboards/*.json from the tables beside this file, or with ``--check`` says which of them are not current."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard as models
+
+from docs.dashboards.panels import DATASOURCE, build
+from docs.dashboards.tables import Dashboard, names, promql, read
+
+FOLDER = Path(__file__).parents[2] / "conf" / "dashboards"
+TAG = "segtail"
+_VARIABLES = {
+    "broker": "label_values(segtail_agent_up, broker)",
+    "topic": "label_values(segtail_partition_appended_bytes_total{BROKER}, topic)",
+    "partition": "label_values(segtail_partition_appended_bytes_total{TOPIC}, partition)",
+}
+
+
+def render(name: str) -> str:
+    """The JSON of one dashboard."""
+    table = read(name)
+    made = _empty(f"segtail-{name}", table)
+    for title, panels in table.rows:
+        made = made.with_row(dashboard.Row(title))
+        for panel in panels:
+            made = made.with_panel(build(panel))
+    finished = made.build()
+    for number, each in enumerate(finished.panels or (), 1):
+        each.id_val = number  # stable, so that a link to a panel outlives the next import
+    return JSONEncoder(sort_keys=True, indent=2).encode(finished) + "\n"
+
+
+def _empty(uid: str, table: Dashboard) -> dashboard.Dashboard:
+    made = (
+        dashboard.Dashboard(f"segtail / {table.title}")
+        .uid(uid)
+        .description(table.text)
+        .tags([TAG])
+        .time("now-3h", "now")
+        .refresh("30s")
+        .timezone("browser")
+        .tooltip(models.DashboardCursorSync.CROSSHAIR)
+        .link(dashboard.DashboardLink("segtail").type(models.DashboardLinkType.DASHBOARDS).tags([TAG]).include_vars(True).keep_time(True))
+        .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+    )
+    for name in table.variables:
+        made = made.with_variable(_choice(name, several=name not in table.one))
+    # Where docs/runbooks is published differs from place to place; who sets this variable has links that work.
+    return made.with_variable(
+        dashboard.TextBoxVariable("runbooks").label("Runbooks").default_value("docs/runbooks").hide(models.VariableHide.HIDE_VARIABLE)
+    )
+
+
+def _choice(name: str, *, several: bool) -> dashboard.QueryVariable:
+    variable = (
+        dashboard.QueryVariable(name)
+        .label(name.capitalize())
+        .datasource(DATASOURCE)
+        .query({"query": promql(_VARIABLES[name]), "refId": name})
+        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(models.VariableSort.NUMERICAL_ASC if name != "topic" else models.VariableSort.ALPHABETICAL_ASC)
+    )
+    # ".*" and not all values joined: at 10,000 topics that would be a query of megabytes.
+    everything = models.VariableOption(selected=True, text="All", value="$__all")
+    return variable.multi(True).include_all(True).all_value(".*").current(everything) if several else variable
+
+
+def main() -> int:
+    """Write or compare; with ``--check``, 1 if any differs."""
+    parser = argparse.ArgumentParser(prog="python -m docs.dashboards.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, name what is not current")
+    check = parser.parse_args().check
+    stale = []
+    for name in names():
+        path = FOLDER / f"{name}.json"
+        if check and (not path.exists() or path.read_text(encoding="utf-8") != render(name)):
+            stale.append(path.name)
+        elif not check:
+            path.write_text(render(name), encoding="utf-8")
+    if stale:
+        sys.stderr.write(f"conf/dashboards: {', '.join(stale)} not current: make dashboards\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""A panel as Grafana's own library builds it."""
+
+from typing import TypeVar
+
+from grafana_foundation_sdk.builders import bargauge, common, dashboard, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.models import common as common_models
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models import prometheus as prometheus_models
+
+from docs.dashboards.tables import Panel, Show
+
+DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+
+Built = bargauge.Panel | stat.Panel | table.Panel | timeseries.Panel
+P = TypeVar("P", bargauge.Panel, stat.Panel, table.Panel, timeseries.Panel)
+
+_DRILL_DOWN = "/d/segtail-partition?var-datasource=${datasource}&${__url_time_range}"
+_OF_A_SERIES = f"{_DRILL_DOWN}&var-topic=${{__field.labels.topic}}&var-partition=${{__field.labels.partition}}"
+_OF_A_ROW = f"{_DRILL_DOWN}&var-topic=${{__data.fields.topic}}&var-partition=${{__data.fields.partition}}"
+_WIDE = 12  # from here on there is room for a legend of several columns
+
+
+def build(panel: Panel) -> Built:
+    """The panel, placed by its size alone: Grafana's library puts one beside the other."""
+    match panel.kind:
+        case "stat":
+            return _finished(_stat(panel.show), panel, width=3, height=4)
+        case "chart":
+            return _finished(_chart(panel.show), panel, width=12)
+        case "bars":
+            return _finished(_bars(panel.show), panel, width=12, now_alone=prometheus_models.PromQueryFormat.TIME_SERIES)
+        case "table":
+            return _finished(_table(panel), panel, width=24, now_alone=prometheus_models.PromQueryFormat.TABLE)
+
+
+def _stat(show: Show) -> stat.Panel:
+    """One large number."""
+    made = (
+        stat.Panel()
+        .no_value(show.none)
+        .color_mode(common_models.BigValueColorMode.VALUE)
+        .graph_mode(common_models.BigValueGraphMode.AREA if show.trend else common_models.BigValueGraphMode.NONE)
+        .text_mode(common_models.BigValueTextMode.NAME if show.legend else common_models.BigValueTextMode.VALUE)
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+    )
+    return made if show.decimals is None else made.decimals(show.decimals)
+
+
+def _chart(show: Show) -> timeseries.Panel:
+    """Lines over time, from 0 up, with the last value of each in the legend; where there is room, the largest too."""
+    wide = (show.width or _WIDE) >= _WIDE
+    legend = (
+        common.VizLegendOptions()
+        .show_legend(True)
+        .display_mode(common_models.LegendDisplayMode.TABLE if wide else common_models.LegendDisplayMode.LIST)
+        .placement(common_models.LegendPlacement.RIGHT if wide else common_models.LegendPlacement.BOTTOM)
+        .calcs(["lastNotNull", "max"] if wide else ["lastNotNull"])
+        .sort_by("Last *")
+        .sort_desc(True)
+    )
+    made = (
+        timeseries.Panel()
+        .min(0)
+        .line_width(1)
+        .fill_opacity(25 if show.stacked else 8)
+        .show_points(common_models.VisibilityMode.NEVER)
+        .legend(legend)
+        .tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI).sort(common_models.SortOrder.DESCENDING))
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC))
+    )
+    if show.most is not None:
+        made = made.max(show.most)
+    if show.stacked:
+        made = made.stacking(common.StackingConfig().mode(common_models.StackingMode.NORMAL))
+    if show.steps:
+        made = made.thresholds_style(common.GraphThresholdsStyleConfig().mode(common_models.GraphThresholdsStyleMode.DASHED))
+    return made
+
+
+def _bars(show: Show) -> bargauge.Panel:
+    """The last value of each series as a bar, the query's order kept."""
+    made = (
+        bargauge.Panel()
+        .min(0)
+        .orientation(common_models.VizOrientation.HORIZONTAL)
+        .display_mode(common_models.BarGaugeDisplayMode.BASIC)
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+    )
+    if show.most is not None:
+        made = made.max(show.most)
+    return made.data_links([dashboard.DashboardLink("Open the partition").url(_OF_A_SERIES)]) if show.linked else made
+
+
+def _table(panel: Panel) -> table.Panel:
+    """A row for each series of an instant query, in the query's order; topics and partitions lead to the partition."""
+    heads = {column[0]: column[1] if len(column) > 1 else column[0] for column in panel.columns}
+    widths = {column[0]: column[2] for column in panel.columns if len(column) > 2}
+    places = {label: place for place, label in enumerate(heads)}
+    made = table.Panel().no_value(panel.show.none).filterable(True)
+    for name, options in (
+        ("filterFieldsByName", {"include": {"names": list(heads)}}),
+        ("organize", {"indexByName": places, "renameByName": heads}),
+    ):
+        made = made.with_transformation(models.DataTransformerConfig(id_val=name, options=options))
+    for label, head in heads.items():
+        properties: dict[str, object] = {"unit": panel.show.unit} if label == "Value" else {}
+        if label == "Value" and panel.show.steps:
+            properties["custom.cellOptions"] = {"type": "color-text"}
+        if label in widths:
+            properties["custom.width"] = widths[label]
+        if label in ("topic", "partition"):
+            properties["links"] = [{"title": "Open the partition", "url": _OF_A_ROW}]
+        if properties:
+            made = made.override_by_name(head, [models.DynamicConfigValue(id_val=name, value=value) for name, value in properties.items()])
+    return made
+
+
+def _finished(made: P, panel: Panel, *, width: int, height: int = 8, now_alone: prometheus_models.PromQueryFormat | None = None) -> P:
+    """The same with its queries, over time unless ``now_alone`` says in which format the present values come, and its words."""
+    show = panel.show
+    for place, (legend, expr) in enumerate(panel.queries.items()):
+        target = prometheus.Dataquery().datasource(DATASOURCE).ref_id(chr(ord("A") + place))
+        target = target.expr(f"{expr} and topk({show.top}, {at_end(expr)})" if show.top else expr)
+        if legend:
+            target = target.legend_format(legend)
+        made = made.with_target(target.range() if now_alone is None else target.instant().format(now_alone))
+    if show.runbook:
+        made = made.links([dashboard.DashboardLink(f"Runbook {show.runbook}").url(f"${{runbooks}}/{show.runbook}.md").target_blank(True)])
+    # A label of a table that looks like a number must not be given the unit of the values.
+    made = made.unit("string" if panel.kind == "table" else show.unit).thresholds(_thresholds(show))
+    return made.title(panel.title).description(panel.text).datasource(DATASOURCE).span(show.width or width).height(show.height or height)
+
+
+def at_end(expr: str) -> str:
+    """What ranks the series of a query: their values at the end of the time shown, of a rate those of its last hour.
+
+    So series are chosen once for the whole chart, and no line comes and goes. Ages are ranked by the time from which they are counted.
+    """
+    expr = f"-{expr.removeprefix('time() - ')}" if expr.startswith("time() - ") else expr
+    if "[$__rate_interval]" in expr:
+        return expr.replace("[$__rate_interval]", "[1h] @ end()")
+    return expr.replace("}", "} @ end()")
+
+
+def _thresholds(show: Show) -> dashboard.ThresholdsConfig:
+    base = models.Threshold(value=None, color="green" if show.steps else "text")
+    others = [models.Threshold(value=value, color=color) for value, color in show.steps]
+    return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps([base, *others])

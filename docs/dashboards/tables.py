@@ -1,0 +1,126 @@
+"""The tables of the dashboards as values: what a panel asks, in words for people, and how it is shown."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import yaml
+from pydantic import ConfigDict, TypeAdapter
+
+FOLDER = Path(__file__).parent
+SHARED = "late_transactions"
+"""The table of one panel that several dashboards use."""
+
+_BROKER = 'broker=~"$broker"'
+_WORDS = {
+    "BROKER": _BROKER,
+    "TOPIC": f'{_BROKER},topic=~"$topic"',
+    "PARTITION": f'{_BROKER},topic=~"$topic",partition=~"$partition"',
+    "ONE": f'{_BROKER},topic="$topic",partition="$partition"',
+    "RATE": "$__rate_interval",
+}
+"""Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates."""
+
+_CLOSED = ConfigDict(extra="forbid")  # what a table says by mistake is named
+
+Kind = Literal["stat", "chart", "bars", "table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """How a panel looks.
+
+    Args:
+        unit: Grafana's name of it; of a table it is that of the column Value.
+        top: only so many series, those that are largest at the end of the time shown; 0 is all.
+        steps: from which value on which colour; below the first a value is green. Without any no value is bad by itself.
+        none: what stands where a query has no answer.
+        linked: each series leads to its partition.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CLOSED
+
+    unit: str
+    top: int = 0
+    steps: tuple[tuple[int | float, str], ...] = ()
+    width: int = 0
+    height: int = 0
+    none: str = "none"
+    runbook: str = ""
+    legend: str = ""
+    decimals: int | None = None
+    trend: bool = True
+    stacked: bool = False
+    linked: bool = False
+    most: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One panel: PromQL by the legend of its series; ``columns`` of a table are label, head and width."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CLOSED
+
+    kind: Kind
+    title: str
+    text: str
+    queries: dict[str, str]
+    columns: tuple[tuple[str] | tuple[str, str] | tuple[str, str, int], ...] = ()
+    show: Show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """One dashboard; of the variables in ``one`` just one value can be chosen, of the others any and all."""
+
+    title: str
+    text: str
+    variables: tuple[str, ...]
+    one: tuple[str, ...] = ()
+    rows: tuple[tuple[str, tuple[Panel, ...]], ...]
+
+
+_PANEL = TypeAdapter(Panel)
+
+
+def names() -> list[str]:
+    """The dashboards that there are."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != SHARED)
+
+
+def read(name: str) -> Dashboard:
+    """The dashboard of a file.
+
+    Raises:
+        ValueError: a panel has a field that there is not, or lacks one.
+    """
+    table = _load(name)
+    rows = tuple((row["row"], tuple(map(_panel, row["panels"]))) for row in table["rows"])
+    return Dashboard(
+        title=table["title"], text=table["text"], variables=tuple(table["variables"]), one=tuple(table.get("one", ())), rows=rows
+    )
+
+
+def promql(short: str, words: Mapping[str, str] = _WORDS) -> str:
+    """A query with its words filled in."""
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], short)
+
+
+def _panel(given: dict[str, Any]) -> Panel:
+    words: Mapping[str, str] = _WORDS
+    if "use" in given:
+        words = {"SELECTOR": _WORDS[given["selector"]], "ROWS": str(given["rows"])}
+        shared = _load(given["use"])
+        given = shared | {"show": shared["show"] | {"height": given["height"]}}
+    (kind,) = {"stat", "chart", "bars", "table"} & given.keys()
+    fields = {name: value for name, value in given.items() if name not in (kind, "query", "queries")}
+    queries = given.get("queries") or {given["show"].get("legend", ""): given["query"]}
+    filled = {legend: promql(query, words) for legend, query in queries.items()}
+    return _PANEL.validate_python({"kind": kind, "title": given[kind], "queries": filled, **fields})
+
+
+def _load(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return loaded
