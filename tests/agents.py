@@ -16,7 +16,7 @@ from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
-from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.rows import EventRow
 from streaming.units import Address
 from streaming.watcher.watcher import RESCAN_MS, Watcher

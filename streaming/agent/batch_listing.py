@@ -11,7 +11,7 @@ from streaming.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.errors import AgentError
 from streaming.kafka.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.names import DirState
-from streaming.protocol.messages import Log
+from streaming.protocol.segment_list import Log
 from streaming.rows import BATCHES, CODECS
 from streaming.scan.headers import Batches
 from streaming.watcher.locate import walk_on, window

@@ -12,7 +12,9 @@ from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
 from streaming.errors import AgentError, SegtailError
-from streaming.protocol.messages import Committed, Log, Logs, PlanRequest, Range, Register, StatusRequest
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.protocol.segment_list import Log, Logs
+from streaming.protocol.status_messages import StatusRequest
 from streaming.reloading import Reloading
 from streaming.rows import BATCHES
 from streaming.units import Address

@@ -10,7 +10,7 @@ from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.contents import read_contents
 from streaming.disk.logdirs import LogDir
-from streaming.protocol.messages import BrokerStatus, LogDirStatus
+from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.metadata_partitions import PartitionState
-from streaming.protocol.messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
 from streaming.rules.min_isr import KAFKA_3_7
 
 EXAMPLES = 5

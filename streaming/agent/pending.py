@@ -7,7 +7,7 @@ from dataclasses import replace
 from streaming.disk.segment_files import list_segments
 from streaming.journal.events import LogId
 from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.protocol.messages import PendingCommits
+from streaming.protocol.status_messages import PendingCommits
 from streaming.watcher.pending_commits import waiting_groups
 from streaming.watcher.tail import Tail
 

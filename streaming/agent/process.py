@@ -36,7 +36,7 @@ from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
-from streaming.protocol.messages import BlockedFile
+from streaming.protocol.status_messages import BlockedFile
 from streaming.scrub.threads import Scrub, ScrubOptions
 from streaming.units import Address
 from streaming.watcher.structure import Structure

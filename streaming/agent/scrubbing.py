@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from streaming.kafka.names import PartitionDir, parse_partition_dir
-from streaming.protocol.messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
+from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.scrub.findings import FoundSegment
 from streaming.scrub.threads import ScrubReport
 

@@ -27,26 +27,21 @@ from streaming.journal.events import Event
 from streaming.journal.journal import Journal, Mark
 from streaming.journal.losses import UNKNOWN, Loss
 from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.protocol.event_tables import blocks_table
-from streaming.protocol.messages import (
+from streaming.protocol.problems import TWIN, Reason
+from streaming.protocol.scrub_messages import ScrubStatus
+from streaming.protocol.status_messages import (
     MOST_UNREADABLE,
-    NOT_BEGUN,
     BlockedFile,
     BrokerStatus,
     CatalogPart,
     CatalogVersion,
-    Committed,
-    Plan,
-    PlanRequest,
-    Range,
-    Register,
-    ScrubStatus,
     Status,
     StatusRequest,
     UnreadableLog,
     UnreadableLogs,
 )
-from streaming.protocol.problems import TWIN, Reason
 from streaming.protocol.versions import job_problem
 from streaming.rows import EVENTS, Kind
 from streaming.start_from import StartFrom

@@ -15,8 +15,11 @@ import streaming
 from streaming.certificates import Pair, read_ca, read_pair
 from streaming.client.column_versions import as_events
 from streaming.errors import AgentError, UsageError, VersionError
-from streaming.protocol.messages import Committed, Log, Logs, Message, Plan, PlanRequest, Range, Register, Status, StatusRequest
+from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.json_message import Message
 from streaming.protocol.problems import Reason, explain
+from streaming.protocol.segment_list import Log, Logs
+from streaming.protocol.status_messages import Status, StatusRequest
 from streaming.protocol.tokens import header_of, read_tokens
 from streaming.protocol.versions import agent_problem
 from streaming.reloading import Reloading

@@ -15,8 +15,8 @@ from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.rounds import End
 from streaming.metrics.table import Table
 from streaming.metrics.waiting_groups import Subject
-from streaming.protocol.messages import CatalogPart, CatalogVersion, PendingCommits, Status, StatusRequest, UnreadableLog
 from streaming.protocol.problems import Reason
+from streaming.protocol.status_messages import CatalogPart, CatalogVersion, PendingCommits, Status, StatusRequest, UnreadableLog
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.protocol.messages import Status
+from streaming.protocol.status_messages import Status
 from streaming.rows import Change
 from streaming.source.offsets import AgentOffset
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from streaming.disk.identity import LogDir
 from streaming.disk.logdirs import list_partitions
-from streaming.protocol.messages import Status
+from streaming.protocol.status_messages import Status
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from streaming.metrics.host_families import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.scrubs import corrupt_replicas
 from streaming.metrics.table import LogKey, Table
-from streaming.protocol.messages import BrokerStatus, Status
+from streaming.protocol.status_messages import BrokerStatus, Status
 
 
 def apply(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]) -> None:

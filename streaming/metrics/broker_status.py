@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.messages import BrokerStatus, Registered
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.status_messages import BrokerStatus
 
 CURRENT_OFFSETS = 120
 """A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""

@@ -15,7 +15,8 @@ from streaming.definitions import availability_metrics
 from streaming.definitions.client_family import client_family
 from streaming.errors import AgentError
 from streaming.metrics.export import EVERYTHING, Export
-from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment
+from streaming.protocol.status_messages import BrokerStatus
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,11 @@ from streaming.definitions import broker_metrics, log_dir_metrics
 from streaming.definitions.client_family import client_family
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, newest, unwatched_log_dirs
-from streaming.protocol.messages import BlockedFile, BrokerStatus, LogDirStatus, Registered
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
-"""Kinds of bytes that belong to no live log, by the names of `streaming.protocol.messages.LogDirStatus`."""
+"""Kinds of bytes that belong to no live log, by the names of `streaming.protocol.status_messages.LogDirStatus`."""
 
 
 @dataclass(frozen=True, slots=True)

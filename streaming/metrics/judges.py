@@ -8,7 +8,7 @@ from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.metrics.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.metrics.waiting_groups import Waiting
-from streaming.protocol.messages import Reassignment
+from streaming.protocol.cluster_messages import Reassignment
 from streaming.reloading import Reloading
 from streaming.rules.copying import Paces
 from streaming.settings import Settings

@@ -11,7 +11,7 @@ import numpy as np
 from streaming.definitions import availability_metrics
 from streaming.metrics.exported import Observed
 from streaming.metrics.family import Family, family_of, labels
-from streaming.protocol.messages import Reassignment
+from streaming.protocol.cluster_messages import Reassignment
 from streaming.rules.copying import Paces, bytes_behind
 
 _Items = dict[tuple[str, int, int], int]

@@ -22,7 +22,8 @@ from streaming.metrics.scrubs import families as scrub_families
 from streaming.metrics.taillag import TailLag
 from streaming.metrics.thresholds import Threshold
 from streaming.pace.schedule import Pace, Reason
-from streaming.protocol.messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
+from streaming.protocol.scrub_messages import ScrubStatus
+from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
 from streaming.rows import SKIP_REASONS
 
 log = logging.getLogger(__name__)

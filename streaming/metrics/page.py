@@ -9,7 +9,8 @@ from streaming.formatting import format_duration, format_size
 from streaming.metrics.exported import Logs
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
-from streaming.protocol.messages import BlockedFile, ScrubStatus
+from streaming.protocol.scrub_messages import ScrubStatus
+from streaming.protocol.status_messages import BlockedFile
 
 TOP = 20
 """So many partitions are listed."""

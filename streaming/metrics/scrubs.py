@@ -8,7 +8,7 @@ from prometheus_client import Metric as Samples
 from streaming.definitions import log_dir_metrics
 from streaming.definitions.client_family import client_family
 from streaming.metrics.table import Replica
-from streaming.protocol.messages import ScrubStatus
+from streaming.protocol.scrub_messages import ScrubStatus
 
 
 def families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:

@@ -22,7 +22,7 @@ from streaming.metrics.judges import Judges
 from streaming.metrics.rounds import End, Round, Rounds
 from streaming.metrics.value_matrix import FREE, LOG, Columns, Longs, empty_columns, read_values
 from streaming.metrics.waiting_groups import Waiting
-from streaming.protocol.messages import Reassignment
+from streaming.protocol.cluster_messages import Reassignment
 from streaming.rows import STATES, Change
 from streaming.rules.leaders import Flags
 

@@ -15,7 +15,7 @@ from streaming.agent.host_status import HostStatus
 from streaming.disk.availability import LogDirs
 from streaming.journal.journal import Journal
 from streaming.protocol.event_tables import blocks_table
-from streaming.protocol.messages import Status, UnreadableLog
+from streaming.protocol.status_messages import Status, UnreadableLog
 from streaming.start_from import StartFrom
 from streaming.watcher.scope import Scope
 from streaming.watcher.watcher import POLL_BYTES, Beginning, Watcher

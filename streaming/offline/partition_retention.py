@@ -12,7 +12,7 @@ from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
 from streaming.offline.single_reading import SingleReading
-from streaming.protocol.messages import LogDirStatus
+from streaming.protocol.status_messages import LogDirStatus
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED

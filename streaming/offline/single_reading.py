@@ -25,7 +25,7 @@ from streaming.metrics.table import Snapshot, Table
 from streaming.metrics.view import View, view
 from streaming.metrics.waiting_groups import Subject
 from streaming.offline.offline_agent import NAME, OfflineAgent
-from streaming.protocol.messages import PendingCommits
+from streaming.protocol.status_messages import PendingCommits
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import STATES, pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard

@@ -16,8 +16,9 @@ import pyarrow as pa
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles
 from streaming.errors import AgentError, VersionError
 from streaming.logs import configure_worker
-from streaming.protocol.messages import Range, Status
+from streaming.protocol.consumer_messages import Range
 from streaming.protocol.problems import Reason
+from streaming.protocol.status_messages import Status
 from streaming.source.source_options import SourceOptions
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from streaming.errors import AgentError
-from streaming.protocol.messages import Log
+from streaming.protocol.segment_list import Log
 from streaming.rows import BATCHES
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions

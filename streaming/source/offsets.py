@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from streaming.protocol.messages import NOT_BEGUN, Plan, Range
+from streaming.protocol.consumer_messages import NOT_BEGUN, Plan, Range
 
 OWN_BEGINNING = -1
 """``after`` of a range that begins where the agent began to publish for this consumer."""

@@ -24,8 +24,8 @@ class SourceOptions:
 
     ``agents``: where they are. ``files``: the paths of certificates and the token. ``cluster_id``: agents of another cluster are left
     alone, "" accepts any. ``address_file``: a file with the address of an agent whose port changes. ``consumer``: the job's id, "" for a
-    reader for which agents keep nothing. ``start_from``, ``resumed``: see `streaming.protocol.messages.Register`. ``max_bytes``: of logs in
-    one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
+    reader for which agents keep nothing. ``start_from``, ``resumed``: see `streaming.protocol.consumer_messages.Register`.
+    ``max_bytes``: of logs in one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
 
     ``checks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
     agents too. ``schedule``: a file that defines when to check (`streaming.pace.schedule`); without it every request of Spark is a check.

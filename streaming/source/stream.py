@@ -22,9 +22,10 @@ from streaming.errors import AgentError
 from streaming.journal.events import Event
 from streaming.pace.pace_files import write_check
 from streaming.pace.waiting import Hurry, Turns
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.protocol.event_tables import events_table
-from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register, Status
 from streaming.protocol.problems import Reason
+from streaming.protocol.status_messages import Status
 from streaming.rows import PACKED, Kind
 from streaming.source import agent_connections, offsets
 from streaming.source.sharding import by_shard, recall

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.catalog.changes import Version, unpack
-from streaming.protocol.messages import Status, StatusRequest
+from streaming.protocol.status_messages import Status, StatusRequest
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

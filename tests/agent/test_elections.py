@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.protocol.messages import NOT_BEGUN
+from streaming.protocol.consumer_messages import NOT_BEGUN
 from tests.elections import Election
 
 

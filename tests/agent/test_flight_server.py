@@ -12,7 +12,9 @@ from streaming.agent.flight_server import AgentServer
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
-from streaming.protocol.messages import Committed, Log, PlanRequest, Range, Register, Status
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.protocol.segment_list import Log
+from streaming.protocol.status_messages import Status
 from streaming.rows import BATCHES, EVENTS, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.units import Address

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 
 from streaming.agent.host_status import CHECK_EVERY_MS
-from streaming.protocol.messages import Led, LogDirStatus
+from streaming.protocol.cluster_messages import Led
+from streaming.protocol.status_messages import LogDirStatus
 from streaming.simulator.controller import Controller
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir

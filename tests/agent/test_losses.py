@@ -19,7 +19,7 @@ from streaming.journal import joining, trimming
 from streaming.journal.blobs import decode_steps
 from streaming.journal.consumers import Bounds
 from streaming.journal.events import Event
-from streaming.protocol.messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
 from streaming.rows import EventRow, Kind
 from streaming.simulator.log import PartitionLog

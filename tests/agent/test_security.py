@@ -15,8 +15,9 @@ from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.errors import AgentError, UsageError
-from streaming.protocol.messages import Log, Plan, PlanRequest, Range
+from streaming.protocol.consumer_messages import Plan, PlanRequest, Range
 from streaming.protocol.problems import Reason
+from streaming.protocol.segment_list import Log
 from streaming.units import Address
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streaming.agent.service import POLL_SECONDS
 from streaming.errors import AgentError
 from streaming.journal.blobs import decode_steps
-from streaming.protocol.messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.rows import SKIP_REASONS, EventRow, Kind
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.client.agent_client import AgentClient, ClientFiles
-from streaming.protocol.messages import Range, Register
+from streaming.protocol.consumer_messages import Range, Register
 from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 from tests.bench.bounds import Bounds

@@ -11,7 +11,8 @@ from streaming.agent.host_status import CHECK_EVERY_MS, HostStatus
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
-from streaming.protocol.messages import BrokerStatus, LogDirStatus, Registered
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
 

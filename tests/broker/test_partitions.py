@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from streaming.metrics.broker_status import newest
-from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, Reassignment, TopicCounts
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, TopicCounts
+from streaming.protocol.status_messages import BrokerStatus
 from streaming.rules.log_state import LogState
 from streaming.rules.row_values import state_rows
 from tests.agents import Agent, Reader

@@ -16,7 +16,7 @@ from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.definitions.agent_metrics import BUILD
 from streaming.definitions.sections import SECTIONS, Section
 from streaming.errors import AgentError
-from streaming.protocol.messages import Register
+from streaming.protocol.consumer_messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until

@@ -2,7 +2,8 @@
 
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
-from streaming.protocol.messages import Range, Register, Status
+from streaming.protocol.consumer_messages import Range, Register
+from streaming.protocol.status_messages import Status
 from streaming.rows import Kind
 
 Key = tuple[str, int]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streaming.client.agent_client import AgentClient
-from streaming.protocol.messages import Register
+from streaming.protocol.consumer_messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.processes import Segtail, segtail, until
 

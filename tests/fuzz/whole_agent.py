@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from streaming.protocol.messages import Status
+from streaming.protocol.status_messages import Status
 from streaming.rows import EventRow, Kind
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader

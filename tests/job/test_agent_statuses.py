@@ -25,7 +25,8 @@ from streaming.metrics.page import write_page
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
 from streaming.metrics.waiting_groups import Subject
-from streaming.protocol.messages import BlockedFile, Register, Status, StatusRequest
+from streaming.protocol.consumer_messages import Register
+from streaming.protocol.status_messages import BlockedFile, Status, StatusRequest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from streaming.job.expected import GONE_SECONDS, Expected
 from streaming.metrics.observer import AgentStatus
-from streaming.protocol.messages import BrokerStatus, Registered
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.status_messages import BrokerStatus
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:

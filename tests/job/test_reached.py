@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from streaming.job.reached import Reached
-from streaming.protocol.messages import Status
+from streaming.protocol.status_messages import Status
 from streaming.rows import STATES
 from streaming.source.offsets import AgentOffset
 from tests.agents import CLUSTER_ID

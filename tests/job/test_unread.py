@@ -8,7 +8,7 @@ import pytest
 from streaming.errors import IncompleteError
 from streaming.job.job import Job
 from streaming.metrics.observer import AgentStatus
-from streaming.protocol.messages import UnreadableLog
+from streaming.protocol.status_messages import UnreadableLog
 
 
 def job(*logs: UnreadableLog, log_dirs: tuple[Any, ...] = ()) -> Any:

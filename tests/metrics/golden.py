@@ -7,16 +7,9 @@ from streaming.metrics.observer import AgentStatus, Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import Threshold
 from streaming.pace.schedule import Pace, Reason
-from streaming.protocol.messages import (
-    AffectedPartition,
-    BrokerStatus,
-    CorruptBatch,
-    CorruptLog,
-    PartitionCounts,
-    Registered,
-    ScrubStatus,
-    TopicCounts,
-)
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
+from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
+from streaming.protocol.status_messages import BrokerStatus
 from tests.metrics.reading import page
 from tests.metrics.rows import departed, log, new_table, residue
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
-from streaming.protocol.messages import BrokerStatus, Registered
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.status_messages import BrokerStatus
 
 
 def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> BrokerStatus:

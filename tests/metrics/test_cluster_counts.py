@@ -4,7 +4,8 @@ import re
 
 from streaming.definitions.sections import Section
 from streaming.metrics.export import Export
-from streaming.protocol.messages import AffectedPartition, BrokerStatus, PartitionCounts, PartitionName, TopicCounts
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, TopicCounts
+from streaming.protocol.status_messages import BrokerStatus
 from streaming.rules.limits import Configs, Source, broker_configs
 from tests.metrics.reading import named
 from tests.metrics.rows import log, new_table

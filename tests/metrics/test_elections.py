@@ -7,7 +7,7 @@ from streaming.metrics.elections import MOST_PARTITIONS
 from streaming.metrics.export import Export
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
-from streaming.protocol.messages import PartitionName
+from streaming.protocol.cluster_messages import PartitionName
 from tests.metrics.reading import named
 from tests.metrics.rows import departed, log, new_observer, new_table
 from tests.metrics.test_cluster_counts import HEALTHY, ORDERS, counting

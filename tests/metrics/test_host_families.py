@@ -5,7 +5,8 @@ from typing import Any
 
 from streaming.metrics.host_families import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus, Observer
-from streaming.protocol.messages import BlockedFile, BrokerStatus, Led, LogDirStatus, Registered, UnreadableLogs
+from streaming.protocol.cluster_messages import Led, Registered
+from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLogs
 from tests.metrics.reading import named
 from tests.metrics.rows import new_observer, new_table
 

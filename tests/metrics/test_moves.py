@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.metrics.export import Export
 from streaming.metrics.table import Table
-from streaming.protocol.messages import Reassignment
+from streaming.protocol.cluster_messages import Reassignment
 from streaming.rows import SEGMENTS
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states

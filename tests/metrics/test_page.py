@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.page import TOP, write_page
 from streaming.metrics.view import view
-from streaming.protocol.messages import BlockedFile, UnreadableLog, UnreadableLogs
+from streaming.protocol.status_messages import BlockedFile, UnreadableLog, UnreadableLogs
 from tests.metrics.rows import Row, log, new_table
 
 

@@ -22,7 +22,8 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.database import Database
 from streaming.journal.journal import Journal
-from streaming.protocol.messages import Committed, PlanRequest, Range, Register, StatusRequest
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.protocol.status_messages import StatusRequest
 from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
 from tests.watcher import joined

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from streaming.errors import AgentError
 from streaming.metrics.table import Table
-from streaming.protocol.messages import NOT_BEGUN, Committed, PlanRequest, Register
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.query.processor import ShardProcessor
 from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
 from streaming.rules.log_state import LogKey, LogState

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient
 from streaming.errors import AgentError
-from streaming.protocol.messages import Range
+from streaming.protocol.consumer_messages import Range
 from streaming.protocol.problems import Reason
 from streaming.simulator.log import PartitionLog
 from streaming.source import agent_connections

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.protocol.messages import NOT_BEGUN, Plan, Range
+from streaming.protocol.consumer_messages import NOT_BEGUN, Plan, Range
 from streaming.source import offsets
 from streaming.source.offsets import OWN_BEGINNING, AgentOffset
 

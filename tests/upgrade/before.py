@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.protocol.messages import Plan, Status
+from streaming.protocol.consumer_messages import Plan
+from streaming.protocol.status_messages import Status
 from streaming.rows import EVENTS
 from streaming.simulator.batch_writer import Batch, encode
 

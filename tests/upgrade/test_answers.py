@@ -10,8 +10,9 @@ import streaming
 from streaming.client.agent_client import AgentClient
 from streaming.client.column_versions import MISSING, as_events
 from streaming.errors import AgentError, VersionError
-from streaming.protocol.messages import PlanRequest, Range, Register, Status
+from streaming.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
+from streaming.protocol.status_messages import Status
 from streaming.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
 from streaming.rows import EVENTS
 from tests.agents import Agent, event_rows

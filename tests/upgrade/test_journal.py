@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from streaming.client.column_versions import as_events
-from streaming.protocol.messages import Range
+from streaming.protocol.consumer_messages import Range
 from streaming.rows import TRANSACTIONS
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit

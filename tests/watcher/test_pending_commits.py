@@ -7,7 +7,7 @@ import pytest
 
 from streaming.agent.pending import answer
 from streaming.disk.segment_files import list_segments
-from streaming.protocol.messages import PendingCommits, StatusRequest
+from streaming.protocol.status_messages import PendingCommits, StatusRequest
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog

@@ -5,20 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import AgentError
-from streaming.protocol.messages import (
-    BrokerStatus,
-    Committed,
-    Led,
-    Log,
-    LogDirStatus,
-    Logs,
-    Message,
-    Plan,
-    PlanRequest,
-    Range,
-    Register,
-    Status,
-)
+from streaming.protocol.cluster_messages import Led
+from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.json_message import Message
+from streaming.protocol.segment_list import Log, Logs
+from streaming.protocol.status_messages import BrokerStatus, LogDirStatus, Status
 from streaming.protocol.versions import PROTOCOL, UNNAMED
 
 KINDS = [Register, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]

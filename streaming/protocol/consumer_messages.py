@@ -1,0 +1,99 @@
+"""The messages by which a job registers as a consumer, plans ranges of a journal, and commits them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from streaming.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.protocol.versions import PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Message):
+    """A consumer starts.
+
+    ``start_from`` is used if the consumer is new to this agent's journal. ``resumed``: it has folded these logs before. ``run``: as in
+    `Range`, "" where the job sends none.
+
+    ``protocol``: the protocol of its job, see `streaming.protocol.versions`; the same in other messages.
+    """
+
+    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+
+    consumer: str
+    start_from: str
+    resumed: bool
+    protocol: int = PROTOCOL
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest(Message):
+    """A request for how far a budget reaches.
+
+    ``run``: the run that received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the
+    first); ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new; ``total``: of the last
+    plan, -1 where the job does not send it.
+    """
+
+    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+
+    consumer: str
+    run: str
+    journal: str
+    after: int
+    budget: int | None
+    wait_ms: int
+    protocol: int = PROTOCOL
+    total: int = -1
+
+
+NOT_BEGUN = -1
+"""``seq`` of a plan for a consumer whose beginning is not published yet: register, or send the request again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Message):
+    """A plan up to ``seq`` of ``journal``, which is ``total`` bytes of logs since the journal's beginning.
+
+    ``again``: nothing is new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
+    ``more``: there is more than the budget allows; None where the agent does not send it.
+    """
+
+    agent: str
+    journal: str
+    seq: int
+    total: int
+    again: bool
+    missed: bool = False
+    more: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Message):
+    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``. ``after_total`` is the bytes at ``after``.
+
+    If ``after`` is -1, the range begins at the consumer's own beginning.
+
+    ``run`` names one run of the consumer's query. Events that an earlier run received do not count, because they may never have been
+    committed.
+    """
+
+    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+
+    consumer: str
+    run: str
+    journal: str
+    after: int
+    after_total: int
+    upto: int
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Message):
+    """The micro-batch that ends at ``seq`` is committed. Events up to there that ``run`` received will not be requested again."""
+
+    consumer: str
+    run: str
+    journal: str
+    seq: int

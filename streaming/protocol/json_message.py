@@ -1,0 +1,45 @@
+"""Messages between agent and client are small JSON objects, each a frozen value: what all of them share."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+from streaming.errors import AgentError
+from streaming.protocol.versions import UNNAMED
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A value that is sent as JSON."""
+
+    HOLDS: ClassVar[dict[str, type["Message"]]] = {}
+    """The element types of its lists, where they are not plain values."""
+
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    """The values of fields that an earlier version does not send, where they differ from the field's default."""
+
+    def encode(self) -> bytes:
+        """Encode the message as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Decode the message from JSON. Unknown fields are ignored, because the other side may be newer.
+
+        Raises:
+            AgentError: it is not such a message.
+        """
+        try:
+            return cls._of(json.loads(data))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise AgentError(f"not a message of kind {cls.__name__}: {data[:200]!r} ({error})") from error
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any]) -> Self:
+        values = cls.DEFAULTS | {name: value for name, value in fields.items() if name in cls.__slots__}
+        lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
+        return cls(**values | lists)
+
+
+UNNAMED_SENDER: dict[str, Any] = {"protocol": UNNAMED}
+"""The defaults of a message from a version that does not send its protocol's number."""
