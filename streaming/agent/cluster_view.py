@@ -19,7 +19,8 @@ from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.protocol.cluster_messages import Led, Registered
 from streaming.protocol.status_messages import BrokerStatus
-from streaming.rules.limits import Configs, limits_of
+from streaming.rules.config_levels import Configs
+from streaming.rules.limits import limits_of
 from streaming.watcher.cluster_knowledge import LEADER_UNKNOWN as LEADER_UNKNOWN
 from streaming.watcher.cluster_knowledge import Leads
 

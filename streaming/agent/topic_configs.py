@@ -4,7 +4,8 @@ import logging
 from collections.abc import Sequence
 
 from streaming.kafka.cluster_image import ClusterImage
-from streaming.rules.limits import Configs, Source, TopicPattern, broker_configs, pattern_configs, topic_configs
+from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
+from streaming.rules.config_values import Source
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from streaming.errors import FormatError
-from streaming.rules.limits import Configs, Limits, TopicPattern, effective_limits, pattern_configs, read_configs
+from streaming.rules.config_levels import Configs, TopicPattern, pattern_configs, read_configs
+from streaming.rules.limits import Limits, effective_limits
 
 LimitsOf = Callable[[int, str, str], Limits]
 """The limits of a topic, from broker, topic and the text that its agent sends."""

@@ -16,8 +16,8 @@ from streaming.metrics.exported import Kept, Observed
 from streaming.metrics.family import Family, family_of, labels
 from streaming.metrics.table import Replica
 from streaming.metrics.view import View
+from streaming.rules.config_values import Source
 from streaming.rules.leaders import LEADER_UNKNOWN, Flags
-from streaming.rules.limits import Source
 from streaming.rules.retention_rule import BLOCKED
 
 MOST_REPLICAS = 1_000

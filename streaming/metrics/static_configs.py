@@ -8,7 +8,8 @@ from pathlib import Path
 
 from streaming.disk.properties_files import read_server_properties
 from streaming.errors import SettingsError
-from streaming.rules.limits import NAMES, Configs, Source, TopicPattern, broker_configs, topic_configs
+from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, topic_configs
+from streaming.rules.config_values import NAMES, Source
 
 log = logging.getLogger(__name__)
 

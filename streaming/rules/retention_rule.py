@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.rules.limits import UNLIMITED
+from streaming.rules.config_values import UNLIMITED
 from streaming.rules.segment_columns import ABSENT, Flags, Logs, Longs
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")

@@ -51,7 +51,7 @@ class Cluster(Protocol):
         """Whether the topic still exists; None if not known."""
 
     def configs(self, log: LogId) -> str:
-        """The configuration of the topic (`streaming.rules.limits.Configs.text`)."""
+        """The configuration of the topic (`streaming.rules.config_levels.Configs.text`)."""
 
     def compacts(self, log: LogId) -> bool:
         """Whether the log is compacted, as far as that is known."""

@@ -12,7 +12,8 @@ from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.journal.events import LogId
 from streaming.kafka.names import METADATA_TOPIC, DirState
 from streaming.kafka.record_batches import read_batches
-from streaming.rules.limits import Source, read_configs
+from streaming.rules.config_levels import read_configs
+from streaming.rules.config_values import Source
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.cursors import log_id
 from tests.builders import CLUSTER_ID, log_dir

@@ -5,7 +5,9 @@ import pytest
 
 from streaming.agent.topic_configs import TopicConfigs
 from streaming.kafka.cluster_image import ClusterImage
-from streaming.rules.limits import Source, TopicPattern, broker_configs, effective_limits, limits_of, topic_configs
+from streaming.rules.config_levels import TopicPattern, broker_configs, topic_configs
+from streaming.rules.config_values import Source
+from streaming.rules.limits import effective_limits, limits_of
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import ResourceType, config_record
 

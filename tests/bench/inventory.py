@@ -12,8 +12,9 @@ from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.metrics.carried import NOTHING_CARRIED
 from streaming.rules.cleaning import CompactionRule
+from streaming.rules.config_levels import topic_configs
 from streaming.rules.inventory_changes import listed
-from streaming.rules.limits import effective_limits, topic_configs
+from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs

@@ -6,7 +6,8 @@ from streaming.definitions.sections import Section
 from streaming.metrics.export import Export
 from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, TopicCounts
 from streaming.protocol.status_messages import BrokerStatus
-from streaming.rules.limits import Configs, Source, broker_configs
+from streaming.rules.config_levels import Configs, broker_configs
+from streaming.rules.config_values import Source
 from tests.metrics.reading import named
 from tests.metrics.rows import log, new_table
 from tests.metrics.test_host_families import agent, broker, observer, told

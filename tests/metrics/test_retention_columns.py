@@ -8,7 +8,8 @@ from streaming.catalog.catalog_tables import UNREADABLE
 from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.table import Table
 from streaming.rows import SEGMENTS
-from streaming.rules.limits import Source, broker_configs
+from streaming.rules.config_levels import broker_configs
+from streaming.rules.config_values import Source
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
 from tests.metrics.told import Facts

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streaming.rows import SEGMENTS
-from streaming.rules.limits import effective_limits, topic_configs
+from streaming.rules.config_levels import topic_configs
+from streaming.rules.limits import effective_limits
 from streaming.rules.segment_columns import LogFacts
 
 Segment = tuple[int, int, int, int]

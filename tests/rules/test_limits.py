@@ -7,19 +7,9 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.configs import READABLE_KEYS
 from streaming.metrics.limiter import Limiter
-from streaming.rules.limits import (
-    NAMES,
-    Configs,
-    Rejected,
-    Source,
-    TopicPattern,
-    broker_configs,
-    effective_limits,
-    limits_of,
-    pattern_configs,
-    read_configs,
-    topic_configs,
-)
+from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
+from streaming.rules.config_values import NAMES, Rejected, Source
+from streaming.rules.limits import effective_limits, limits_of
 
 HOUR = 3_600_000
 

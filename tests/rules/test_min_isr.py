@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from streaming.rules.limits import Source, broker_configs, effective_limits, topic_configs
+from streaming.rules.config_levels import broker_configs, topic_configs
+from streaming.rules.config_values import Source
+from streaming.rules.limits import effective_limits
 from streaming.rules.min_isr import effective_min_isr, may_stand
 
 KAFKA_3_6, KAFKA_3_7, UNKNOWN = 14, 15, -1

@@ -2,7 +2,9 @@
 
 import pytest
 
-from streaming.rules.limits import Source, broker_configs, effective_limits
+from streaming.rules.config_levels import broker_configs
+from streaming.rules.config_values import Source
+from streaming.rules.limits import effective_limits
 from streaming.rules.releases import producer_expiration
 
 
