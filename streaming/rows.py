@@ -1,12 +1,9 @@
-"""The rows that agents, source and query exchange, column by column.
-
-There are two tables. *Events* go from an agent's journal through Flight and Spark's source into the fold. *States* come out of the fold and
-go into the metrics table. Both are declared once here as pyarrow schemas; the modules that need Spark's types derive them from these.
+"""What the rows of events (`streaming.event_row`) and states (`streaming.state_row`) consist of: kinds, histograms, and packed values.
 
 Units: offsets and positions are Kafka's own (a position is a byte in a ``.log``), times are Unix milliseconds, -1 means "none".
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -43,6 +40,13 @@ class Kind(StrEnum):
     MISSED = "missed"  # a consumer missed a part of a coordinator's log: its entries are not known until they are sent again
     ARRIVED = "arrived"  # the agent's journal was read up to seq; bytes is its total there. Added by the reader of the journal
     RECALL = "recall"  # without agent and journal: a run of the query begins, and the shard has to hand out all its logs. From the source
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Kind":
+        """A kind of a later version: a `Kind` that is none of these."""
+        later = str.__new__(cls, value)
+        later._name_ = later._value_ = str(value)
+        return later
 
 
 class Step(IntEnum):
@@ -110,56 +114,6 @@ SEGMENTS = np.dtype(
 """The segments of one log in order, the active one last."""
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
-_LONGS = pa.list_(pa.int64())
-
-EVENTS = pa.schema(
-    [
-        ("agent", _TEXT),  # name of the agent
-        ("journal", _TEXT),  # id of its journal
-        ("seq", _LONG),  # position in the journal
-        ("part", _INT),  # order of rows with the same seq
-        ("kind", _TEXT),
-        ("broker", _INT),
-        ("log_dir", _TEXT),
-        ("topic", _TEXT),
-        ("partition", _INT),
-        ("topic_id", _TEXT),  # "" if there is no partition.metadata
-        ("segment", _LONG),  # base offset of the segment
-        ("start_position", _LONG),
-        ("end_position", _LONG),
-        ("base_offset", _LONG),
-        ("next_offset", _LONG),
-        ("log_epoch", _INT),  # partition leader epoch of the last batch, -1 unknown
-        ("leads", _INT),  # whether this replica led in the leader epoch of the range, which has one only: 1, 0, -1 not known
-        ("settled", pa.bool_()),  # the initial backlog of the log ends before this row
-        ("seen_at", _LONG),  # when the bytes were seen (for bytes that existed before, the file's mtime)
-        ("max_timestamp", _LONG),  # largest record timestamp
-        ("bytes", _LONG),  # of all batches; for TRUNCATED and SKIPPED the bytes concerned
-        ("batches", _LONG),  # data batches
-        ("records", _LONG),  # data records
-        ("old_format_batches", _LONG),
-        ("codec_bytes", _LONGS),  # bytes of data batches by codec id
-        ("batch_bytes_buckets", _LONGS),
-        ("batch_records_buckets", _LONGS),
-        ("detail", pa.binary()),  # the batches one by one (see kafka.detail), only in ranges that are published again
-        ("transactions", pa.binary()),  # TRANSACTION_STEPS of the range, or at its beginning; null for none
-        ("active_producers", _INT),  # producer ids with state at the end of the range, -1 not known
-        ("sequence_gaps", _LONG),
-        ("coordinator", pa.binary()),  # COORDINATOR, the newest entries of a range of `__transaction_state`; null for none
-        ("high_watermark", _LONG),  # from the checkpoint file, -1 none: below it the fold keeps no closed transaction
-        ("segments", pa.binary()),  # SEGMENTS of a log, all of them; null: as last published
-        ("local_log_start_offset", _LONG),  # only with remote storage; -1 none, as for the next columns
-        ("oldest_timestamp", _LONG),  # of the first batch at or after the log start that holds records
-        ("active_first_timestamp", _LONG),  # of the first batch of the active segment
-        ("active_created_ms", _LONG),  # when the active segment was created
-        ("log_start_offset", _LONG),
-        ("leader", _INT),  # by the metadata log; -1 none, -2 not known. Decides whose ranges count if another agent can read no metadata
-        ("leader_epoch", _INT),  # by the metadata log; -1 not known
-        ("reason", _TEXT),
-        ("follows", _LONG),  # in a log of `__transaction_state`: the offset up to which the row before covers the log; -1 not known
-    ]
-)
-"""One row for each event, except a census: it becomes one row for every log and a closing one."""
 
 SHARD, ROWS = "shard", "rows"
 
@@ -231,68 +185,7 @@ class Change(StrEnum):
     ARRIVED = "arrived"  # an agent's journal, up to some point, is in the states of this micro-batch and earlier ones
 
 
-STATES = pa.schema(
-    [
-        ("change", _TEXT),
-        ("agent", _TEXT),
-        ("broker", _INT),
-        ("topic", _TEXT),
-        ("partition", _INT),
-        ("topic_id", _TEXT),
-        ("log_dir", _TEXT),
-        ("settled", pa.bool_()),
-        ("log_start_offset", _LONG),
-        ("log_end_offset", _LONG),
-        ("log_epoch", _INT),
-        ("last_append_ms", _LONG),
-        ("max_timestamp_ms", _LONG),
-        ("appended_bytes", _LONG),
-        ("appended_batches", _LONG),
-        ("appended_records", _LONG),
-        ("old_format_batches", _LONG),
-        ("corrupt_batches", _LONG),
-        ("truncations", _LONG),
-        ("truncated_bytes", _LONG),
-        ("skipped_bytes", _LONGS),  # by SKIP_REASONS
-        ("share_codec_bytes", _LONGS),  # this log's share of its topic's counters: appended while it led
-        ("share_batch_bytes_buckets", _LONGS),
-        ("share_batch_records_buckets", _LONGS),
-        ("share_records", _LONG),
-        ("transactional", pa.bool_()),  # had a transactional batch
-        ("committed_transactions", _LONG),
-        ("aborted_transactions", _LONG),
-        ("empty_markers", _LONG),
-        ("aborted_bytes", _LONG),
-        ("share_transaction_buckets", _LONGS),  # by TRANSACTION_SECONDS_BOUNDS
-        ("share_transaction_ms", _LONG),  # sum of the durations in those buckets
-        ("active_producers", _INT),
-        ("sequence_gaps", _LONG),
-        ("segments_rolled", _LONG),
-        ("segments_deleted", _LONG),
-        ("active_segment", _LONG),  # base offset of the segment that was last appended to, -1 none yet
-        ("active_position", _LONG),  # up to which byte it has been read
-        ("active_max_timestamp_ms", _LONG),  # largest record timestamp that was read in it
-        ("truncated_committed", _LONG),  # offsets that were cut off although they were below the high watermark
-        ("unclean_elections", _LONG),  # by which this log's broker became leader
-        ("unclean_ms", _LONG),  # when the last of them was held, by the metadata log
-        ("unclean_from", _LONG),  # the broker that had most of the offsets that the last one lost
-        ("unclean_lost_upper", _LONG),  # offsets that all of them lost, at most; -1 not known
-        ("unclean_lost_acknowledged", _LONG),  # lost offsets below the high watermark, at least; -1 not known
-        ("transactions", pa.binary()),  # TRANSACTIONS of the log; null for none
-        ("coordinator", pa.binary()),  # COORDINATOR of a log of `__transaction_state`; null: not changed
-        ("segments", pa.binary()),  # SEGMENTS of the log; null: not changed
-        ("local_log_start_offset", _LONG),
-        ("oldest_timestamp", _LONG),
-        ("active_first_timestamp", _LONG),
-        ("active_created_ms", _LONG),
-        ("coordinator_upto", _LONG),  # offset up to which `coordinator` holds all entries from the first byte on, -1 not known
-    ]
-)
-"""Rows out of the fold. ``REMOVED`` rows fill only the identifying columns.
-
-A ``RECALLED`` row has its shard in ``partition``, and closes everything that the shard has handed out. An ``ARRIVED`` row has the journal
-in ``topic_id``, the seq of its point in ``log_end_offset``, and the total of its point in ``appended_bytes``.
-"""
+NONE_LATER: Mapping[str, object] = {}
 
 
 def pack_rows(rows: pa.RecordBatch) -> bytes:
@@ -301,73 +194,26 @@ def pack_rows(rows: pa.RecordBatch) -> bytes:
     return packed
 
 
-def unpack_rows(packed: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Unpack a value of `pack_rows`."""
-    return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
+def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = NONE_LATER) -> pa.RecordBatch:
+    """Unpack a value of `pack_rows`.
 
-
-def unpack_entries(packed: bytes) -> pa.RecordBatch:
-    """Unpack rows of `COORDINATOR` from a value of `pack_rows`, also of an earlier version, which had fewer columns.
+    Args:
+        later: the columns at the end of the schema that an earlier version may not have had when it packed the rows, with their defaults.
+            Columns that a later version has added behind those of the schema are left out.
 
     Raises:
         pa.ArrowInvalid, OSError: the value is something else.
     """
     try:
-        return unpack_rows(packed, COORDINATOR)
+        return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
     except (pa.ArrowInvalid, OSError):
-        earlier = unpack_rows(packed, COORDINATOR.remove(COORDINATOR.get_field_index("previous_producer_id")))
-        none = pa.array([-1] * len(earlier), pa.int64())
-        return pa.RecordBatch.from_arrays([*earlier.columns, none], schema=COORDINATOR)
+        last = schema.field(len(schema) - 1)
+        if last.name not in later:
+            raise
+        earlier = unpack_rows(packed, schema.remove(len(schema) - 1), later)
+    return pa.RecordBatch.from_arrays([*earlier.columns, pa.array([later[last.name]] * len(earlier), last.type)], schema=schema)
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """A row of `EVENTS` as a value. The fields are its columns, in its order."""
-
-    agent: str
-    journal: str
-    seq: int
-    part: int
-    kind: str
-    broker: int
-    log_dir: str
-    topic: str
-    partition: int
-    topic_id: str
-    segment: int
-    start_position: int
-    end_position: int
-    base_offset: int
-    next_offset: int
-    log_epoch: int
-    leads: int
-    settled: bool
-    seen_at: int
-    max_timestamp: int
-    bytes: int
-    batches: int
-    records: int
-    old_format_batches: int
-    codec_bytes: tuple[int, ...]
-    batch_bytes_buckets: tuple[int, ...]
-    batch_records_buckets: tuple[int, ...]
-    detail: "Blob | None"
-    transactions: "Blob | None"
-    active_producers: int
-    sequence_gaps: int
-    coordinator: "Blob | None"
-    high_watermark: int
-    segments: "Blob | None"
-    local_log_start_offset: int
-    oldest_timestamp: int
-    active_first_timestamp: int
-    active_created_ms: int
-    log_start_offset: int
-    leader: int
-    leader_epoch: int
-    reason: str
-    follows: int = -1
-
-
-Blob = bytes
-"""The type `bytes`, for a class in which that name is a column."""
+def unpack_entries(packed: bytes) -> pa.RecordBatch:
+    """Unpack rows of `COORDINATOR` from a value of `pack_rows`; raises as `unpack_rows` does."""
+    return unpack_rows(packed, COORDINATOR, {"previous_producer_id": -1})

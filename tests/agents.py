@@ -14,16 +14,16 @@ from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
+from streaming.event_row import EventRow
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
-from streaming.rows import EventRow
+from streaming.rules import row_values
 from streaming.units import Address
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
 PRODUCERS_LIMIT = 100
-_LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 _WAKE_SECONDS = 0.02
 _TURN_MS = 100  # five times as fast as the clock on the wall
 
@@ -162,4 +162,4 @@ class Reader:
 
 def event_rows(table: Any) -> list[EventRow]:
     """An Arrow table of events as values."""
-    return [EventRow(**{name: tuple(value) if name in _LISTS else value for name, value in row.items()}) for row in table.to_pylist()]
+    return [each for batch in table.to_batches() for each in row_values.event_rows(batch)]

@@ -5,65 +5,29 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from streaming.event_row import EVENTS, EventRow
 from streaming.kafka.layout import HEADER
+from streaming.log_key import LogKey
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, EventRow, Kind
+from streaming.rows import Kind
 from streaming.rules.fold import Changed, Mark, ShardFold
-from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.log_state import LogState
 from streaming.scan.detail import pack
 from streaming.scan.headers import Batches
 from streaming.scan.sums import sum_ranges
 
 CONTROL = 1 << 5
 
-_NOTHING: dict[str, Any] = {
-    "agent": "a1",
-    "journal": "j1",
-    "seq": 1,
-    "part": 0,
-    "broker": 1,
-    "log_dir": "/data",
-    "topic": "orders",
-    "partition": 0,
-    "topic_id": "",
-    "segment": 0,
-    "start_position": -1,
-    "end_position": -1,
-    "base_offset": -1,
-    "next_offset": -1,
-    "log_epoch": -1,
-    "leads": -1,
-    "settled": False,
-    "seen_at": -1,
-    "max_timestamp": -1,
-    "bytes": 0,
-    "batches": 0,
-    "records": 0,
-    "old_format_batches": 0,
-    "codec_bytes": (0,) * len(CODECS),
-    "batch_bytes_buckets": (0,) * (len(BATCH_BYTES_BOUNDS) + 1),
-    "batch_records_buckets": (0,) * (len(BATCH_RECORDS_BOUNDS) + 1),
-    "detail": None,
-    "transactions": None,
-    "active_producers": -1,
-    "sequence_gaps": 0,
-    "coordinator": None,
-    "high_watermark": -1,
-    "segments": None,
-    "local_log_start_offset": -1,
-    "oldest_timestamp": -1,
-    "active_first_timestamp": -1,
-    "active_created_ms": -1,
-    "log_start_offset": -1,
-    "leader": -2,
-    "leader_epoch": -1,
-    "reason": "",
+_OF_A_LOG: dict[str, Any] = {
+    **{"agent": "a1", "journal": "j1"},
+    **{"broker": 1, "log_dir": "/data", "topic": "orders", "partition": 0, "segment": 0},
 }
 
 
 def row(kind: Kind, seq: int = 1, **values: Any) -> EventRow:
-    return EventRow(kind=kind, **{**_NOTHING, "seq": seq, **values})
+    return EventRow(kind=kind, **{**_OF_A_LOG, "seq": seq, **values})
 
 
 def appended(seq: int, base_offset: int, next_offset: int, size: int | None = None, **values: Any) -> EventRow:
@@ -71,6 +35,13 @@ def appended(seq: int, base_offset: int, next_offset: int, size: int | None = No
     count = size if size is not None else 10 * (next_offset - base_offset)
     sums = {"bytes": count, "batches": 1, "records": next_offset - base_offset, "codec_bytes": (count, 0, 0, 0, 0)}
     return row(Kind.APPENDED, seq, **{"base_offset": base_offset, "next_offset": next_offset, **sums, **values})
+
+
+def batch_of(rows: Sequence[EventRow]) -> pa.RecordBatch:
+    """Rows as columns of `EVENTS`."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([getattr(each, column.name) for each in rows], column.type) for column in EVENTS], schema=EVENTS
+    )
 
 
 class Item(NamedTuple):

@@ -1,37 +1,42 @@
-"""The tables of rows and the values that stand for them in Python say the same, column by column."""
-
-from dataclasses import fields
-from typing import get_type_hints
+"""Rows as they are packed: those of an earlier version lack the last columns, those of a later one have more."""
 
 import pyarrow as pa
+import pytest
 
-from streaming.journal.events import Event
-from streaming.rows import EVENTS, STATES, EventRow
-from streaming.rules.log_state import LogState
-from streaming.rules.shard_state import NOT_SHOWN
+from streaming.rows import Kind, pack_rows, unpack_rows
 
-BLOBS = ("detail", "transactions", "coordinator", "segments")
-OF_THE_AGENT = ["agent", "journal", "seq", "part"]
-KINDS = {pa.string(): str, pa.int32(): int, pa.int64(): int, pa.bool_(): bool, pa.list_(pa.int64()): tuple[int, ...]}
-
-
-def names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind)]
+FIRST = pa.schema([("name", pa.string()), ("size", pa.int64())])
+SECOND = FIRST.append(pa.field("gaps", pa.int32()))
+THIRD = SECOND.append(pa.field("blob", pa.binary()))
+ROWS = [{"name": "a", "size": 1, "gaps": 2, "blob": b"x"}, {"name": "", "size": -1, "gaps": 0, "blob": None}]
 
 
-def test_an_event_row_has_the_columns_of_the_events_in_their_order() -> None:
-    assert names(EventRow) == EVENTS.names
+def packed(schema: pa.Schema) -> bytes:
+    return pack_rows(pa.RecordBatch.from_pylist(ROWS, schema))
 
 
-def test_an_event_of_the_journal_has_the_same_columns_but_what_its_agent_adds() -> None:
-    assert sorted(names(Event)) == sorted(set(EVENTS.names) - set(OF_THE_AGENT))
-    assert EVENTS.names[: len(OF_THE_AGENT)] == OF_THE_AGENT
+@pytest.mark.parametrize("earlier", [FIRST, SECOND, THIRD])
+def test_columns_that_an_earlier_version_lacks_have_their_defaults(earlier: pa.Schema) -> None:
+    defaults = {"gaps": -7, "blob": None}
+    found = unpack_rows(packed(earlier), THIRD, defaults)
+    assert found.schema == THIRD
+    assert found.to_pylist() == [{name: row[name] if name in earlier.names else defaults[name] for name in THIRD.names} for row in ROWS]
 
 
-def test_a_column_has_the_type_of_its_field() -> None:
-    hints = {name: bytes if name in BLOBS else kind for name, kind in get_type_hints(EventRow).items()}
-    assert {name: hints[name] for name in EVENTS.names} == {each.name: KINDS.get(each.type, bytes) for each in EVENTS}
+@pytest.mark.parametrize("earlier", [FIRST, SECOND])
+def test_columns_of_a_later_version_are_left_out(earlier: pa.Schema) -> None:
+    assert unpack_rows(packed(THIRD), earlier).to_pylist() == [{name: row[name] for name in earlier.names} for row in ROWS]
 
 
-def test_a_state_row_is_a_log_state_without_what_the_fold_keeps_for_itself() -> None:
-    assert set(STATES.names) == set(names(LogState)) - set(NOT_SHOWN) | {"change"}
+def test_a_column_without_a_default_has_to_be_there() -> None:
+    with pytest.raises((pa.ArrowInvalid, OSError)):
+        unpack_rows(packed(FIRST), THIRD, {"blob": None})
+    with pytest.raises((pa.ArrowInvalid, OSError)):
+        unpack_rows(b"something else", THIRD, {"blob": None, "gaps": 0})
+
+
+def test_a_kind_of_a_later_version_is_none_of_these() -> None:
+    later = Kind("moved")
+    assert isinstance(later, Kind)
+    assert (str(later), later == "moved", later in tuple(Kind)) == ("moved", True, False)
+    assert Kind("gone") is Kind.GONE

@@ -12,11 +12,11 @@ from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_log import MetadataLog, read_quorum_state
 from streaming.disk.metadata_past import MetadataPast
 from streaming.errors import FormatError
-from streaming.journal.events import LogId
 from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.log_key import LogKey
 from streaming.protocol.cluster_messages import Led, Registered
 from streaming.protocol.status_messages import BrokerStatus
 from streaming.rules.config_levels import Configs
@@ -64,18 +64,18 @@ class ClusterView:
 
     # --- of one log
 
-    def leader(self, key: LogId) -> tuple[int, int]:
+    def leader(self, key: LogKey) -> tuple[int, int]:
         """(leader, leader epoch) of a partition, (-2, -1) if no broker here knows them."""
         state = self.partition(key)
         return LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
 
-    def partition(self, key: LogId) -> PartitionState | None:
+    def partition(self, key: LogKey) -> PartitionState | None:
         """Replicas and leader of a partition, None if no broker here knows them."""
         image = self._newest
         topic_id = _topic_id(image, key)
         return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
 
-    def leads(self, key: LogId, epoch: int) -> Leads:
+    def leads(self, key: LogKey, epoch: int) -> Leads:
         """Whether a replica's broker led in a leader epoch.
 
         If no metadata contains the epoch, the first assigned replica is taken as its leader.
@@ -125,7 +125,7 @@ class ClusterView:
         """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
         return -1 if self._newest is None else self._newest.metadata_version(broker)
 
-    def has_topic(self, key: LogId) -> bool | None:
+    def has_topic(self, key: LogKey) -> bool | None:
         """Whether the topic still exists, None if that is not known."""
         image = self._followers[key.broker].image
         if image is None:
@@ -136,11 +136,11 @@ class ClusterView:
         """The number of configuration values so far that could not be read."""
         return sum(follower.configs.rejected for follower in list(self._followers.values()))
 
-    def configs(self, key: LogId) -> str:
+    def configs(self, key: LogKey) -> str:
         """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
         return self._followers[key.broker].configs.text(key.topic)
 
-    def compacts(self, key: LogId) -> bool:
+    def compacts(self, key: LogKey) -> bool:
         """Whether a log is compacted, as far as that is known."""
         return limits_of(key.topic, self.configs(key)).compacts
 
@@ -190,7 +190,7 @@ def _is_hosted(image: ClusterImage, log_dir: LogDir, topic: str, partition: int)
     return assigned == log_dir.directory_id or broker is None or assigned not in broker.log_dirs
 
 
-def _topic_id(image: ClusterImage | None, key: LogId) -> str | None:
+def _topic_id(image: ClusterImage | None, key: LogKey) -> str | None:
     if image is None:
         return None
     if key.topic_id:
@@ -222,7 +222,7 @@ class _Followers(dict[int, "_Follower"]):
         return follower
 
 
-def _is_own(key: LogId, leader: int) -> Leads:
+def _is_own(key: LogKey, leader: int) -> Leads:
     return Leads.YES if leader == key.broker else Leads.NO
 
 

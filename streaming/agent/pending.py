@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from streaming.disk.segment_files import list_segments
-from streaming.journal.events import LogId
 from streaming.kafka.names import OFFSETS_TOPIC
+from streaming.log_key import key_of
 from streaming.protocol.status_messages import PendingCommits
 from streaming.watcher.pending_commits import waiting_groups
 from streaming.watcher.tail import Tail
@@ -28,7 +28,7 @@ def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], redact: Calla
         return
     there = {tail.cursor.log: tail for tail in tails}
     for each in wanted:
-        tail = there.get(LogId(each.broker, each.topic, each.partition, each.topic_id))
+        tail = there.get(key_of(each))
         if tail is None or tail.away or not tail.resumed:
             continue
         try:

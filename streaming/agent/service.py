@@ -21,9 +21,9 @@ from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
+from streaming.event_row import EVENTS, Event
 from streaming.journal.blocks import longs
 from streaming.journal.consumers import Consumers
-from streaming.journal.events import Event
 from streaming.journal.journal import Journal, Mark
 from streaming.journal.losses import UNKNOWN, Loss
 from streaming.kafka.names import TRANSACTION_TOPIC
@@ -43,7 +43,7 @@ from streaming.protocol.status_messages import (
     UnreadableLogs,
 )
 from streaming.protocol.versions import job_problem
-from streaming.rows import EVENTS, Kind
+from streaming.rows import Kind
 from streaming.start_from import StartFrom
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
@@ -277,11 +277,7 @@ class Service:
     def _loss_events(self, loss: Loss) -> list[Event]:
         """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""
         broker = self.watcher.log_dirs.brokers[0]
-        missed = [
-            Event(kind=Kind.MISSED, broker=each.log.broker, topic=each.log.topic, partition=each.log.partition, topic_id=each.log.topic_id)
-            for each in self.journal.cursors()
-            if each.log.topic == TRANSACTION_TOPIC
-        ]
+        missed = [Event(kind=Kind.MISSED, **each.log._asdict()) for each in self.journal.cursors() if each.log.topic == TRANSACTION_TOPIC]
         return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
 
     def received(self, asked: Range) -> None:
@@ -321,4 +317,4 @@ def _serve_only(protocol: int) -> None:
 
 
 def _named(log: Unreadable) -> UnreadableLog:
-    return UnreadableLog(log.log.broker, log.log.topic, log.log.partition, log.log.topic_id, log.path, log.error)
+    return UnreadableLog(*log.log, log.path, log.error)

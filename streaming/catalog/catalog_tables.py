@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.log_key import KEY
+
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _INTS = pa.list_(_INT)
 
@@ -48,8 +50,6 @@ LOGS = pa.schema(
 UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
-_KEY = ("broker", "topic", "topic_id", "partition")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
@@ -71,7 +71,7 @@ NOTHING_DECIDED = Catalog(topics=TOPICS.empty_table(), partitions=PARTITIONS.emp
 
 def key_of(schema: pa.Schema) -> list[str]:
     """The columns that identify a row of a table."""
-    return [name for name in _KEY if name in schema.names]
+    return [name for name in KEY if name in schema.names]
 
 
 def spelled(rows: pa.Table, key: list[str]) -> pa.Array:

@@ -135,7 +135,7 @@ class AgentClient:
         self._rows(_NO_ROWS)
 
     def read(self, asked: Range) -> pa.Table:
-        """Read all rows of a range (`streaming.rows.EVENTS`), and confirm to the agent that they arrived.
+        """Read all rows of a range (`streaming.event_row.EVENTS`), and confirm to the agent that they arrived.
 
         Raises:
             VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.

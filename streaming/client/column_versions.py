@@ -3,41 +3,21 @@
 Columns are found by name and each one is checked, so that rows of another version are read correctly or not at all.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, EVENTS, TRANSACTION_STEPS
+from streaming.column_types import widths_of
+from streaming.event_row import EVENT, EVENTS, MISSING, Event
+from streaming.rows import TRANSACTION_STEPS
 
-MISSING: Mapping[str, Any] = {
-    "max_timestamp": -1,
-    "detail": None,
-    "active_producers": -1,
-    "leader": -2,
-    "leader_epoch": -1,
-    "follows": -1,
-}
-"""The default of a column of `EVENTS` that an agent does not send.
-
-A column is listed here only if the default means "not known" and makes no number wrong. Every other column has to be sent. If a column is
-added later and earlier agents cannot send it, it belongs here. Otherwise their protocol is no longer served
-(`streaming.protocol.versions`).
-"""
-
-NULLABLE = frozenset({"detail", "transactions", "coordinator", "segments"})
+NULLABLE = frozenset(each.name for each in EVENT if pa.types.is_binary(each.type))
 """Columns that use null for "none"."""
 
-_LENGTHS = {
-    "codec_bytes": len(CODECS),
-    "batch_bytes_buckets": len(BATCH_BYTES_BOUNDS) + 1,
-    "batch_records_buckets": len(BATCH_RECORDS_BOUNDS) + 1,
-}
+_LENGTHS = widths_of(Event)
 
 
 def as_events(rows: pa.Table) -> pa.Table:
-    """Convert rows to `streaming.rows.EVENTS`. Columns that this version does not know are dropped.
+    """Convert rows to `streaming.event_row.EVENTS`. Columns that this version does not know are dropped.
 
     Raises:
         ValueError: a column cannot be used; the message names it.

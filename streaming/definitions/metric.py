@@ -31,8 +31,8 @@ class Total(StrEnum):
 class Metric:
     """One metric.
 
-    ``column`` is the column that a partition's series shows, "" if it is no such series. It is a column of `streaming.rows.STATES`, or one
-    that the exporter computes. ``least`` is the smallest number in ``column`` that is a value.
+    ``column`` is the column that a partition's series shows, "" if it is no such series. It is a column of `streaming.state_row.StateRow`,
+    or one that the exporter computes. ``least`` is the smallest number in ``column`` that is a value.
     """
 
     name: str

@@ -20,7 +20,7 @@ class Reached:
     _through: set[str] = field(default_factory=set)
 
     def take(self, states: pa.Table) -> None:
-        """Rows of `streaming.rows.STATES` are in the table."""
+        """Rows of `streaming.state_row.STATES` are in the table."""
         rows = states.filter(pc.equal(states["change"], str(Change.ARRIVED)))
         for agent, journal, seq in zip(*(rows[name].to_pylist() for name in ("agent", "topic_id", "log_end_offset")), strict=True):
             before = self._upto.get(agent, ("", -1))

@@ -1,6 +1,6 @@
 """A block: events of one agent as columns, in order. The journal stores blocks, and an agent sends blocks.
 
-Besides the columns that are sent (`streaming.rows.EVENTS`), a row has the running total of the log bytes that were published up to it.
+Besides the columns that are sent (`streaming.event_row.Event`), a row has the running total of the log bytes that were published up to it.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.journal.events import Event
-from streaming.rows import EVENTS, Kind, pack_rows, unpack_rows
+from streaming.column_types import values_of
+from streaming.event_row import EVENT, MISSING, Event
+from streaming.rows import Kind, pack_rows, unpack_rows
 
 BLOCK_ROWS = 1000
 """The most rows of a block: to read, cut or change a block, all of it has to be loaded."""
@@ -24,10 +25,7 @@ BLOCK_BYTES = 4 << 20
 COUNTED = (Kind.APPENDED, Kind.SKIPPED)
 """The kinds of events whose ``bytes`` are published bytes of logs."""
 
-OF_EVENT = tuple(EVENTS.names[EVENTS.get_field_index("kind") :])
-"""The columns that an event has in a journal and on its way."""
-
-BLOCK = pa.schema([("seq", pa.int64()), ("total", pa.int64()), *(EVENTS.field(name) for name in OF_EVENT)])
+BLOCK = pa.schema([("seq", pa.int64()), ("total", pa.int64()), *EVENT])
 _BLOBS = tuple(field.name for field in BLOCK if pa.types.is_binary(field.type))
 _LISTS = tuple(field.name for field in BLOCK if pa.types.is_list(field.type))
 
@@ -55,7 +53,7 @@ def block_of(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as columns of `BLOCK`."""
     events = [row.event for row in rows]
     columns = [pa.array([row.seq for row in rows], pa.int64()), pa.array([row.total for row in rows], pa.int64())]
-    columns += [_column(name, [getattr(event, name) for event in events]) for name in OF_EVENT]
+    columns += [_column(name, [getattr(event, name) for event in events]) for name in EVENT.names]
     return pa.RecordBatch.from_arrays(columns, schema=BLOCK)
 
 
@@ -68,15 +66,10 @@ def _column(name: str, values: Sequence[object]) -> pa.Array:
 
 def rows_of(block: pa.RecordBatch) -> list[Row]:
     """The rows from which `block_of` made a block."""
-    columns = {name: column.to_pylist() for name, column in zip(block.schema.names, block.columns, strict=True)}
+    columns = {name: values_of(column) for name, column in zip(block.schema.names, block.columns, strict=True)}
     columns["kind"] = list(map(Kind, columns["kind"]))
-    for name in _LISTS:
-        columns[name] = list(map(tuple, columns[name]))
-    events = zip(*(columns[name] for name in OF_EVENT), strict=True)
-    return [
-        Row(seq, total, Event(**dict(zip(OF_EVENT, values, strict=True))))
-        for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)
-    ]
+    events = zip(*(columns[name] for name in EVENT.names), strict=True)
+    return [Row(seq, total, Event(*values)) for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)]
 
 
 def longs(block: pa.RecordBatch, name: str) -> NDArray[np.int64]:
@@ -105,4 +98,4 @@ def pack(block: pa.RecordBatch) -> bytes:
 
 def unpack(packed: bytes) -> pa.RecordBatch:
     """The block that `pack` was given."""
-    return unpack_rows(lz4.frame.decompress(packed), BLOCK)
+    return unpack_rows(lz4.frame.decompress(packed), BLOCK, MISSING)

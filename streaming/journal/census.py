@@ -11,24 +11,22 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streaming.journal.events import Event, LogId
+from streaming.event_row import Event
+from streaming.log_key import KEY_COLUMNS, LogKey, key_arrays
 from streaming.rows import Kind, pack_rows, unpack_rows
 
-_MEMBERS = pa.schema(
-    [("broker", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("topic_id", pa.string()), ("log_dir", pa.string())]
-)
+_MEMBERS = pa.schema([*KEY_COLUMNS, ("log_dir", pa.string())])
 
 
-def census(logs: Mapping[LogId, Path | None], unseen: Iterable[Path]) -> Event:
+def census(logs: Mapping[LogKey, Path | None], unseen: Iterable[Path]) -> Event:
     """Make the event.
 
     Args:
         logs: all logs of the agent with the log dir of each, None if it is not known.
         unseen: log dirs whose logs are not known now: a new journal does not even know which logs should be there.
     """
-    keys = [(log.broker, log.topic, log.partition, log.topic_id, str(path or "")) for log, path in sorted(logs.items())]
-    columns = zip(*keys, strict=True) if keys else [()] * len(_MEMBERS)
-    arrays = [pa.array(column, each.type) for column, each in zip(columns, _MEMBERS, strict=True)]
+    keys = sorted(logs)
+    arrays = [*key_arrays(keys), pa.array([str(logs[key] or "") for key in keys], pa.string())]
     members = pack_rows(pa.RecordBatch.from_arrays(arrays, schema=_MEMBERS))
     return Event(kind=Kind.CENSUS, reason="\n".join(sorted(map(str, unseen))), detail=zlib.compress(members, 1))
 
@@ -38,8 +36,8 @@ def members(event: Event) -> Iterator[Event]:
     if event.detail is None:
         return
     rows = unpack_rows(zlib.decompress(event.detail), _MEMBERS)
-    for broker, topic, partition, topic_id, log_dir in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-        yield Event(kind=Kind.CENSUS, broker=broker, topic=topic, partition=partition, topic_id=topic_id, log_dir=log_dir)
+    for *key, log_dir in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        yield Event(kind=Kind.CENSUS, **LogKey(*key)._asdict(), log_dir=log_dir)
 
 
 def expanded(event: Event) -> Sequence[Event]:

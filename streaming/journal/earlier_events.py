@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.column_types import widths_of
+from streaming.event_row import Event
 from streaming.journal.blocks import BLOCK_ROWS, Row, block_of, counted_bytes
-from streaming.journal.events import Event
 from streaming.journal.stored_blocks import insert
 from streaming.journal.tables import Table, value
 from streaming.rows import Kind
@@ -26,7 +27,7 @@ _BODY = (
     *("active_producers", "sequence_gaps", "high_watermark", "log_start_offset", "leader", "leader_epoch", "reason", "follows"),
     *("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms"),
 )
-_TUPLES = frozenset({"codec_bytes", "batch_bytes_buckets", "batch_records_buckets"})
+_TUPLES = widths_of(Event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ only the last one is needed.
 
 from dataclasses import dataclass
 
+from streaming.event_row import Event
 from streaming.journal import totals
-from streaming.journal.events import Event, LogId, merged_found
 from streaming.journal.journal import Edit, Journal
 from streaming.journal.losses import cuts, is_parted
+from streaming.journal.merging import merged, merged_found
 from streaming.journal.stored_blocks import kinds, rows, waiting_since
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 
 SLICE = 1000
@@ -27,7 +29,7 @@ WAIT_MS = 60_000
 """A younger event is left as it is: a consumer that reads at a pace has it before."""
 
 
-_Line = tuple[LogId, bool]
+_Line = tuple[LogKey, bool]
 """The key of events whose neighbours may become one: a log's lists of segments, or all other events of that log."""
 
 
@@ -96,4 +98,4 @@ class Joining:
 
 
 def _together(before: Event, event: Event) -> Event | None:
-    return merged_found(before, event) if event.kind is Kind.FOUND else before.merged(event)
+    return merged_found(before, event) if event.kind is Kind.FOUND else merged(before, event)

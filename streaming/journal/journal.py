@@ -16,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.disk.scanned import SegmentKey
+from streaming.event_row import Event
 from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, totals
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
+from streaming.journal.cursor import Cursor
 from streaming.journal.database import Database
-from streaming.journal.events import Cursor, Event, LogId
 from streaming.journal.producer_pages import Pages
+from streaming.log_key import LogKey
 from streaming.scan.producer_states import Producers
 
 
@@ -95,7 +97,7 @@ class Journal:
         with self.database.reading() as run:
             return stored_cursors.read(run)
 
-    def producers(self, log: LogId, limit: int) -> Producers | None:
+    def producers(self, log: LogKey, limit: int) -> Producers | None:
         """The producers of a log as of its cursor, None if they are not known."""
         with self.database.reading() as run:
             return producer_pages.read(run, log, limit)
@@ -104,7 +106,7 @@ class Journal:
         self,
         events: Sequence[Event],
         cursors: Iterable[Cursor] = (),
-        gone: Sequence[LogId] = (),
+        gone: Sequence[LogKey] = (),
         pages: Iterable[Pages] = (),
         registers: consumer_rows.Registration | None = None,
     ) -> None:

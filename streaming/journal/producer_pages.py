@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.journal.events import LogId
-from streaming.journal.tables import LOG, OF_LOG, Table, equal, values_of_log
+from streaming.journal.tables import OF_LOG, Table, equal
+from streaming.log_key import KEY, LogKey
 from streaming.scan.headers import Batches
 from streaming.scan.producer_states import ENTRIES, EXPIRATION_MS, Producers, Taken
 
@@ -26,7 +26,7 @@ _DROPPED = -1  # the page with the newest time of any producer that was forgotte
 class Pages:
     """The changed producers of a log: pages by number; an empty page is to be deleted. ``whole``: there are no other pages."""
 
-    log: LogId
+    log: LogKey
     whole: bool
     pages: tuple[tuple[int, bytes], ...]
 
@@ -91,7 +91,7 @@ class KnownProducers:
                 self._changed.update(np.unique(ids // IDS_A_PAGE).tolist())
         self.now = taken.producers
 
-    def unwritten(self, log: LogId) -> Pages | None:
+    def unwritten(self, log: LogKey) -> Pages | None:
         """The pages that have to be written, None for none. The caller must write them, because they now count as written."""
         if not self._whole and not self._changed:
             return None
@@ -114,13 +114,13 @@ def _page(producers: Producers, number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    log: LogId
+    log: LogKey
     page: int
     entries: bytes
 
 
 def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _Row:
-    return _Row(LogId(broker, topic, partition, topic_id), page, entries)
+    return _Row(LogKey(broker, topic, partition, topic_id), page, entries)
 
 
 _PRODUCERS = Table("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
@@ -132,18 +132,18 @@ def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
         if pages.whole:
             forget(run, [pages.log])
         _PRODUCERS.put(run, [_Row(pages.log, number, page) for number, page in pages.pages if page])
-        gone = [(*values_of_log(pages.log), number) for number, page in pages.pages if not page]
-        run.executemany(f"DELETE FROM producers WHERE {equal((*LOG, 'page'))}", gone)
+        gone = [(*pages.log, number) for number, page in pages.pages if not page]
+        run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", gone)
 
 
-def forget(run: sqlite3.Connection, logs: Iterable[LogId]) -> None:
+def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:
     """Delete the producers of logs."""
-    run.executemany(f"DELETE FROM producers WHERE {equal(LOG)}", map(values_of_log, logs))
+    run.executemany(f"DELETE FROM producers WHERE {equal(KEY)}", logs)
 
 
-def read(run: sqlite3.Connection, log: LogId, limit: int) -> Producers | None:
+def read(run: sqlite3.Connection, log: LogKey, limit: int) -> Producers | None:
     """The producers of a log at its cursor, None if they are not known."""
-    rows = _PRODUCERS.all(run, f"WHERE {equal(LOG)} ORDER BY page", *values_of_log(log))
+    rows = _PRODUCERS.all(run, f"WHERE {equal(KEY)} ORDER BY page", *log)
     pages = {row.page: row.entries for row in rows}
     dropped = pages.pop(_DROPPED, None)
     if dropped is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from streaming.event_row import Event
 from streaming.journal.blocks import Row, block_of, counted, longs, pack, part, rows_of, unpack
-from streaming.journal.events import Event
 from streaming.journal.tables import Table, value
 from streaming.rows import Kind
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from streaming.journal.events import Cursor, LogId
-from streaming.journal.tables import LOG, OF_LOG, Table, equal, values_of_log
+from streaming.journal.cursor import Cursor
+from streaming.journal.tables import OF_LOG, Table, equal
+from streaming.log_key import KEY, LogKey
 
 
 def _cursor(broker: int, topic: str, partition: int, topic_id: str, **rest: Any) -> Cursor:
-    return Cursor(log=LogId(broker, topic, partition, topic_id), **rest)
+    return Cursor(log=LogKey(broker, topic, partition, topic_id), **rest)
 
 
 _CURSORS = Table("cursors", _cursor, OF_LOG | {field.name: field.name for field in fields(Cursor) if field.name != "log"})
@@ -26,6 +27,6 @@ def write(run: sqlite3.Connection, cursors: Iterable[Cursor]) -> None:
     _CURSORS.put(run, cursors)
 
 
-def forget(run: sqlite3.Connection, logs: Iterable[LogId]) -> None:
+def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:
     """Delete the cursors of logs."""
-    run.executemany(f"DELETE FROM cursors WHERE {equal(LOG)}", map(values_of_log, logs))
+    run.executemany(f"DELETE FROM cursors WHERE {equal(KEY)}", logs)

@@ -6,18 +6,12 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from streaming.journal.events import LogId
+from streaming.log_key import KEY
 
 R = TypeVar("R")
 
-LOG = tuple(field.name for field in fields(LogId))
-"""The columns that name a log."""
-
-OF_LOG = {name: f"log.{name}" for name in LOG}
-"""These columns, and the attributes of a row that has a ``log``."""
-
-values_of_log = attrgetter(*LOG)
-"""The values of these columns."""
+OF_LOG = {name: f"log.{name}" for name in KEY}
+"""The columns that name a log, and the attributes of a row that has a ``log``."""
 
 
 class Table(Generic[R]):

@@ -3,12 +3,14 @@
 import sqlite3
 from dataclasses import dataclass, replace
 
+from streaming.event_row import Event
 from streaming.journal import totals
 from streaming.journal.blobs import merged_entries, merged_steps, still_counts
-from streaming.journal.events import Event, LogId, merged_found
 from streaming.journal.journal import Edit, Journal
 from streaming.journal.losses import cuts, gaps, held, is_parted, lose
+from streaming.journal.merging import merged_found
 from streaming.journal.stored_blocks import Entry, entries, kinds, rows
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 
 SLICE = 1000
@@ -51,8 +53,8 @@ class Trimming:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._merged = 0  # the seq up to which this process has merged events
-        self._runs: dict[LogId, _Kept] = {}  # the last loss of each log up to there
-        self._found: dict[LogId, _Kept] = {}  # and its last list of segments
+        self._runs: dict[LogKey, _Kept] = {}  # the last loss of each log up to there
+        self._found: dict[LogKey, _Kept] = {}  # and its last list of segments
 
     def forget(self, upto: int, limits: Limits | None = None) -> bool:
         """Forget the next events up to and with ``upto``, except those that some consumer was sent and has not committed.
@@ -117,7 +119,7 @@ class Trimming:
         changed: dict[int, Event] = {}
         gone: list[int] = []
 
-        def before(known: dict[LogId, _Kept], seq: int, event: Event) -> Event | None:
+        def before(known: dict[LogKey, _Kept], seq: int, event: Event) -> Event | None:
             """The earlier event that is merged with an event, and is deleted."""
             kept = known.get(event.log)
             if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):

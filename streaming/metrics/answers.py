@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from streaming.log_key import key_of
 from streaming.metrics.broker_status import newest
 from streaming.metrics.cluster_counts import reassignments
 from streaming.metrics.host_families import coordinator_partitions, fenced
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.scrubs import corrupt_replicas
-from streaming.metrics.table import LogKey, Table
+from streaming.metrics.table import Table
 from streaming.protocol.status_messages import BrokerStatus, Status
 
 
@@ -25,7 +26,7 @@ def apply(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]
     table.set_fenced(fenced(brokers))
     table.set_metadata_time(written_ms(brokers))
     table.set_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))
-    table.set_unreadable(LogKey(log.broker, log.topic, log.partition, log.topic_id) for each in up for log in each.unreadable_logs)
+    table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]
     table.set_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])
     table.set_scrubbed(corrupt_replicas(scrub for each in up for scrub in each.scrubs))

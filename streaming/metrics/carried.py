@@ -13,7 +13,7 @@ from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 log = logging.getLogger(__name__)
 
 CARRIED = ("transactions", "coordinator", "segments")
-"""Columns of `streaming.rows.STATES`, in the order of `Carried.updated`."""
+"""Columns of `streaming.state_row.STATES`, in the order of `Carried.updated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.catalog.catalog_tables import Catalog, key_of, spelled, together
+from streaming.catalog.catalog_tables import SCHEMAS, Catalog, key_of, spelled, together
+from streaming.log_key import KEY
 
 Longs = NDArray[np.int64]
 
@@ -70,13 +71,10 @@ class FoundRows:
 
 def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions: Longs) -> Keys:
     """The keys of some logs."""
-    columns = (pa.array(brokers), pa.array(topics, pa.string()), pa.array(topic_ids, pa.string()), pa.array(partitions))
-    rows = pa.Table.from_arrays(list(columns), names=["broker", "topic", "topic_id", "partition"])
-    return Keys(
-        topics=spelled(rows, ["broker", "topic", "topic_id"]),
-        partitions=spelled(rows, ["topic", "topic_id", "partition"]),
-        logs=spelled(rows, ["broker", "topic", "topic_id", "partition"]),
-    )
+    columns = [pa.array(brokers), pa.array(topics, pa.string()), pa.array(partitions), pa.array(topic_ids, pa.string())]
+    rows = pa.Table.from_arrays(columns, names=KEY)
+    of_topics, of_partitions, of_logs = (spelled(rows, key_of(schema)) for schema in SCHEMAS)
+    return Keys(topics=of_topics, partitions=of_partitions, logs=of_logs)
 
 
 def _found(wanted: pa.Array, known: pa.Array) -> Longs:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.catalog.catalog_tables import Catalog
+from streaming.log_key import KEY, LogKey
 from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.decisions import Decisions
 from streaming.metrics.export import EVERYTHING, Export
@@ -23,19 +24,11 @@ from streaming.metrics.rounds import End, Round, Rounds
 from streaming.metrics.value_matrix import FREE, LOG, Columns, Longs, empty_columns, read_values
 from streaming.metrics.waiting_groups import Waiting
 from streaming.protocol.cluster_messages import Reassignment
-from streaming.rows import STATES, Change
+from streaming.rows import Change
 from streaming.rules.leaders import Flags
+from streaming.state_row import STATES
 
 _FIRST_SLOTS = 1024
-
-
-class LogKey(NamedTuple):
-    """The identity of a log: a topic that was re-created has another topic id."""
-
-    broker: int
-    topic: str
-    partition: int
-    topic_id: str
 
 
 class Replica(NamedTuple):
@@ -114,7 +107,7 @@ class Table:
         self._ready = False
 
     def apply(self, states: pa.Table) -> None:
-        """Set the values of logs from rows of `streaming.rows.STATES`.
+        """Set the values of logs from rows of `streaming.state_row.STATES`.
 
         The order counts only between rows of one log: the last one wins.
 
@@ -359,7 +352,7 @@ class Table:
 
 
 def _keys(rows: pa.Table) -> Iterable[LogKey]:
-    return map(LogKey, *(rows[name].to_pylist() for name in LogKey._fields))
+    return map(LogKey, *(rows[name].to_pylist() for name in KEY))
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""The values of all logs as one matrix of integers: a row of it is a column of `streaming.rows.STATES`, a log is a slot in each."""
+"""The values of all logs as one matrix of integers: a row of it is a column of `streaming.state_row.STATES`, a log is a slot in each."""
 
 from itertools import accumulate
 
@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, SKIP_REASONS, TRANSACTION_SECONDS_BOUNDS, Change
+from streaming.column_types import columns_of, widths_of
+from streaming.rows import Change
+from streaming.state_row import StateRow
 
 Longs = NDArray[np.int64]
 
@@ -22,55 +24,11 @@ PLACES = ("kind", "broker", "topic", "partition", "replicas_of", "agent", "log_d
 """What a log belongs to. The table assigns these numbers: ``topic`` is a topic on a broker, ``replicas_of`` a partition on all brokers,
 ``agent`` an agent, ``log_dir`` a log dir on a broker. ``slot`` is the slot of the log itself."""
 
-SCALARS = (
-    "settled",
-    "log_start_offset",
-    "log_end_offset",
-    "log_epoch",
-    "last_append_ms",
-    "max_timestamp_ms",
-    "appended_bytes",
-    "appended_batches",
-    "appended_records",
-    "old_format_batches",
-    "corrupt_batches",
-    "truncations",
-    "truncated_bytes",
-    "share_records",
-    "transactional",
-    "committed_transactions",
-    "aborted_transactions",
-    "empty_markers",
-    "aborted_bytes",
-    "share_transaction_ms",
-    "active_producers",
-    "sequence_gaps",
-    "segments_rolled",
-    "segments_deleted",
-    "active_segment",
-    "active_position",
-    "active_max_timestamp_ms",
-    "truncated_committed",
-    "unclean_elections",
-    "unclean_ms",
-    "unclean_from",
-    "unclean_lost_upper",
-    "unclean_lost_acknowledged",
-    "local_log_start_offset",
-    "oldest_timestamp",
-    "active_first_timestamp",
-    "active_created_ms",
-    "coordinator_upto",
-)
-"""Columns of one number, in units of `streaming.rows`."""
+_NUMBERS = [each.name for each in columns_of(StateRow) if pa.types.is_integer(each.type) or pa.types.is_boolean(each.type)]
+SCALARS = tuple(name for name in _NUMBERS if name not in PLACES)
+"""Columns of one number, in units of `streaming.state_row`."""
 
-LISTS = {
-    "skipped_bytes": len(SKIP_REASONS),
-    "share_codec_bytes": len(CODECS),
-    "share_batch_bytes_buckets": len(BATCH_BYTES_BOUNDS) + 1,
-    "share_batch_records_buckets": len(BATCH_RECORDS_BOUNDS) + 1,
-    "share_transaction_buckets": len(TRANSACTION_SECONDS_BOUNDS) + 1,
-}
+LISTS = widths_of(StateRow)
 """Columns of several numbers, and how many. Buckets are counted separately, not cumulatively."""
 
 _WIDTHS = dict.fromkeys((*PLACES, *SCALARS), 1) | LISTS
@@ -123,7 +81,7 @@ def read_values(states: pa.Table) -> Columns:
     columns = empty_columns(len(states))
     kinds = {str(change): kind for change, kind in KINDS.items()}
     columns["kind"][:] = [kinds[change] for change in states["change"].to_pylist()]
-    for name in ("broker", "partition", *SCALARS):
+    for name in _NUMBERS:
         column = states[name].cast(pa.int64())
         columns[name][:] = pc.fill_null(column, 0).to_numpy()
     for name, width in LISTS.items():

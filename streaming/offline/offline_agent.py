@@ -75,7 +75,7 @@ class OfflineAgent:
         self._taken = 0  # the seq up to which the journal was read
 
     def begin(self) -> pa.Table:
-        """Read all logs; returns rows of `streaming.rows.EVENTS`."""
+        """Read all logs; returns rows of `streaming.event_row.EVENTS`."""
         self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
         return self._poll(())
 
@@ -129,10 +129,7 @@ class OfflineAgent:
             total=end.total,
             log_dirs=self.host_status.log_dirs,
             broker_statuses=self.host_status.brokers,
-            unreadable_logs=[
-                UnreadableLog(each.log.broker, each.log.topic, each.log.partition, each.log.topic_id, each.path, each.error)
-                for each in self.watcher.unreadable()
-            ],
+            unreadable_logs=[UnreadableLog(*each.log, each.path, each.error) for each in self.watcher.unreadable()],
         )
 
     def close(self) -> None:

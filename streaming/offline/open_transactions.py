@@ -9,9 +9,9 @@ from pathlib import Path
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
-from streaming.journal.events import LogId
 from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
@@ -175,7 +175,7 @@ def _speaking(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Ta
     tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
     columns = seen.logs.columns
     keys = zip(columns["broker"].tolist(), _names(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
-    return [tails.get(LogId(*key)) for key in keys]
+    return [tails.get(LogKey(*key)) for key in keys]
 
 
 def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
-from streaming.journal.events import LogId
 from streaming.kafka.names import METADATA_TOPIC
+from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
@@ -97,7 +97,7 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) 
         return topic in (None, partition.topic)
 
     def scope(cluster: ClusterView, limits_of: LimitsOf) -> Scope:
-        def compacts(log: LogId) -> bool:  # open transactions hold back the cleaner, but no deletion
+        def compacts(log: LogKey) -> bool:  # open transactions hold back the cleaner, but no deletion
             return limits_of(log.broker, log.topic, cluster.configs(log)).compacts
 
         return Scope(wants=wants, opens=compacts, once=True)

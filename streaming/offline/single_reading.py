@@ -27,10 +27,11 @@ from streaming.metrics.waiting_groups import Subject
 from streaming.offline.offline_agent import NAME, OfflineAgent
 from streaming.protocol.status_messages import PendingCommits
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import STATES, pack_rows, unpack_rows
+from streaming.rows import pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.settings import Settings
+from streaming.state_row import STATES
 from streaming.watcher.scope import Scope
 
 _SHARD = 0

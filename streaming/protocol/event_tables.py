@@ -1,14 +1,14 @@
-"""Events in the form in which they are sent: columns of `streaming.rows.EVENTS`."""
+"""Events in the form in which they are sent: columns of `streaming.event_row.EVENTS`."""
 
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.journal.blocks import OF_EVENT, Row, block_of, rows_of
+from streaming.event_row import EVENT, EVENTS, Event
+from streaming.journal.blocks import Row, block_of, rows_of
 from streaming.journal.census import expanded
-from streaming.journal.events import Event
-from streaming.rows import EVENTS, Kind
+from streaming.rows import Kind
 
 SentEvents = tuple[int, Sequence[Event]]
 """Events that are in no block, and the seq that all of them have."""
@@ -46,4 +46,4 @@ def _named(agent: str, journal: str, block: pa.RecordBatch, part: pa.Array | Non
     if part is None:
         part = pa.repeat(pa.scalar(0, pa.int32()), count)
     named = [pa.repeat(agent, count), pa.repeat(journal, count), block["seq"], part]
-    return pa.RecordBatch.from_arrays([*named, *(block[name] for name in OF_EVENT)], schema=EVENTS)
+    return pa.RecordBatch.from_arrays([*named, *(block[name] for name in EVENT.names)], schema=EVENTS)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import FormatError
-from streaming.rows import TRANSACTION_STEPS, EventRow
+from streaming.event_row import EventRow
+from streaming.rows import TRANSACTION_STEPS
 from streaming.scan.detail import first_offset_above, sums_from
 from streaming.scan.sums import Sums
 from streaming.scan.transaction_steps import steps_from

@@ -19,7 +19,7 @@ _LISTS = StructType([StructField("segments", BinaryType())])
 
 
 class ShardProcessor(StatefulProcessor):
-    """Folds the rows of a shard into its state and hands out what changed (`streaming.rows.STATES`)."""
+    """Folds the rows of a shard into its state and hands out what changed (`streaming.state_row.STATES`)."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once in each task."""

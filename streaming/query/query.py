@@ -12,7 +12,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from streaming.errors import SegtailError
 from streaming.query.failure import reason
 from streaming.query.processor import ShardProcessor
-from streaming.rows import PACKED, ROWS, SHARD, STATES, unpack_rows
+from streaming.rows import PACKED, ROWS, SHARD, unpack_rows
+from streaming.state_row import STATES
 
 QUERY_NAME = "segtail"
 

@@ -11,22 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.rows import STATES, Change, Kind
+from streaming.rows import Change, Kind
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
-from streaming.rules.throughput import FOUND_COLUMNS
+from streaming.rules.throughput import FOUND_COLUMNS, SHARED, SUMMED
+from streaming.state_row import STATES
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_SUMS = {
-    "appended_bytes": "bytes",
-    "appended_batches": "batches",
-    "appended_records": "records",
-    "old_format_batches": "old_format_batches",
-    "sequence_gaps": "sequence_gaps",
-}
-_SHARES = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 _LARGE = ("coordinator", "segments")
 _NONE = -1
 _LEAST = np.iinfo(np.int64).min
@@ -144,15 +137,17 @@ def _found(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _counters(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    return {name: ints(known[name]) + of.sum(of[column] * of.appended) for name, column in _SUMS.items()}
+    return {name: ints(known[name]) + of.sum(of[column] * of.appended) for name, column in SUMMED.items()}
 
 
 def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
     """The counters that count for the topic too, because the replica led."""
     led = of.appended & (of["leads"] != 0)
-    shares: dict[str, Any] = {"share_records": ints(known["share_records"]) + of.sum(of["records"] * led)}
-    for name in _SHARES:
-        kept = f"share_{name}"
+    shares: dict[str, Any] = {}
+    for kept, name in SHARED.items():
+        if not pa.types.is_list(SCHEMA.field(kept).type):
+            shares[kept] = ints(known[kept]) + of.sum(of[name] * led)
+            continue
         before = _matrix(known[kept].combine_chunks(), len(of.places))
         values = np.zeros((len(led), before.shape[1]), np.int64)
         if led.any():

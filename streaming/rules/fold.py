@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
+from streaming.event_row import EventRow
+from streaming.log_key import LogKey, key_of
+from streaming.rows import SKIP_REASONS, Change, Kind
 from streaming.rules import coordinator_state, throughput, unclean_losses
-from streaming.rules.log_state import LogKey, LogState, new_log, residue
+from streaming.rules.log_state import LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
 
 log = logging.getLogger(__name__)
@@ -23,7 +25,7 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.rows.STATES`."""
+    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.state_row.STATES`."""
 
     change: Change
     state: LogState
@@ -113,7 +115,7 @@ class ShardFold:
         return self.touched[key] if key in self.touched else self._find(key)
 
     def _step(self, row: EventRow) -> None:
-        key = LogKey(row.broker, row.topic, row.partition, row.topic_id)
+        key = key_of(row)
         state = self._get(key)
         if row.kind == Kind.APPEARED:
             self.touched[key] = coordinator_state.taken(state, throughput.appeared(state, row), row)
@@ -177,7 +179,7 @@ class ShardFold:
                 yield state
 
     def _gone(self, row: EventRow) -> None:
-        state = self._get(LogKey(row.broker, row.topic, row.partition, row.topic_id))
+        state = self._get(key_of(row))
         if state is not None and state.agent == row.agent:  # otherwise another agent has taken over the log meanwhile
             self._leave(state, deleted=row.reason == "deleted")
 
@@ -215,7 +217,7 @@ class ShardFold:
         """
         for key, state in self._changed():
             if state is None:
-                removed = LogState(agent="", broker=key.broker, topic=key.topic, partition=key.partition, topic_id=key.topic_id)
+                removed = LogState(agent="", **key._asdict())
                 yield Changed(Change.REMOVED, removed)
             elif not key.topic:
                 yield Changed(Change.RESIDUE, state)

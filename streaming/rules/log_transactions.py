@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Step
+from streaming.event_row import EventRow
+from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Step
 from streaming.rules import transaction_fold as rule
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Outcome, Steps, Transactions

@@ -14,19 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.column_types import widths_of
 from streaming.rows import Kind
+from streaming.rules.log_state import LogState
 from streaming.rules.row_order import Arrivals, ints, taken
 from streaming.rules.shard_state import ShardState
+from streaming.rules.throughput import SHARED
 
 Flags = NDArray[np.bool_]
-_LISTS = {
-    "codec_bytes": "share_codec_bytes",
-    "batch_bytes_buckets": "share_batch_bytes_buckets",
-    "batch_records_buckets": "share_batch_records_buckets",
-}
+_LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}
 _NEEDED = (
     *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
-    *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS.values()),
+    *("cut_end", "cut_next_epoch", "log_end_offset", *_LISTS),
 )
 
 
@@ -83,7 +82,7 @@ def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
     counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(known["shared_upto"]) <= base)
     counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(known["coordinator_upto"]) < 0)
     counts &= (ints(known["cut_end"]) < 0) | (ints(known["cut_next_epoch"]) >= 0)
-    for name, kept in _LISTS.items():
+    for kept, name in _LISTS.items():
         counts &= _same(pc.list_value_length(rows[name]), pc.list_value_length(known[kept]))
     return counts
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.rows import EVENTS, Kind
+from streaming.event_row import EVENTS
+from streaming.rows import Kind
 from streaming.rules.fold import Mark
 
 KINDS = tuple(Kind)

@@ -1,29 +1,31 @@
 """Converts between columns and values, for the fold by rows."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from operator import attrgetter
 
 import pyarrow as pa
 
-from streaming.rows import EVENTS, STATES, EventRow
+from streaming.column_types import values_of
+from streaming.event_row import EventRow
+from streaming.rows import Kind
 from streaming.rules.fold import Changed
+from streaming.state_row import CHANGE, STATES
 
-_SHOWN_NAMES = [name for name in STATES.names if name != "change"]
+_FIELDS = tuple(each.name for each in fields(EventRow))
+_SHOWN_NAMES = [name for name in STATES.names if name != CHANGE]
 _SHOWN = attrgetter(*_SHOWN_NAMES)
-_LISTS = ("codec_bytes", "batch_bytes_buckets", "batch_records_buckets")
 
 
 def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
     """Return each row of `EVENTS` as a value."""
-    columns = []
-    for name in EVENTS.names:
-        values = rows[name].to_pylist()
-        columns.append([tuple(value) for value in values] if name in _LISTS else values)
-    return (EventRow(*values) for values in zip(*columns, strict=True))
+    columns = {name: values_of(rows[name]) for name in _FIELDS}
+    columns["kind"] = list(map(Kind, columns["kind"]))
+    return (EventRow(*values) for values in zip(*columns.values(), strict=True))
 
 
 def state_rows(changes: Sequence[Changed]) -> pa.RecordBatch:
     """Return changes as rows of `STATES`, at least one."""
     columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
-    values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {"change": [str(changed.change) for changed in changes]}
+    values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
     return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from streaming.errors import CheckpointError
-from streaming.rules.log_state import LogKey
+from streaming.log_key import KEY_COLUMNS, LogKey, key_arrays
 
 _VERSION = 1
-_SCHEMA = pa.schema(
-    [("broker", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("topic_id", pa.string()), ("segments", pa.binary())]
-)
+_SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
 
 
 class SegmentLists:
@@ -64,9 +62,8 @@ class SegmentLists:
 
     def value(self) -> bytes:
         """The value to store."""
-        rows = [(key.broker, key.topic, key.partition, key.topic_id, segments) for key, segments in self.open().items()]
-        columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+        lists = self.open()
+        arrays = [*key_arrays(lists), pa.array(lists.values(), pa.binary())]
         sink = pa.BufferOutputStream()
         sink.write(bytes([_VERSION]))
         with pa.ipc.new_stream(sink, _SCHEMA) as writer:

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.rows import EVENTS, Change, EventRow, Kind, pack_rows, unpack_rows
+from streaming.event_row import EVENTS, EventRow
+from streaming.log_key import key_of
+from streaming.rows import Change, Kind, pack_rows, unpack_rows
 from streaming.rules.column_fold import everything, fold_columns
 from streaming.rules.fold import ShardFold, recalled
-from streaming.rules.log_state import LogKey
 from streaming.rules.ordinary import unusual_logs
 from streaming.rules.row_order import arrivals, taken
 from streaming.rules.row_values import event_rows, state_rows
@@ -51,7 +52,7 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
     """Fold with a value for every row and for every log that is touched."""
     _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
-    before.load(map(_key, rows))
+    before.load(map(key_of, rows))
     fold = ShardFold(shard, before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
     fold.fold(rows)
     changes = list(fold.changes())
@@ -75,7 +76,7 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     rest = (taken(found.rows, np.flatnonzero(unusual[places])), found.arrived)
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
     lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any other log
-    before.load([*(key for key, _ in lacking), *map(_key, others)])
+    before.load([*(key for key, _ in lacking), *map(key_of, others)])
     fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
@@ -106,10 +107,6 @@ def _concerns_lists(rows: pa.RecordBatch) -> bool:
 
 def _recalls(rows: pa.RecordBatch) -> bool:
     return bool(pc.any(pc.equal(rows["kind"], str(Kind.RECALL))).as_py())
-
-
-def _key(row: EventRow) -> LogKey:
-    return LogKey(row.broker, row.topic, row.partition, row.topic_id)
 
 
 def _packed(batches: Sequence[pa.RecordBatch]) -> bytes | None:

@@ -7,7 +7,7 @@ transactions, producers and inventories), 3 (lists of segments in a value of the
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -16,51 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.column_types import columns_of, defaults_of, values_of
 from streaming.errors import CheckpointError
-from streaming.rows import STATES
+from streaming.log_key import KEY, LogKey, key_arrays
 from streaming.rules.fold import Mark
-from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.log_state import LogState
 from streaming.rules.segment_lists import SegmentLists
-
-NOT_SHOWN = (
-    "leader",
-    "leader_epoch",
-    "high_watermark",
-    "journal",
-    "departed",
-    "stopped_at",
-    "stopped_end",
-    "newest_segment",
-    "deleted_below",
-    "shared_upto",
-    "shared_epoch",
-    "unclean_epoch",
-    "unclean_start",
-    "unclean_last_upper",
-    "unclean_last_acknowledged",
-    "superseded_epoch",
-    "cut_end",
-    "cut_epoch",
-    "cut_high_watermark",
-    "cut_next_epoch",
-)
-"""The columns that the fold keeps for a log but does not hand out."""
 
 _VERSION = 3
 _FACTS = "facts"
-_NOT_KEPT = ("change", "segments")
-_TYPES = dict.fromkeys(NOT_SHOWN, pa.int64()) | {
-    "journal": pa.string(),
-    "departed": pa.bool_(),
-    "leader": pa.int32(),
-    "leader_epoch": pa.int32(),
-}
-SCHEMA = pa.schema([field for field in STATES if field.name not in _NOT_KEPT] + [pa.field(name, _TYPES[name]) for name in NOT_SHOWN])
+SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 
 _MARKS = b"marks"
-_KEY = ("broker", "topic", "partition", "topic_id")
-_LISTS = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
 _NAMES: list[str] = SCHEMA.names
 _VALUES = attrgetter(*_NAMES)  # a plain tuple: dataclasses.asdict copies deeply and costs more than the fold
 
@@ -114,7 +82,7 @@ class ShardState:
         """The logs at some indexes, and the agents that watch them."""
         if not len(places):
             return []
-        rows = self.table.select([*_KEY, "agent"]).take(pa.array(places))
+        rows = self.table.select([*KEY, "agent"]).take(pa.array(places))
         return [(LogKey(*key), agent) for *key, agent in _tuples(rows, rows.column_names)]
 
     def load(self, keys: Iterable[LogKey]) -> None:
@@ -130,7 +98,7 @@ class ShardState:
         lists = self.lists.open() if self.lists.is_open else {}
         for each in _tuples(self.table.take(pa.array(places[places >= 0])), _NAMES):
             values: dict[str, Any] = dict(zip(_NAMES, each, strict=True))
-            key = LogKey(*(values[name] for name in _KEY))
+            key = LogKey(*(values[name] for name in KEY))
             self._loaded[key] = LogState(**values, segments=lists.get(key))
 
     def find(self, key: LogKey) -> LogState | None:
@@ -170,15 +138,13 @@ class ShardState:
     def _places_of(self, keys: Iterable[LogKey]) -> NDArray[np.int64]:
         if self._every is not None:
             return np.array([self._every.get(key, -1) for key in keys], np.int64)
-        columns = list(zip(*((key.broker, key.topic, key.partition, key.topic_id) for key in keys), strict=True)) or [()] * len(_KEY)
-        arrays = [pa.array(column, SCHEMA.field(name).type) for column, name in zip(columns, _KEY, strict=True)]
-        return self.places(pa.RecordBatch.from_arrays(arrays, names=list(_KEY)))
+        return self.places(pa.RecordBatch.from_arrays(key_arrays(keys), names=list(KEY)))
 
     @property
     def _rows(self) -> dict[LogKey, int]:
         """Every log and its index. It costs more than the whole fold of ordinary rows, so only rare cases use it."""
         if self._every is None:
-            self._every = {LogKey(*key): row for row, key in enumerate(_tuples(self.table, _KEY))}
+            self._every = {LogKey(*key): row for row, key in enumerate(_tuples(self.table, KEY))}
         return self._every
 
 
@@ -204,12 +170,12 @@ def _lists(table: pa.Table) -> SegmentLists:
     Layout of such a value: a byte, the length of a JSON object in four bytes, that object, the segments.
     """
     found = [None if each is None else each[5 + int.from_bytes(each[1:5], "little") :] for each in table[_FACTS].to_pylist()]
-    return SegmentLists.of(zip((LogKey(*key) for key in _tuples(table, _KEY)), found, strict=True))
+    return SegmentLists.of(zip((LogKey(*key) for key in _tuples(table, KEY)), found, strict=True))
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:
     """A table of an earlier version: columns that it lacks have the values of a log that was just found."""
-    defaults = {field.name: field.default for field in fields(LogState)}
+    defaults = defaults_of(LogState)
     columns = [
         table[each.name] if each.name in table.schema.names else pa.array([defaults[each.name]] * len(table), each.type) for each in SCHEMA
     ]
@@ -232,9 +198,4 @@ def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 def _tuples(table: pa.Table, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(_column(table, name) for name in names), strict=True)
-
-
-def _column(table: pa.Table, name: str) -> list[Any]:
-    values: list[Any] = table[name].to_pylist()
-    return [tuple(value) for value in values] if name in _LISTS else values
+    return zip(*(values_of(table[name]) for name in names), strict=True)

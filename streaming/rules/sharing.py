@@ -8,7 +8,7 @@ Then the leader that another agent knows decides. If no agent knows it, each off
 from collections.abc import Iterable
 from dataclasses import replace
 
-from streaming.rows import EventRow
+from streaming.event_row import EventRow
 from streaming.rules.log_state import LogState
 
 EVERYTHING = -1

@@ -5,9 +5,12 @@ The same bytes may come in another row, for example from a new journal, or for a
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 
-from streaming.rows import EventRow
+from streaming.column_types import plus
+from streaming.event_row import EventRow
 from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
@@ -18,6 +21,23 @@ _NO_ENTRY = -1  # of the high watermark: the row does not contain it
 
 _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
 
+
+SUMMED = {
+    "appended_bytes": "bytes",
+    "appended_batches": "batches",
+    "appended_records": "records",
+    "old_format_batches": "old_format_batches",
+    "sequence_gaps": "sequence_gaps",
+}
+"""The counters of a log to which each append adds a column."""
+
+SHARED = {
+    "share_codec_bytes": "codec_bytes",
+    "share_batch_bytes_buckets": "batch_bytes_buckets",
+    "share_batch_records_buckets": "batch_records_buckets",
+    "share_records": "records",
+}
+"""The counters of a log's topic to which each append adds a column, if its replica led."""
 
 FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
 """The columns of a log that stay as last published with its list of segments."""
@@ -53,34 +73,24 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
         log_end_offset=row.next_offset,
         log_epoch=row.log_epoch if row.log_epoch >= 0 else state.log_epoch,
         max_timestamp_ms=max(state.max_timestamp_ms, row.max_timestamp),
-        appended_bytes=state.appended_bytes + row.bytes,
-        appended_batches=state.appended_batches + row.batches,
-        appended_records=state.appended_records + row.records,
-        old_format_batches=state.old_format_batches + row.old_format_batches,
         high_watermark=state.high_watermark if row.high_watermark == _NO_ENTRY else row.high_watermark,
         active_producers=row.active_producers,
-        sequence_gaps=state.sequence_gaps + row.sequence_gaps,
         cut_next_epoch=row.log_epoch if state.cut_end >= 0 and state.cut_next_epoch < 0 else state.cut_next_epoch,
         active_segment=row.segment,
         active_position=row.end_position,
         active_max_timestamp_ms=max(row.max_timestamp, state.active_max_timestamp_ms if row.segment == state.active_segment else -1),
+        **_added(SUMMED, state, row),
     )
     share = share_of(row, max(share_begins, begins(state, row)))
     with_transactions = log_transactions.counted(after, row, state.appended_bytes, share=share is not None)
     after = log_transactions.settled(with_transactions)
     if share is None:
         return after
-    return replace(
-        after,
-        share_codec_bytes=_add(state.share_codec_bytes, share.codec_bytes),
-        share_batch_bytes_buckets=_add(state.share_batch_bytes_buckets, share.batch_bytes_buckets),
-        share_batch_records_buckets=_add(state.share_batch_records_buckets, share.batch_records_buckets),
-        share_records=state.share_records + share.records,
-    )
+    return replace(after, **_added(SHARED, state, share))
 
 
-def _add(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a + b for a, b in zip(left, right, strict=True))
+def _added(sums: Mapping[str, str], state: LogState, row: EventRow) -> dict[str, Any]:
+    return {kept: plus(getattr(state, kept), getattr(row, name)) for kept, name in sums.items()}
 
 
 def straddles(state: LogState, row: EventRow) -> bool:

@@ -12,7 +12,7 @@ flushed.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from streaming.rows import EventRow
+from streaming.event_row import EventRow
 from streaming.rules.log_state import LogState
 
 

@@ -1,12 +1,13 @@
 """The sums over the batches of a byte range, for many ranges in one pass."""
 
-from dataclasses import dataclass, replace
-from operator import add
-from typing import Any, Protocol
+from dataclasses import Field, dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.column_types import Count, Counts, counts_of, plus
 from streaming.kafka.layout import CURRENT_MAGIC
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
 from streaming.scan.headers import Batches, Longs
@@ -26,56 +27,37 @@ class Sums:
     base_offset: int
     next_offset: int
     leader_epoch: int
-    bytes: int
-    batches: int
-    records: int
-    old_format_batches: int
+    bytes: Count
+    batches: Count
+    records: Count
+    old_format_batches: Count
     max_timestamp: int
-    codec_bytes: tuple[int, ...]
-    batch_bytes_buckets: tuple[int, ...]
-    batch_records_buckets: tuple[int, ...]
-
-    def merge(self, later: "Sums") -> "Sums":
-        """The sums over this range and the one directly after it."""
-        return replace(later, **together(self, later))
+    codec_bytes: Counts
+    batch_bytes_buckets: Counts
+    batch_records_buckets: Counts
 
 
 class Summed(Protocol):
-    """A value with the sums over a range as attributes."""
+    """A dataclass with the sums over a range, `Sums` or an event: what is a `Count` in it is a sum."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def base_offset(self) -> int: ...
     @property
-    def bytes(self) -> int: ...
-    @property
-    def batches(self) -> int: ...
-    @property
-    def records(self) -> int: ...
-    @property
-    def old_format_batches(self) -> int: ...
-    @property
     def max_timestamp(self) -> int: ...
-    @property
-    def codec_bytes(self) -> tuple[int, ...]: ...
-    @property
-    def batch_bytes_buckets(self) -> tuple[int, ...]: ...
-    @property
-    def batch_records_buckets(self) -> tuple[int, ...]: ...
 
 
-def together(first: Summed, later: Summed) -> dict[str, Any]:
-    """The sums over a range and the one directly after it, by name. The end of the range (offset, epoch) is the later one's."""
-    return {
-        "base_offset": first.base_offset,
-        "bytes": first.bytes + later.bytes,
-        "batches": first.batches + later.batches,
-        "records": first.records + later.records,
-        "old_format_batches": first.old_format_batches + later.old_format_batches,
-        "max_timestamp": max(first.max_timestamp, later.max_timestamp),
-        "codec_bytes": tuple(map(add, first.codec_bytes, later.codec_bytes)),
-        "batch_bytes_buckets": tuple(map(add, first.batch_bytes_buckets, later.batch_bytes_buckets)),
-        "batch_records_buckets": tuple(map(add, first.batch_records_buckets, later.batch_records_buckets)),
-    }
+R = TypeVar("R", bound=Summed)
+
+
+def joined(first: R, later: R) -> R:
+    """The sums over a range and the one directly after it. The end of the range (offset, epoch) is the later one's."""
+    counts = {name: plus(getattr(first, name), getattr(later, name)) for name in _counts(type(later))}
+    return replace(later, base_offset=first.base_offset, max_timestamp=max(first.max_timestamp, later.max_timestamp), **counts)
+
+
+_counts = cache(counts_of)
 
 
 def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.protocol.event_tables import events_table
 from streaming.rows import PACKED, Kind, pack_rows
 

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.pace.pace_files import write_check
 from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register

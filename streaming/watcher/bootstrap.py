@@ -15,7 +15,7 @@ from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_sn
 from streaming.disk.reads import bytes_read
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.journal.events import TIMES_UNKNOWN
+from streaming.journal.cursor import TIMES_UNKNOWN
 from streaming.kafka.producer_snapshot import ProducerState
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, advance, open_ones

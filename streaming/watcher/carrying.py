@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from streaming.disk.segment_files import Segment
 from streaming.journal.blobs import encode_ongoing
-from streaming.journal.events import Cursor
+from streaming.journal.cursor import Cursor
 from streaming.scan.producer_states import Producers
 from streaming.scan.walk import Bytes
 from streaming.watcher.bootstrap import Past, Replay

@@ -3,8 +3,8 @@
 from enum import IntEnum
 from typing import Protocol
 
-from streaming.journal.events import LogId
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
+from streaming.log_key import LogKey
 
 LEADER_UNKNOWN = (-2, -1)
 """(leader, leader epoch) if they are not known."""
@@ -32,13 +32,13 @@ class Cluster(Protocol):
     def version(self) -> int:
         """A number that changes whenever partitions or configurations may have changed."""
 
-    def leads(self, log: LogId, epoch: int) -> Leads:
+    def leads(self, log: LogKey, epoch: int) -> Leads:
         """Whether a replica's broker led when its batches of a leader epoch (-1: batches without one) were appended.
 
         If no metadata contains the epoch any more, the answer is yes for exactly one replica of the partition.
         """
 
-    def partition(self, log: LogId) -> PartitionState | None:
+    def partition(self, log: LogKey) -> PartitionState | None:
         """Replicas and leader of a partition; None if not known."""
 
     def metadata_version(self, broker: int) -> int:
@@ -47,11 +47,11 @@ class Cluster(Protocol):
     def unclean_elections(self) -> list[UncleanElection]:
         """The unclean elections of leaders whose log dirs are on this host; each is returned once."""
 
-    def has_topic(self, log: LogId) -> bool | None:
+    def has_topic(self, log: LogKey) -> bool | None:
         """Whether the topic still exists; None if not known."""
 
-    def configs(self, log: LogId) -> str:
+    def configs(self, log: LogKey) -> str:
         """The configuration of the topic (`streaming.rules.config_levels.Configs.text`)."""
 
-    def compacts(self, log: LogId) -> bool:
+    def compacts(self, log: LogKey) -> bool:
         """Whether the log is compacted, as far as that is known."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, Segment, list_segments
-from streaming.journal.events import Cursor, LogId
+from streaming.journal.cursor import Cursor
+from streaming.log_key import LogKey
 from streaming.scan.walk import Bytes
 from streaming.watcher.locate import find_offset
 
@@ -21,19 +22,19 @@ class Copies:
         assigned: the directory.id of a replica in the cluster's metadata, None if the metadata contains none (before Kafka 3.7).
     """
 
-    def __init__(self, assigned: Callable[[LogId], str | None], buffer: Bytes) -> None:
+    def __init__(self, assigned: Callable[[LogKey], str | None], buffer: Bytes) -> None:
         self._assigned = assigned
         self._buffer = buffer
-        self._before: dict[LogId, _Paths] = {}
-        self._now: dict[LogId, _Paths] = {}
-        self._logged: dict[LogId, tuple[_Paths, str]] = {}
+        self._before: dict[LogKey, _Paths] = {}
+        self._now: dict[LogKey, _Paths] = {}
+        self._logged: dict[LogKey, tuple[_Paths, str]] = {}
 
     def listed(self) -> None:
         """End the current listing: from now on it is the previous one."""
         self._before, self._now = self._now, {}
         self._logged = {key: logged for key, logged in self._logged.items() if key in self._before}
 
-    def choose(self, key: LogId, copies: Sequence[Partition], watched: Partition | None) -> Partition:
+    def choose(self, key: LogKey, copies: Sequence[Partition], watched: Partition | None) -> Partition:
         """The copy that the cluster's metadata names; else the watched copy, unless another one goes further and both were listed twice."""
         paths = self._now[key] = frozenset(str(each.path) for each in copies)
         directory = self._assigned(key)

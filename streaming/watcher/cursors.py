@@ -6,7 +6,8 @@ from typing import Any
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import OpenSegment, Segment
-from streaming.journal.events import TIMES_UNKNOWN, Cursor, LogId
+from streaming.journal.cursor import TIMES_UNKNOWN, Cursor
+from streaming.log_key import LogKey
 from streaming.scan.pieces import Scanned
 from streaming.scan.sums import Sums
 from streaming.watcher.locate import Boundary
@@ -16,12 +17,12 @@ EVERYTHING = 2**63 - 1
 """A frontier with the meaning that any offset may have been published before."""
 
 
-def log_id(partition: Partition) -> LogId:
+def log_id(partition: Partition) -> LogKey:
     """The log that a directory contains."""
-    return LogId(partition.log_dir.broker, partition.topic, partition.partition, partition.topic_id)
+    return LogKey(partition.log_dir.broker, partition.topic, partition.partition, partition.topic_id)
 
 
-def cursor_at(log: LogId, boundary: Boundary, segments: Sequence[Segment], frontier: int) -> Cursor:
+def cursor_at(log: LogKey, boundary: Boundary, segments: Sequence[Segment], frontier: int) -> Cursor:
     """The cursor of a log whose reading begins at ``boundary``; its first backlog reaches to the end of what is listed now."""
     return Cursor(
         log=log,

@@ -19,7 +19,8 @@ from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import Partition
 from streaming.disk.scanned import ScannedTimes
 from streaming.disk.segment_files import Identity, Listing
-from streaming.journal.events import TIMES_UNKNOWN, Event
+from streaming.event_row import Event
+from streaming.journal.cursor import TIMES_UNKNOWN
 from streaming.rows import Kind
 from streaming.rules.limits import limits_of
 from streaming.rules.releases import producer_expiration

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, Segment, list_segments
-from streaming.journal.events import Cursor, Event, LogId
+from streaming.event_row import Event
+from streaming.journal.cursor import Cursor
 from streaming.kafka.names import DirState
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.watcher.same_log import has_files_of
 from streaming.watcher.stopped_logs import count_growth
@@ -22,7 +24,7 @@ HOLD_MS = 55_000
 """The file of a deleted segment is read to its end, but it is closed this long after its unlink at the latest: it pins disk space."""
 
 
-def find_renamed(log_id: LogId, cursor: Cursor, renamed: Iterable[Partition]) -> tuple[Partition, tuple[Segment, ...]] | None:
+def find_renamed(log_id: LogKey, cursor: Cursor, renamed: Iterable[Partition]) -> tuple[Partition, tuple[Segment, ...]] | None:
     """The directory to which a log's directory was renamed, found by the file of the cursor; None if there is none.
 
     Raises:

@@ -7,20 +7,20 @@ import pyarrow as pa
 
 from streaming.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE
 from streaming.catalog.editions import Editions
-from streaming.journal.events import LogId
 from streaming.kafka.metadata_partitions import PartitionState
+from streaming.log_key import LogKey
 from streaming.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.watcher.offset_checkpoints import Checkpoints
 from streaming.watcher.tail import Tail
 
 
-def topics_of(logs: Iterable[LogId], cluster: Cluster) -> pa.Table:
+def topics_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
     """The configuration of each topic on each broker."""
     first = {(log.broker, log.topic, log.topic_id): log for log in logs}
     return _table([(*key, cluster.configs(log)) for key, log in first.items()], TOPICS)
 
 
-def partitions_of(logs: Iterable[LogId], cluster: Cluster) -> pa.Table:
+def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
     """The leader and the replicas of each partition."""
     first = {(log.topic, log.topic_id, log.partition): log for log in logs}
     return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
@@ -58,7 +58,7 @@ class Decided:
         self._cluster = cluster
         self._checkpoints = checkpoints
         self._catalog = NOTHING_DECIDED
-        self._logs: list[tuple[LogId, bool]] | None = None  # the logs, and whether each is away
+        self._logs: list[tuple[LogKey, bool]] | None = None  # the logs, and whether each is away
         self._version = -1  # of the metadata logs and configurations
 
     def look(self, tails: Sequence[Tail], *, replaced: bool) -> None:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from streaming.disk.reads import bytes_read
+from streaming.event_row import Event
 from streaming.journal.blobs import encode_steps
-from streaming.journal.events import Cursor, Event, LogId
+from streaming.journal.cursor import Cursor
 from streaming.kafka.layout import PREFIX_BYTES
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.detail import pack
 from streaming.scan.epochs import by_epoch
@@ -62,7 +64,7 @@ class Reading:
     """
 
     def __init__(
-        self, leading: Leading, compacts: Callable[[LogId], bool], redact: Callable[[str], str], clock_ms: Callable[[], int]
+        self, leading: Leading, compacts: Callable[[LogKey], bool], redact: Callable[[str], str], clock_ms: Callable[[], int]
     ) -> None:
         self._leading = leading
         self._compacts = compacts

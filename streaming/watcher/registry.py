@@ -10,9 +10,11 @@ from streaming.disk.identity import UNKNOWN_BROKER
 from streaming.disk.logdirs import LogDir, Partition, list_partitions
 from streaming.disk.segment_files import Identity, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.disk.topic_ids import TopicIds
-from streaming.journal.events import Cursor, Event, LogId, Replays
+from streaming.event_row import Event
+from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
@@ -70,7 +72,7 @@ class Found:
     """The result of listing directories: events in order, and the logs that are gone. ``again``: list once more now."""
 
     events: list[Event]
-    gone: list[LogId]
+    gone: list[LogKey]
     again: bool = False
 
 
@@ -91,15 +93,15 @@ class LogRegistry:
         self,
         log_dirs: LogDirs,
         cursors: Iterable[Cursor],
-        has_topic: Callable[[LogId], bool | None],
-        assigned: Callable[[LogId], str | None],
-        producers: Callable[[LogId], KnownProducers],
+        has_topic: Callable[[LogKey], bool | None],
+        assigned: Callable[[LogKey], str | None],
+        producers: Callable[[LogKey], KnownProducers],
         clock_ms: Callable[[], int],
         buffer: Bytes,
         between: Callable[[], object] = bool,
         scope: Scope = ALL_LOGS,
     ) -> None:
-        self.tails: dict[LogId, Tail] = {}
+        self.tails: dict[LogKey, Tail] = {}
         self._at: dict[Path, Tail] = {}  # the same by their directories
         self._doubts_of_left = 0
         self._log_dirs = log_dirs
@@ -113,13 +115,13 @@ class LogRegistry:
         self._topic_ids = TopicIds()
         self._renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
         self._copies = Copies(assigned, buffer)
-        self._leaving: set[LogId] = set()
-        self._back: set[LogId] = set()  # logs in log dirs that were unavailable: to be listed again
+        self._leaving: set[LogKey] = set()
+        self._back: set[LogKey] = set()  # logs in log dirs that were unavailable: to be listed again
         self._awaited = False  # a log was found that has the name of one that leaves
         self._left_out = LeftOut()
         self._unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
         self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
-        self._unmet: dict[LogId, str] = {}  # what new consumers want of logs that could not be read so far
+        self._unmet: dict[LogKey, str] = {}  # what new consumers want of logs that could not be read so far
         self._unmet_in: dict[Path, str] = {}  # the same of all logs in a log dir that cannot be read
 
     # --- listing
@@ -134,7 +136,7 @@ class LogRegistry:
         found = self._list()
         if self._missing(found):
             found = self._list()  # during a move between log dirs a log is listed nowhere for a moment
-        gone: list[LogId] = []
+        gone: list[LogKey] = []
         events: list[Event] = []
         self._adopt(found, events, gone)
         for key in self._missing(found):
@@ -147,7 +149,7 @@ class LogRegistry:
         if thorough:
             self._topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
         leaving = {(key.broker, key.topic, key.partition) for key in self._leaving}
-        met: set[LogId] = set()
+        met: set[LogKey] = set()
         for key, partition in found.items():
             known = self.tails.get(key)
             self._between()
@@ -168,7 +170,7 @@ class LogRegistry:
         self._note_unmet(found, met, _as_wanted(wanted))
         return Found(events, gone)
 
-    def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogId]]:
+    def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogKey]]:
         """The events to publish before a new consumer begins, the watched logs, and the logs that are gone.
 
         The consumer begins with the logs as they are then: changes that an earlier process did not know are not a part of its beginning.
@@ -183,7 +185,7 @@ class LogRegistry:
                 events.append(tail.appeared(None))
         return events, tails, found.gone
 
-    def _note_unmet(self, found: dict[LogId, Partition], met: set[LogId], wanted: str) -> None:
+    def _note_unmet(self, found: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
         """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
             if wanted and key not in met and key not in self._leaving:
@@ -198,10 +200,10 @@ class LogRegistry:
         }
         self._unmet_in = {path: owed for path, owed in in_dirs.items() if owed}
 
-    def _whole(self, key: LogId) -> str:
+    def _whole(self, key: LogKey) -> str:
         return "" if key in self._kept else StartFrom.EARLIEST
 
-    def _owed(self, key: LogId, partition: Partition) -> str:
+    def _owed(self, key: LogKey, partition: Partition) -> str:
         """What consumers want of a log that could not be read when they began."""
         cursor = self.tails[key].cursor if key in self.tails else self._kept.get(key)
         if cursor is not None:
@@ -277,16 +279,16 @@ class LogRegistry:
                 events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
         return events
 
-    def logs(self) -> dict[LogId, Path | None]:
+    def logs(self) -> dict[LogKey, Path | None]:
         """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
-        here: dict[LogId, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
+        here: dict[LogKey, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
         return {**dict.fromkeys((*self._kept, *self._left_out.logs)), **here}
 
     # --- which logs are there
 
-    def _list(self) -> dict[LogId, Partition]:
+    def _list(self) -> dict[LogKey, Partition]:
         """The directory of each log that is there."""
-        copies: dict[LogId, list[Partition]] = {}
+        copies: dict[LogKey, list[Partition]] = {}
         self._renamed = {}
         for partition in self._listed():
             if partition.state in (DirState.DELETE, DirState.STRAY):
@@ -294,7 +296,7 @@ class LogRegistry:
             elif partition.state is DirState.LIVE:
                 known = self._as_known(partition)
                 copies.setdefault(log_id(known), []).append(known)
-        found: dict[LogId, Partition] = {}
+        found: dict[LogKey, Partition] = {}
         for key, those in copies.items():
             tail = self.tails.get(key)
             one = those[0] if len(those) == 1 else self._copies.choose(key, those, None if tail is None else tail.partition)
@@ -302,7 +304,7 @@ class LogRegistry:
                 found[key] = one
         return found
 
-    def _is_elsewhere(self, key: LogId, copy: Partition) -> bool:
+    def _is_elsewhere(self, key: LogKey, copy: Partition) -> bool:
         """Whether the log itself is in an unavailable log dir, and this copy is an old one."""
         tail, away = self.tails.get(key), self._log_dirs.unavailable
         if not away or (tail is not None and not tail.away):
@@ -332,15 +334,15 @@ class LogRegistry:
         named = log_id(partition)
         if not self._kept or named in self._kept:
             return []
-        return [cursor for key, cursor in self._kept.items() if key.topic_id and replace(key, topic_id="") == named]
+        return [cursor for key, cursor in self._kept.items() if key.topic_id and key._replace(topic_id="") == named]
 
-    def _adopt(self, found: dict[LogId, Partition], events: list[Event], gone: list[LogId]) -> None:
+    def _adopt(self, found: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
         """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
         for key, partition in list(found.items()):
             if key in self.tails or key in self._kept or not key.topic_id:
                 continue
             tail = self._at.get(partition.path)
-            before = tail.cursor if tail is not None and tail.resumed else self._kept.get(replace(key, topic_id=""))
+            before = tail.cursor if tail is not None and tail.resumed else self._kept.get(key._replace(topic_id=""))
             if before is None or before.log in found:
                 continue
             try:
@@ -405,11 +407,11 @@ class LogRegistry:
             else:
                 tail.lose_log_dir(barred=path in barred)
 
-    def _missing(self, found: dict[LogId, Partition]) -> list[LogId]:
+    def _missing(self, found: dict[LogKey, Partition]) -> list[LogKey]:
         there = found.keys() | self._leaving
         return [key for key in (*self.tails, *self._kept) if key not in there and self._hidden_in(key) is None]
 
-    def _hidden_in(self, key: LogId) -> LogDir | None:
+    def _hidden_in(self, key: LogKey) -> LogDir | None:
         """The log dir that may still contain a log that was not found, because it cannot be read now; None if there is none."""
         tail = self.tails.get(key)
         for log_dir in self._log_dirs if tail is None or not tail.resumed else (tail.partition.log_dir,):
@@ -421,7 +423,7 @@ class LogRegistry:
                 return log_dir
         return None
 
-    def _keep_hidden(self, found: dict[LogId, Partition]) -> None:
+    def _keep_hidden(self, found: dict[LogKey, Partition]) -> None:
         """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
         for key in [key for key in self._kept if key not in found]:
             log_dir = self._hidden_in(key)
@@ -434,7 +436,7 @@ class LogRegistry:
 
     # --- leaving
 
-    def _leave(self, key: LogId, events: list[Event]) -> bool:
+    def _leave(self, key: LogKey, events: list[Event]) -> bool:
         """Read on in a log whose directory was renamed or removed; False if there is nothing to read."""
         tail, renamed = self.tails.get(key), self._renamed.get(key.partition, ())
         cursor = self._kept[key] if tail is None else tail.cursor
@@ -482,7 +484,7 @@ class LogRegistry:
             self._awaited = False
         return found
 
-    def _drop(self, gone: LogId, reason: str = "") -> Event:
+    def _drop(self, gone: LogKey, reason: str = "") -> Event:
         tail = self.tails.pop(gone, None)
         self._back.discard(gone)
         self._kept.pop(gone, None)
@@ -490,9 +492,9 @@ class LogRegistry:
             self._let_go(tail)
         reason = reason or ("moved" if self._has_topic(gone) else "deleted")
         log.info("log left", extra={"log": str(gone), "reason": reason})
-        return Event(kind=Kind.GONE, broker=gone.broker, topic=gone.topic, partition=gone.partition, topic_id=gone.topic_id, reason=reason)
+        return Event(kind=Kind.GONE, **gone._asdict(), reason=reason)
 
-    def _fail(self, key: LogId, partition: Partition, error: Exception) -> list[Event]:
+    def _fail(self, key: LogKey, partition: Partition, error: Exception) -> list[Event]:
         """Stop a log that is watched; leave out a log that is not."""
         tail = self.tails.get(key)
         if tail is not None and tail.resumed:
@@ -502,7 +504,7 @@ class LogRegistry:
         self._leave_out(key, partition, error)
         return []
 
-    def _leave_out(self, key: LogId, partition: Partition, error: Exception) -> None:
+    def _leave_out(self, key: LogKey, partition: Partition, error: Exception) -> None:
         level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
         extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
         self._left_out.note(key, partition.path, error)
@@ -512,7 +514,7 @@ class LogRegistry:
 
     # --- beginning to watch
 
-    def _take_up(self, key: LogId, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
+    def _take_up(self, key: LogKey, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
         """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
 
         Raises:
@@ -564,7 +566,7 @@ class LogRegistry:
             tail.relist(segments, self._clock_ms())
         return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
 
-    def _hold(self, key: LogId, tail: Tail) -> None:
+    def _hold(self, key: LogKey, tail: Tail) -> None:
         """Make this tail the current one of its log; it replaces everything that was kept of the log before."""
         before = self.tails.get(key)
         if before is not None:
@@ -572,12 +574,12 @@ class LogRegistry:
         self._kept.pop(key, None)
         self.tails[key] = tail
 
-    def _half_made(self, key: LogId, segments: Sequence[Segment]) -> bool:
+    def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
         if key.topic_id or key in self._kept or key in self.tails or any(segment.size for segment in segments):
             return False
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 
-    def _tail(self, key: LogId, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
+    def _tail(self, key: LogKey, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
         """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
         watched = self.tails.get(key)
         cursor = watched.cursor if watched is not None else self._kept.get(key)

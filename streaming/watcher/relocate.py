@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from streaming.disk.logdirs import Partition, read_topic_id
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, deleted_segments, list_segments
-from streaming.journal.events import Cursor, Event
+from streaming.event_row import Event
+from streaming.journal.cursor import Cursor
 from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import FileKind, FileStage, segment_file_name

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streaming.disk.segment_files import Segment
-from streaming.journal.events import Cursor
+from streaming.journal.cursor import Cursor
 from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.rows import Kind
 from streaming.scan.producer_states import Producers

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.disk.segment_files import list_segments
-from streaming.journal.events import Event, Replays
+from streaming.event_row import Event
+from streaming.journal.cursor import Replays
 from streaming.watcher.bootstrap import Replay
 from streaming.watcher.carrying import REPLAY_BYTES, found_open, replay_of
 from streaming.watcher.locate import window

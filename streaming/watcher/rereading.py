@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from streaming.disk.reads import bytes_read
 from streaming.disk.segment_files import Segment, list_segments
 from streaming.errors import FormatError
+from streaming.event_row import Event
 from streaming.journal.blobs import NO_ENTRIES, encode_entries
-from streaming.journal.events import Event, Replays
+from streaming.journal.cursor import Replays
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE, Kind
 from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries

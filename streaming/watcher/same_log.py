@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, list_segments
-from streaming.journal.events import Cursor
+from streaming.journal.cursor import Cursor
 from streaming.watcher.cursors import holds_anchor
 from streaming.watcher.tail import Tail
 

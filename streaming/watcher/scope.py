@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.disk.logdirs import Partition
-from streaming.journal.events import LogId
+from streaming.log_key import LogKey
 
 
 def _every_log(_: Partition) -> bool:
     return True
 
 
-def _every_beginning(_: LogId) -> bool:
+def _every_beginning(_: LogKey) -> bool:
     return True
 
 
@@ -26,7 +26,7 @@ class Scope:
     """
 
     wants: Callable[[Partition], bool] = _every_log
-    opens: Callable[[LogId], bool] = _every_beginning
+    opens: Callable[[LogKey], bool] = _every_beginning
     once: bool = False
 
 

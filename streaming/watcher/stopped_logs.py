@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 from streaming.disk.segment_files import Segment
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.kafka.names import FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes, Stop

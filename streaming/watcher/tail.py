@@ -11,8 +11,9 @@ from typing import Any
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
+from streaming.event_row import Event
 from streaming.journal.blobs import NO_ENTRIES
-from streaming.journal.events import TIMES_UNKNOWN, Cursor, Event, Replays
+from streaming.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.layout import PREFIX_BYTES

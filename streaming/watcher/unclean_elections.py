@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streaming.disk.segment_files import read_leader_epochs
-from streaming.journal.events import Event, LogId
+from streaming.event_row import Event
 from streaming.kafka.metadata_partitions import UncleanElection
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.tail import Tail
@@ -38,7 +39,7 @@ class UncleanElections:
         self._clock_ms = clock_ms
         self._pending: list[_Pending] = []
 
-    def events(self, tails: Mapping[LogId, Tail]) -> list[Event]:
+    def events(self, tails: Mapping[LogKey, Tail]) -> list[Event]:
         """The events that can be published now."""
         now = self._clock_ms()
         self._pending += [_Pending(election, now) for election in self._cluster.unclean_elections()]
@@ -50,7 +51,7 @@ class UncleanElections:
                 events.append(event)
         return events
 
-    def _event(self, pending: _Pending, tails: Mapping[LogId, Tail], now: int) -> Event | None:
+    def _event(self, pending: _Pending, tails: Mapping[LogKey, Tail], now: int) -> Event | None:
         election, waited = pending.election, now - pending.since_ms
         tail = _tail_of(election, tails)
         if tail is None or tail.away:
@@ -76,9 +77,9 @@ class UncleanElections:
         )
 
 
-def _tail_of(election: UncleanElection, tails: Mapping[LogId, Tail]) -> Tail | None:
+def _tail_of(election: UncleanElection, tails: Mapping[LogKey, Tail]) -> Tail | None:
     for topic_id in (election.topic_id, ""):
-        tail = tails.get(LogId(election.leader, election.topic, election.partition, topic_id))
+        tail = tails.get(LogKey(election.leader, election.topic, election.partition, topic_id))
         if tail is not None:
             return tail
     return None

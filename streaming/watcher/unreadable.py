@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.disk.logdirs import LogDir
-from streaming.journal.events import LogId
 from streaming.kafka.names import parse_partition_dir
+from streaming.log_key import LogKey
 from streaming.watcher.tail import Tail
 
 
@@ -14,7 +14,7 @@ from streaming.watcher.tail import Tail
 class Unreadable:
     """A log that could not be read at the last try: the file or directory, and the error."""
 
-    log: LogId
+    log: LogKey
     path: str
     error: str
 
@@ -23,21 +23,21 @@ class LeftOut:
     """Logs that the watcher could not begin to read at the last try. One thread changes it."""
 
     def __init__(self) -> None:
-        self.logs: dict[LogId, Unreadable] = {}
+        self.logs: dict[LogKey, Unreadable] = {}
 
-    def note(self, log: LogId, path: Path, error: Exception) -> None:
+    def note(self, log: LogKey, path: Path, error: Exception) -> None:
         """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
         if isinstance(error, FileNotFoundError):
             return
         path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
         self.logs = self.logs | {log: Unreadable(log, str(path), describe(error))}
 
-    def clear(self, log: LogId) -> None:
+    def clear(self, log: LogKey) -> None:
         """Remove a log that is watched now."""
         if log in self.logs:
             self.logs = {key: each for key, each in self.logs.items() if key != log}
 
-    def keep(self, there: Collection[LogId]) -> None:
+    def keep(self, there: Collection[LogKey]) -> None:
         """Forget logs that are gone."""
         if not self.logs.keys() <= set(there):
             self.logs = {key: each for key, each in self.logs.items() if key in there}
@@ -68,4 +68,4 @@ def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path,
     for path, why in directories.items():
         name = parse_partition_dir(path.name)
         if path not in watched and name is not None and path.parent in brokers:
-            yield Unreadable(LogId(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")
+            yield Unreadable(LogKey(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")

@@ -15,11 +15,13 @@ from streaming.catalog.changes import Changes, Version
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanned import ScannedTimes
+from streaming.event_row import Event
 from streaming.journal.census import census
 from streaming.journal.consumer_rows import Registration
-from streaming.journal.events import Cursor, Event, LogId, Replays
+from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import KnownProducers, Pages
+from streaming.log_key import LogKey
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
@@ -87,7 +89,7 @@ class _Publication:
 
     events: Sequence[Event]
     cursors: Sequence[tuple[Tail, Cursor]]
-    gone: Sequence[LogId]
+    gone: Sequence[LogKey]
     pages: Sequence[Pages]
     registers: Registration | None
     published: threading.Event | None
@@ -280,7 +282,7 @@ class Watcher:
         self,
         events: Sequence[Event],
         tails: Iterable[Tail],
-        gone: Sequence[LogId] = (),
+        gone: Sequence[LogKey] = (),
         registers: Registration | None = None,
         published: threading.Event | None = None,
     ) -> None:
@@ -445,7 +447,7 @@ class Watcher:
             self._publish(failed(tail, error), [tail])
         return False
 
-    def _assigned(self, log_id: LogId) -> str | None:
+    def _assigned(self, log_id: LogKey) -> str | None:
         state = self._cluster.partition(log_id)
         return None if state is None else state.directory(log_id.broker)
 

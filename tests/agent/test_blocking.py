@@ -12,7 +12,7 @@ from streaming.agent.blocking import PATIENCE_POLLS, Blocking
 from streaming.disk.calls import Calling, Calls, calls_of_this_thread
 from streaming.disk.logdirs import open_log_dirs
 from streaming.errors import FencedError, JournalError
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.journal.journal import Journal
 from tests.builders import CLUSTER_ID, NOW, log_dir
 from tests.processes import until

@@ -9,9 +9,9 @@ import pytest
 
 from streaming.agent.cluster_view import LEADER_UNKNOWN, ClusterView
 from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.journal.events import LogId
 from streaming.kafka.names import METADATA_TOPIC, DirState
 from streaming.kafka.record_batches import read_batches
+from streaming.log_key import LogKey
 from streaming.rules.config_levels import read_configs
 from streaming.rules.config_values import Source
 from streaming.simulator.log_dir import LogDir
@@ -49,7 +49,7 @@ def test_leaders_are_what_kafka_says_by_topic_id_and_by_name(cluster: str, tmp_p
         expected = list(csv.DictReader(file, delimiter="\t"))
     for row in expected:
         for topic_id in (row["topic_id"], ""):
-            log = LogId(1, row["topic"], int(row["partition"]), topic_id)
+            log = LogKey(1, row["topic"], int(row["partition"]), topic_id)
             assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
             assert view.has_topic(log) is True
     assert expected
@@ -60,14 +60,14 @@ def test_a_topic_that_does_not_exist_any_more_has_no_leader_and_is_known_to_be_g
     directory = log_dir(tmp_path)
     metadata_of(directory, "kafka_3_9")
     view = view_of(directory)
-    for log in (LogId(1, "gone", 0, ""), LogId(1, "gone", 0, "AAECAwQFBgcICQoLDA0ODw")):
+    for log in (LogKey(1, "gone", 0, ""), LogKey(1, "gone", 0, "AAECAwQFBgcICQoLDA0ODw")):
         assert (view.leader(log), view.has_topic(log)) == (LEADER_UNKNOWN, False)
 
 
 def test_the_metadata_log_itself_is_never_gone(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     metadata_of(directory, "kafka_3_9")
-    assert view_of(directory).has_topic(LogId(1, "__cluster_metadata", 0, "AAAAAAAAAAAAAAAAAAAAAQ")) is True
+    assert view_of(directory).has_topic(LogKey(1, "__cluster_metadata", 0, "AAAAAAAAAAAAAAAAAAAAAQ")) is True
 
 
 def test_it_is_found_in_whichever_log_dir_it_lies(tmp_path: Path) -> None:
@@ -92,18 +92,18 @@ def test_configurations_of_a_topic_are_told_with_those_of_its_broker_and_of_all(
     directory = log_dir(tmp_path)
     metadata_of(directory, "transactions")
     view = view_of(directory)
-    told = read_configs(view.configs(LogId(1, "pay", 0, "")))
+    told = read_configs(view.configs(LogKey(1, "pay", 0, "")))
     assert [(setting.name, setting.value, setting.source) for setting in told.settings] == [
         ("min.insync.replicas", "1", Source.DYNAMIC),
         ("segment.bytes", "30000", Source.TOPIC),
     ]
-    assert (view.compacts(LogId(1, "pay", 0, "")), view.compacts(LogId(1, "__transaction_state", 0, ""))) == (False, True)
+    assert (view.compacts(LogKey(1, "pay", 0, "")), view.compacts(LogKey(1, "__transaction_state", 0, ""))) == (False, True)
 
 
 def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
     view = view_of(log_dir(tmp_path))
-    assert read_configs(view.configs(LogId(1, "pay", 0, ""))).settings == ()
-    assert not view.compacts(LogId(1, "pay", 0, ""))
+    assert read_configs(view.configs(LogKey(1, "pay", 0, ""))).settings == ()
+    assert not view.compacts(LogKey(1, "pay", 0, ""))
 
 
 def test_a_broker_that_has_stopped_is_told_what_the_others_know(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_broker_that_has_stopped_is_told_what_the_others_know(tmp_path: Path) 
     assert view.unreadable() == [2]
     with (DATA / "kafka_3_9" / "expected.tsv").open(newline="") as file:
         row = next(csv.DictReader(file, delimiter="\t"))
-    log = LogId(2, row["topic"], int(row["partition"]), "")
+    log = LogKey(2, row["topic"], int(row["partition"]), "")
     assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
     assert view.has_topic(log) is None  # what it will find when it begins again, its own log tells
 
@@ -127,7 +127,7 @@ def test_of_several_brokers_the_one_counts_that_has_come_furthest(tmp_path: Path
     view = view_of(stopped, running)
     with (DATA / "node_down" / "expected.tsv").open(newline="") as file:
         row = next(row for row in csv.DictReader(file, delimiter="\t") if int(row["leader_epoch"]) > 0)
-    log = LogId(1, row["topic"], int(row["partition"]), "")
+    log = LogKey(1, row["topic"], int(row["partition"]), "")
     assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
     batches, _ = read_batches(memoryview(whole))
     segment.write_bytes(whole[: len(whole) - sum(batch.size for batch in batches[-len(batches) // 2 :])])

@@ -12,10 +12,11 @@ from streaming.agent.flight_server import AgentServer
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
+from streaming.event_row import EVENTS
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.protocol.segment_list import Log
 from streaming.protocol.status_messages import Status
-from streaming.rows import BATCHES, EVENTS, Kind
+from streaming.rows import BATCHES, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.units import Address
 from tests.agents import Agent, Reader

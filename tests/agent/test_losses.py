@@ -15,13 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
+from streaming.event_row import Event, EventRow
 from streaming.journal import joining, trimming
 from streaming.journal.blobs import decode_steps
 from streaming.journal.consumers import Bounds
-from streaming.journal.events import Event
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
-from streaming.rows import EventRow, Kind
+from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.source.sharding import shard_of
 from tests.agents import Agent, Reader, event_rows

@@ -22,9 +22,10 @@ from streaming.agent.security import Certificates
 from streaming.agent.service import Service
 from streaming.certificates import read_pair
 from streaming.disk.logdirs import LogDir
+from streaming.event_row import Event
 from streaming.journal.consumers import Bounds, Consumers
-from streaming.journal.events import Event, LogId
 from streaming.journal.journal import Journal
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.units import Address
 from tests.bench.partitions import now_ms
@@ -38,7 +39,7 @@ _BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    log: LogId
+    log: LogKey
     settled: bool = True
 
 
@@ -53,7 +54,7 @@ class _Log:
     log_start = 0
 
     def __init__(self, log_dir: LogDir, topic: str, number: int) -> None:
-        self.cursor = _Cursor(LogId(log_dir.broker, topic, number, f"{log_dir.broker:022}"))
+        self.cursor = _Cursor(LogKey(log_dir.broker, topic, number, f"{log_dir.broker:022}"))
         self.partition = _Where(log_dir)
         self.batches = 0
 
@@ -123,10 +124,10 @@ class _Cluster:
     def refresh(self) -> None:
         return None
 
-    def leader(self, log: LogId) -> tuple[int, int]:
+    def leader(self, log: LogKey) -> tuple[int, int]:
         return log.broker, 0
 
-    def has_topic(self, log: LogId) -> bool:
+    def has_topic(self, log: LogKey) -> bool:
         del log
         return True
 

@@ -6,8 +6,9 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import EVENTS, EventRow, Kind, Step, unpack_rows
+from streaming.rows import Kind, Step, unpack_rows
 from streaming.rules.shard import Folded, fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
 from tests.bench.bounds import Bounds

@@ -19,7 +19,8 @@ from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.metrics.value_matrix import LISTS
-from streaming.rows import SEGMENTS, STATES, TRANSACTIONS
+from streaming.rows import SEGMENTS, TRANSACTIONS
+from streaming.state_row import STATES
 from tests.bench.table import show
 from tests.metrics.rows import new_judges
 

@@ -3,27 +3,28 @@
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from streaming.event_row import EventRow
 from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
-from streaming.rows import EVENTS, ROWS, SHARD, STATES, TRANSACTION_STEPS, EventRow, Kind, StartSource, Step, pack_rows, unpack_rows
+from streaming.rows import ROWS, SHARD, TRANSACTION_STEPS, Kind, StartSource, Step, pack_rows, unpack_rows
 from streaming.scan.pieces import Piece, scan
 from streaming.scan.producer_states import Producers
 from streaming.scan.transaction_steps import Times, steps_of
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch, Marker, Record, encode
+from streaming.state_row import STATES
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
-from tests.events import appended, row
+from tests.events import appended, batch_of, row
 
 T = TypeVar("T")
 
@@ -264,12 +265,7 @@ def _appeared(log: int) -> EventRow:
 
 
 def _packed(rows: Sequence[EventRow]) -> bytes:
-    columns = zip(*(astuple(each) for each in rows), strict=True)
-    arrays = [
-        pa.array([list(value) if isinstance(value, tuple) else value for value in column], each.type)
-        for column, each in zip(columns, EVENTS, strict=True)
-    ]
-    return pack_rows(pa.RecordBatch.from_arrays(arrays, schema=EVENTS))
+    return pack_rows(batch_of(rows))
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -11,13 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from streaming.event_row import EVENTS
 from streaming.job.query_progress import Progress
 from streaming.metrics.observer import AgentStatus
-from streaming.rows import EVENTS, ROWS, STATES, unpack_rows
+from streaming.rows import ROWS, unpack_rows
 from streaming.rules.row_values import state_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agent_connections
 from streaming.source.stream import EventStreamReader
+from streaming.state_row import STATES
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from streaming.job.reached import Reached
 from streaming.protocol.status_messages import Status
-from streaming.rows import STATES
 from streaming.source.offsets import AgentOffset
+from streaming.state_row import STATES
 from tests.agents import CLUSTER_ID
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.event_row import Event
 from streaming.journal import stored_blocks
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, block_of, counted, counted_bytes, pack, part, rows_of, unpack
-from streaming.journal.events import Event
 from streaming.journal.journal import Journal
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.event_row import Event, EventRow
 from streaming.journal.census import expanded
-from streaming.journal.events import Event
-from streaming.rows import EventRow, Kind
+from streaming.rows import Kind
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition

@@ -13,19 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.errors import JournalBusyError, JournalError
+from streaming.event_row import Event
 from streaming.journal.consumers import Consumers
-from streaming.journal.events import MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Cursor, Event, LogId
+from streaming.journal.cursor import Cursor
 from streaming.journal.joining import LEAST, LOOKS, Joining
 from streaming.journal.journal import Journal, Mark
+from streaming.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
 from streaming.journal.trimming import Limits, Trimming
+from streaming.log_key import LogKey
 from streaming.rows import Kind
-from streaming.scan.sums import together
+from streaming.scan.sums import joined
 from tests.builders import CLUSTER_ID
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
 
-LOGS = [LogId(1, "t", number, "id") for number in range(3)]
+LOGS = [LogKey(1, "t", number, "id") for number in range(3)]
 
 
 def opened(directory: Path) -> Journal:
@@ -340,10 +343,10 @@ steps = st.lists(
 )
 
 
-def summed(events: Sequence[Event]) -> dict[LogId, tuple[int, ...]]:
-    totals: dict[LogId, Event] = {}
+def summed(events: Sequence[Event]) -> dict[LogKey, tuple[int, ...]]:
+    totals: dict[LogKey, Event] = {}
     for event in events:
-        totals[event.log] = replace(event, **together(totals[event.log], event)) if event.log in totals else event
+        totals[event.log] = joined(totals[event.log], event) if event.log in totals else event
     names = ("base_offset", "next_offset", "bytes", "batches", "records", "max_timestamp", "codec_bytes")
     return {log: attrgetter(*names)(event) for log, event in totals.items()}
 

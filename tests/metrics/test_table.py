@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.metrics.table import LogKey, Table
-from streaming.rows import STATES
+from streaming.log_key import LogKey
+from streaming.metrics.table import Table
+from streaming.state_row import STATES
 from tests.metrics.reading import named, page
 from tests.metrics.rows import Row, departed, log, new_observer, new_table, recalled, removed, residue, states
 

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.metrics.table import LogKey, Table
+from streaming.log_key import LogKey
+from streaming.metrics.table import Table
 from streaming.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.metrics.value_matrix import DEPARTED, HEIGHT, LISTS, LOG, PLACES, RESIDUE, SCALARS, Columns, empty_columns, read_values
-from streaming.rows import STATES
+from streaming.state_row import STATES
 from tests.metrics.rows import departed, log, residue, states
 
 

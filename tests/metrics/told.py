@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streaming.metrics.table import Table
-from streaming.rows import SEGMENTS, STATES
+from streaming.rows import SEGMENTS
+from streaming.state_row import STATES
 from tests.catalog.catalogs import Row, catalog
 
 TOLD = STATES

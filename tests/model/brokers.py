@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from streaming.journal.events import LogId
+from streaming.log_key import LogKey
 from streaming.simulator.batch_writer import Batch, Entry, encode
 from streaming.simulator.cleaner import compact
 from streaming.simulator.file_writer import uuid_text
@@ -51,11 +51,11 @@ class Written:
 class Witness(Protocol):
     """Who keeps what must be true."""
 
-    def created(self, log: LogId) -> None: ...
-    def appended(self, log: LogId, written: Written) -> None: ...
-    def truncated(self, log: LogId, offset: int) -> None: ...
-    def left(self, log: LogId) -> None: ...
-    def removed(self, log: LogId) -> None: ...
+    def created(self, log: LogKey) -> None: ...
+    def appended(self, log: LogKey, written: Written) -> None: ...
+    def truncated(self, log: LogKey, offset: int) -> None: ...
+    def left(self, log: LogKey) -> None: ...
+    def removed(self, log: LogKey) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Partition:
     epoch: int = 0
     replicas: dict[int, Replica] = field(default_factory=dict)
 
-    def log_id(self, broker: int) -> LogId:
-        return LogId(broker, self.topic, self.number, uuid_text(self.topic_id))
+    def log_id(self, broker: int) -> LogKey:
+        return LogKey(broker, self.topic, self.number, uuid_text(self.topic_id))
 
 
 class Broker:
@@ -166,7 +166,7 @@ class Cluster:
             for disk in broker.disks:
                 disk.directory.release()
 
-    def logs(self, broker: int, *, away: bool = False) -> dict[LogId, Replica]:
+    def logs(self, broker: int, *, away: bool = False) -> dict[LogKey, Replica]:
         """What lies on a broker, in log dirs that are there; or also in those that are ``away``."""
         found = {each.log_id(broker): each.replicas[broker] for each in self.partitions.values() if broker in each.replicas}
         return {log: replica for log, replica in found.items() if away or not replica.disk.away}

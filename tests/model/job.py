@@ -13,14 +13,16 @@ import pandas as pd
 import pyarrow as pa
 
 from streaming.errors import AgentError
+from streaming.log_key import LogKey
 from streaming.metrics.table import Table
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.query.processor import ShardProcessor
-from streaming.rows import ROWS, SHARD, STATES, Change, unpack_rows
-from streaming.rules.log_state import LogKey, LogState
+from streaming.rows import ROWS, SHARD, Change, unpack_rows
+from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import ShardState
 from streaming.source import offsets
 from streaming.source.sharding import by_shard, recall
+from streaming.state_row import STATES
 from tests.metrics.rows import new_judges
 from tests.model.agent import Wire
 

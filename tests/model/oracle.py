@@ -8,7 +8,7 @@ interval. Every settlement compares what was added since the one before, so that
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from streaming.journal.events import LogId
+from streaming.log_key import LogKey
 from tests.model.brokers import Written
 
 DIVIDED = 5
@@ -119,18 +119,18 @@ class Oracle:
     """The accounts of all jobs, and which broker led each epoch of each partition. A `tests.model.brokers.Witness`."""
 
     def __init__(self) -> None:
-        self.accounts: dict[str, dict[LogId, Account]] = {}
-        self.departed: dict[str, dict[LogId, Account]] = {}
+        self.accounts: dict[str, dict[LogKey, Account]] = {}
+        self.departed: dict[str, dict[LogKey, Account]] = {}
         self.leaders: dict[tuple[str, int, str, int], int] = {}
         self._begun: set[tuple[str, int]] = set()  # jobs and brokers whose agents know them
-        self._cut: set[LogId] = set()  # logs that were cut off since their agent looked at everything
+        self._cut: set[LogKey] = set()  # logs that were cut off since their agent looked at everything
 
-    def least(self, log: LogId, account: Account) -> Sums:
+    def least(self, log: LogKey, account: Account) -> Sums:
         """What the job must have counted, or skipped."""
         total = self._sums(log, account.sure)
         return replace(total, shared=0) if account.back is not None else total
 
-    def most(self, log: LogId, account: Account, *more: Iterable[Written]) -> Sums:
+    def most(self, log: LogKey, account: Account, *more: Iterable[Written]) -> Sums:
         """What it may have counted, with ``more`` batches that it may have by now."""
         batches = [*account.sure, *account.maybe, *(each for some in more for each in some)]
         total = self._sums(log, batches)
@@ -140,7 +140,7 @@ class Oracle:
         anew = self._sums(log, [each for each in batches if each.base_offset >= upto or each.epoch > epoch])
         return replace(total, shared=anew.shared + DIVIDED)
 
-    def _sums(self, log: LogId, batches: Iterable[Written]) -> Sums:
+    def _sums(self, log: LogKey, batches: Iterable[Written]) -> Sums:
         """Of batches on one replica: a topic's counters take those of the epochs that it led."""
         total = Sums()
         for each in batches:
@@ -150,7 +150,7 @@ class Oracle:
 
     # --- what brokers do
 
-    def created(self, log: LogId) -> None:
+    def created(self, log: LogKey) -> None:
         for job, accounts in self.accounts.items():
             if (job, log.broker) not in self._begun:  # where it begins in this log is seen when it begins
                 continue
@@ -162,24 +162,24 @@ class Oracle:
                 accounts[log].maybe, accounts[log].hole = back.maybe, True
                 accounts[log].back = back.arrived, max((each.epoch for each in (*back.sure, *back.maybe)), default=back.epoch)
 
-    def appended(self, log: LogId, written: Written) -> None:
+    def appended(self, log: LogKey, written: Written) -> None:
         for accounts in self.accounts.values():
             if log in accounts:
                 accounts[log].pending[written.name] = written
 
-    def truncated(self, log: LogId, offset: int) -> None:
+    def truncated(self, log: LogKey, offset: int) -> None:
         self._cut.add(log)
         for accounts in self.accounts.values():
             if log in accounts:
                 accounts[log].truncated(offset)
 
-    def left(self, log: LogId) -> None:
+    def left(self, log: LogKey) -> None:
         for job, accounts in self.accounts.items():
             if log in accounts:
                 self.departed[job][log] = accounts.pop(log)
                 self.departed[job][log].left()
 
-    def removed(self, log: LogId) -> None:
+    def removed(self, log: LogKey) -> None:
         for job, accounts in self.accounts.items():
             accounts.pop(log, None)
             for each in [each for each in self.departed[job] if each.topic_id == log.topic_id]:
@@ -191,7 +191,7 @@ class Oracle:
         """There is a new job, which no agent knows yet."""
         self.accounts[job], self.departed[job] = {}, {}
 
-    def began(self, job: str, broker: int, logs: dict[LogId, tuple[int, list[Written]]], away: set[LogId]) -> None:
+    def began(self, job: str, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], away: set[LogKey]) -> None:
         """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
 
         Logs that are ``away`` begin when they can be read, at the earliest that any job wants of them.
@@ -208,12 +208,12 @@ class Oracle:
                 if log in self._cut or log in away:  # then it may begin where the agent is set back to
                     accounts[log].maybe += [each for name, each in found.items() if name[0] < offset]
 
-    def looked(self, broker: int, logs: dict[LogId, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
+    def looked(self, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
         self._cut -= set(logs)
         for job in jobs:
             for log, account in self.accounts.get(job, {}).items():
                 if log.broker == broker and log in logs:
                     account.looked(*logs[log])
 
-    def of(self, job: str, broker: int) -> dict[LogId, Account]:
+    def of(self, job: str, broker: int) -> dict[LogKey, Account]:
         return {log: account for log, account in self.accounts.get(job, {}).items() if log.broker == broker}

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from streaming.journal.consumers import Bounds
-from streaming.journal.events import LogId
 from streaming.kafka.names import METADATA_TOPIC
+from streaming.log_key import LogKey
 from streaming.rows import TRANSACTIONS
-from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
 from streaming.watcher.watcher import RESCAN_MS
 from tests.builders import abort, batch, commit
@@ -43,7 +43,7 @@ class AgentState:
     """What an agent's journal holds: the jobs that are registered, and up to where each log was read."""
 
     registered: set[str]
-    places: dict[LogId, int]
+    places: dict[LogKey, int]
 
 
 class World:
@@ -267,7 +267,7 @@ class World:
         roots = [disk.directory.path for disk in self.cluster.brokers[broker].disks if disk.away != "gone"]
         return {*roots, *(path for root in roots for path in root.iterdir() if path.is_dir())}
 
-    def _on_disk(self, broker: int) -> dict[LogId, tuple[int, list[Written]]]:
+    def _on_disk(self, broker: int) -> dict[LogKey, tuple[int, list[Written]]]:
         logs = self.cluster.logs(broker)
         return {log: (replica.log.segments[0].base_offset, replica.written()) for log, replica in logs.items()}
 
@@ -374,21 +374,21 @@ class World:
         states = {key: state for key, state in job.logs().items() if key.topic != METADATA_TOPIC}
         there = {key: state for key, state in states.items() if key.topic and not state.departed}
         accounts = self.oracle.accounts[job.name]
-        other = {log for log in {_log(key) for key in there} ^ set(accounts) if self.cluster.brokers[log.broker].whole}
+        other = {log for log in set(there) ^ set(accounts) if self.cluster.brokers[log.broker].whole}
         assert not other, f"{job.name}: shown and not there, or there and not shown: {other}"
         deficits = dict.fromkeys(self.agents, 0)
         for log, account in [(log, account) for log, account in accounts.items() if log in self.cluster.logs(log.broker)]:
-            deficits[log.broker] += self._check_log(job, log, account, there[_key(log)])
+            deficits[log.broker] += self._check_log(job, log, account, there[log])
         for log, account in self.oracle.departed[job.name].items():
-            if _key(log) in states or self.oracle.least(log, account).bytes:  # else it left before anybody knew of it
-                self._check_departed(job, log, account, states[_key(log)])
+            if log in states or self.oracle.least(log, account).bytes:  # else it left before anybody knew of it
+                self._check_departed(job, log, account, states[log])
         for broker, deficit in deficits.items():
             residue = sum(sum(state.skipped_bytes) for key, state in states.items() if not key.topic and key.broker == broker)
             grown = residue - self._residues.get((job.name, broker), 0)
             assert 0 <= deficit <= grown, f"{job.name}: {deficit} bytes of broker {broker} are in neither, {grown} were told without a log"
             self._residues[job.name, broker] = residue
 
-    def _check_log(self, job: Job, log: LogId, account: Account, state: LogState) -> int:
+    def _check_log(self, job: Job, log: LogKey, account: Account, state: LogState) -> int:
         """Compare one log; returns how many bytes of it are in neither, which only a loss that names no log may explain."""
         name = f"{job.name}: {log} on broker {log.broker}"
         counted, lossy = _counted(state), (job.name, log.broker) in self._lossy or account.lost
@@ -412,7 +412,7 @@ class World:
         account.settled(counted)
         return deficit
 
-    def _check_departed(self, job: Job, log: LogId, account: Account, state: LogState) -> None:
+    def _check_departed(self, job: Job, log: LogKey, account: Account, state: LogState) -> None:
         assert state.departed
         grown = _counted(state).sums.shared - account.before.sums.shared
         least, most = self.oracle.least(log, account).shared, self.oracle.most(log, account).shared
@@ -424,19 +424,11 @@ class World:
     def _check_ceilings(self, job: Job) -> None:
         """At any moment: never more than was appended."""
         for key, state in job.logs().items():
-            account = self.oracle.accounts[job.name].get(_log(key))
+            account = self.oracle.accounts[job.name].get(key)
             if account is not None and not state.departed:
-                most = account.before.sums + self.oracle.most(_log(key), account, account.seen, account.pending.values())
+                most = account.before.sums + self.oracle.most(key, account, account.seen, account.pending.values())
                 sums = _counted(state).sums
                 assert sums.within(Sums(), most), f"{job.name}: {key} counted {sums} of {most}"
-
-
-def _log(key: LogKey) -> LogId:
-    return LogId(key.broker, key.topic, key.partition, key.topic_id)
-
-
-def _key(log: LogId) -> LogKey:
-    return LogKey(log.broker, log.topic, log.partition, log.topic_id)
 
 
 def _counted(state: LogState) -> Counted:

@@ -1,16 +1,16 @@
 """The stateful processor, run as Spark runs it but without Spark."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from streaming.event_row import EventRow
 from streaming.query.processor import ShardProcessor
-from streaming.rows import EVENTS, ROWS, SHARD, STATES, EventRow, Kind, pack_rows, unpack_rows
-from tests.events import Item, Shard, appended, range_of, row
+from streaming.rows import ROWS, SHARD, Kind, pack_rows, unpack_rows
+from streaming.state_row import STATES
+from tests.events import Item, Shard, appended, batch_of, range_of, row
 from tests.rules.histories import listing
 
 HISTORY = [
@@ -29,13 +29,7 @@ HISTORY = [
 
 def frame(rows: Sequence[EventRow]) -> pd.DataFrame:
     """As Spark's worker hands it over: lists are arrays."""
-    columns = zip(*(list(map(_plain, astuple(each))) for each in rows), strict=True)
-    table = pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, EVENTS, strict=True)], schema=EVENTS)
-    return pd.DataFrame({SHARD: [7], ROWS: [pack_rows(table.to_batches()[0])]})
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    return pd.DataFrame({SHARD: [7], ROWS: [pack_rows(batch_of(rows))]})
 
 
 def states(produced: pd.DataFrame) -> list[dict[str, object]]:

@@ -15,9 +15,10 @@ from streaming.agent.flight_server import AgentServer
 from streaming.job.query_progress import Progress
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.query.query import fold_events
-from streaming.rows import BATCHES, STATES, Change
+from streaming.rows import BATCHES, Change
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.state_row import STATES
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.metrics.reading import named

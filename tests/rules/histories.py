@@ -1,7 +1,7 @@
 """Random histories of a shard, most of them ordinary: what two agents tell of the replicas of a few partitions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -9,18 +9,14 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from streaming.rows import COORDINATOR, EVENTS, SEGMENTS, TRANSACTION_STEPS, EventRow, Kind, Step, pack_rows
-from tests.events import Item, appended, range_of, row
+from streaming.event_row import EventRow
+from streaming.rows import COORDINATOR, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
+from tests.events import Item, appended, batch_of, range_of, row
 
 
 def packed(rows: Sequence[EventRow]) -> bytes:
     """Rows as they pass through Spark."""
-    columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(EVENTS)
-    arrays = [
-        pa.array([list(value) if isinstance(value, tuple) else value for value in column], each.type)
-        for column, each in zip(columns, EVENTS, strict=True)
-    ]
-    return pack_rows(pa.RecordBatch.from_arrays(arrays, schema=EVENTS))
+    return pack_rows(batch_of(rows))
 
 
 def steps(*of: tuple[Step, int, int, int]) -> bytes:

@@ -5,7 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.rows import COORDINATOR, EventRow, Kind, pack_rows, unpack_entries, unpack_rows
+from streaming.event_row import EventRow
+from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import SKIP_REASONS, Change, EventRow, Kind
-from streaming.rules.log_state import LogKey, LogState
+from streaming.event_row import EventRow
+from streaming.log_key import LogKey
+from streaming.rows import SKIP_REASONS, Change, Kind
+from streaming.rules.log_state import LogState
 from tests.events import Item, Shard, appended, range_of, row
 from tests.rules.histories import listing
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, EventRow, Kind, StartSource, Step
+from streaming.event_row import EventRow
+from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Kind, StartSource, Step
 from streaming.rules.log_state import LogState
 from streaming.scan.transaction_steps import Steps
 from tests.events import Item, Shard, appended, range_of, row

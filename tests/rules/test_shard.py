@@ -9,13 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import EVENTS, STATES, Change, EventRow, Kind, Step, unpack_entries, unpack_rows
+from streaming.rows import Change, Kind, Step, unpack_entries, unpack_rows
 from streaming.rules import shard as rule
 from streaming.rules.fold import Changed
 from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
+from streaming.state_row import STATES
 from tests.events import Shard, appended, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
 

@@ -1,17 +1,21 @@
 """The state of a shard as Spark keeps it."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.column_types import columns_of, widths_of
 from streaming.errors import CheckpointError
+from streaming.log_key import LogKey
 from streaming.rows import SEGMENTS
 from streaming.rules.fold import Mark
-from streaming.rules.log_state import LogKey, LogState
+from streaming.rules.log_state import LogState
 from streaming.rules.segment_lists import SegmentLists
 from streaming.rules.shard_state import ShardState
 
@@ -57,23 +61,21 @@ NEWEST = replace(NEWER, oldest_timestamp=1_700_000_000_000, active_created_ms=1_
 """With a value in what version 3 has added."""
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-INTS = {"broker", "partition", "log_epoch", "leader", "leader_epoch", "active_producers"}
 
 
 @st.composite
 def log_states(draw: st.DrawFn) -> LogState:
-    values = {}
-    for each in fields(LogState):
-        if each.type == "str" or each.type is str:
-            values[each.name] = draw(st.text(max_size=5))
-        elif each.type in ("bool", bool):
-            values[each.name] = draw(st.booleans())
-        elif each.type in ("int", int):
-            values[each.name] = draw(small if each.name in INTS else numbers)
-        elif each.default is None:
-            values[each.name] = draw(st.none() | st.binary(max_size=9))
-        else:
-            values[each.name] = tuple(draw(st.lists(numbers, min_size=len(each.default), max_size=len(each.default))))
+    drawn = {
+        pa.string(): st.text(max_size=5),
+        pa.bool_(): st.booleans(),
+        pa.int32(): small,
+        pa.int64(): numbers,
+        pa.binary(): st.none() | st.binary(max_size=9),
+    }
+    widths = {name: st.tuples(*[numbers] * width) for name, width in widths_of(LogState).items()}
+    values: dict[str, Any] = {
+        each.name: draw(widths[each.name] if each.name in widths else drawn[each.type]) for each in columns_of(LogState)
+    }
     return LogState(**values)
 
 

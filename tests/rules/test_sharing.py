@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import EventRow, Kind
+from streaming.event_row import EventRow
+from streaming.rows import Kind
 from tests.events import Shard, appended, row
 
 

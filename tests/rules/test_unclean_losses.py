@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from streaming.rows import EventRow, Kind
+from streaming.event_row import EventRow
+from streaming.rows import Kind
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.scan.epochs import by_epoch
 from streaming.scan.pieces import Piece, scan
+from streaming.scan.sums import joined
 from streaming.simulator.batch_writer import encode
 from tests.builders import batch
 
@@ -29,5 +30,5 @@ def test_the_parts_say_together_what_the_piece_says(rises: list[tuple[int, int]]
     assert (parts[-1][0].end, parts[-1][0].stop, parts[-1][0].flaw) == (scanned.end, scanned.stop, scanned.flaw)
     merged = None
     for part, _ in parts:
-        merged = part.sums if merged is None or part.sums is None else merged.merge(part.sums)
+        merged = part.sums if merged is None or part.sums is None else joined(merged, part.sums)
     assert merged == scanned.sums

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.layout import HEADER_BYTES
 from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
-from streaming.scan.sums import Sums
+from streaming.scan.sums import Sums, joined
 from streaming.scan.walk import Stop
 from tests.builders import batch
 from tests.kafka.dumped import read
@@ -44,7 +44,7 @@ def test_scanning_in_any_cuts_gives_the_sums_of_the_whole(content: Content, draw
         scanned = one(content.data[position:cut], expected)
         assert scanned.flaw is None
         if scanned.sums is not None:
-            total = scanned.sums if total is None else total.merge(scanned.sums)
+            total = scanned.sums if total is None else joined(total, scanned.sums)
             position, expected = position + scanned.end, scanned.sums.next_offset
     assert position == len(content.data)
     assert total == one(content.data).sums

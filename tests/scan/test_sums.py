@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
 from streaming.scan.headers import read_headers
-from streaming.scan.sums import sum_ranges
+from streaming.scan.sums import joined, sum_ranges
 from streaming.simulator.batch_writer import Batch
 from tests.builders import batch
 from tests.kafka.segments import Content, contents, empty, sums_of, written
@@ -33,7 +33,7 @@ def test_merging_the_sums_of_ranges_gives_the_sums_of_all(content: Content, draw
     cuts = sorted({0} | draw.draw(st.sets(st.integers(0, len(batches) - 1))))
     first, *rest = sum_ranges(batches, np.array(cuts))
     for one in rest:
-        first = first.merge(one)
+        first = joined(first, one)
     assert first == sum_ranges(batches, whole)[0]
 
 

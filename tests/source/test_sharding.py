@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.journal.events import Event
+from streaming.event_row import EVENTS, Event
 from streaming.protocol.event_tables import events_table
-from streaming.rows import EVENTS, PACKED, ROWS, SHARD, Kind, unpack_rows
+from streaming.rows import PACKED, ROWS, SHARD, Kind, unpack_rows
 from streaming.source.sharding import by_shard, shard_of
 
 

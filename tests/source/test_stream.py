@@ -11,11 +11,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from streaming.errors import AgentError, UsageError
+from streaming.event_row import EVENTS, EventRow
 from streaming.pace.pace_files import WorkCheck, last_check
 from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.protocol.segment_list import Log
-from streaming.rows import EVENTS, ROWS, EventRow, Kind, unpack_rows
+from streaming.rows import ROWS, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agent_connections as agents_module
 from streaming.source import stream

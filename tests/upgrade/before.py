@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.event_row import EVENTS
 from streaming.protocol.consumer_messages import Plan
 from streaming.protocol.status_messages import Status
-from streaming.rows import EVENTS
 from streaming.simulator.batch_writer import Batch, encode
 
 _LISTED = ("segments", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")

@@ -10,11 +10,11 @@ import streaming
 from streaming.client.agent_client import AgentClient
 from streaming.client.column_versions import MISSING, as_events
 from streaming.errors import AgentError, VersionError
+from streaming.event_row import EVENTS
 from streaming.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
 from streaming.protocol.status_messages import Status
 from streaming.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
-from streaming.rows import EVENTS
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.event_row import Event
 from streaming.journal.consumers import Consumers
-from streaming.journal.events import Event
 from streaming.journal.journal import Journal, Mark
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID

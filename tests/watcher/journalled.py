@@ -1,7 +1,7 @@
 """The events of a journal, one by one, as tests want them."""
 
+from streaming.event_row import Event
 from streaming.journal.blocks import rows_of
-from streaming.journal.events import Event
 from streaming.journal.journal import Journal
 
 

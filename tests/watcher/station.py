@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
+from streaming.event_row import Event
 from streaming.journal.census import members
 from streaming.journal.consumers import Bounds, Consumers
-from streaming.journal.events import Event, LogId
 from streaming.journal.journal import Journal
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.detail import first_offset_above, sums_from
 from streaming.scan.sums import Sums
@@ -40,13 +41,13 @@ class Clock:
 class Leaders:
     """What the metadata log would say."""
 
-    leaders: dict[LogId, tuple[int, int]] = field(default_factory=dict)
+    leaders: dict[LogKey, tuple[int, int]] = field(default_factory=dict)
     topics: dict[str, bool] = field(default_factory=dict)
     compacted: set[str] = field(default_factory=set)
-    replicas: dict[LogId, tuple[int, ...]] = field(default_factory=dict)
-    directories: dict[LogId, tuple[str, ...]] = field(default_factory=dict)
+    replicas: dict[LogKey, tuple[int, ...]] = field(default_factory=dict)
+    directories: dict[LogKey, tuple[str, ...]] = field(default_factory=dict)
     set_for: dict[str, str] = field(default_factory=dict)
-    former: dict[tuple[LogId, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
+    former: dict[tuple[LogKey, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
     metadata_versions: dict[int, int] = field(default_factory=dict)
     elections: list[UncleanElection] = field(default_factory=list)
     changes: int = 0
@@ -54,7 +55,7 @@ class Leaders:
     def refresh(self) -> None:
         """Nothing is read."""
 
-    def leads(self, log: LogId, epoch: int) -> Leads:
+    def leads(self, log: LogKey, epoch: int) -> Leads:
         leader, newest = self.leaders.get(log, (-2, -1))
         if leader == -2:
             return Leads.UNKNOWN
@@ -62,7 +63,7 @@ class Leaders:
             return Leads.BEHIND
         return Leads.YES if self.former.get((log, epoch), leader) == log.broker else Leads.NO
 
-    def has_topic(self, log: LogId) -> bool | None:
+    def has_topic(self, log: LogKey) -> bool | None:
         return self.topics.get(log.topic)
 
     def metadata_version(self, broker: int) -> int:
@@ -71,7 +72,7 @@ class Leaders:
     def version(self) -> int:
         return self.changes
 
-    def partition(self, log: LogId) -> PartitionState | None:
+    def partition(self, log: LogKey) -> PartitionState | None:
         if log not in self.leaders:
             return None
         leader, epoch = self.leaders[log]
@@ -81,14 +82,14 @@ class Leaders:
             replicas=replicas, isr=replicas, leader=leader, leader_epoch=epoch, partition_epoch=0, directories=directories
         )
 
-    def configs(self, log: LogId) -> str:
+    def configs(self, log: LogKey) -> str:
         return self.set_for.get(log.topic, "")
 
     def unclean_elections(self) -> list[UncleanElection]:
         taken, self.elections = self.elections, []
         return taken
 
-    def compacts(self, log: LogId) -> bool:
+    def compacts(self, log: LogKey) -> bool:
         return log.topic in self.compacted
 
 
@@ -112,7 +113,7 @@ class Fold:
     """The simplest reader that counts every byte once: next per log, what is behind it is dropped, a range is cut by its detail."""
 
     def __init__(self) -> None:
-        self.logs: dict[LogId, Counted] = {}
+        self.logs: dict[LogKey, Counted] = {}
 
     def take(self, event: Event) -> None:
         if event.kind is Kind.FOUND:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streaming.disk.segment_files import OpenSegment
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.simulator.batch_writer import Record, encode
 from streaming.simulator.cleaner import compact

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streaming.journal.events import Event, LogId
+from streaming.event_row import Event
+from streaming.log_key import LogKey
 from streaming.rows import SEGMENTS, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -47,7 +48,7 @@ def segments_of(event: Event) -> list[tuple[int, int, int]]:
     return [tuple(map(int, row))[:3] for row in listed(event)]  # type: ignore[misc]
 
 
-def key(station: Station) -> LogId:
+def key(station: Station) -> LogKey:
     (tail,) = station.watcher.tails()
     return tail.cursor.log
 

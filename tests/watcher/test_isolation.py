@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streaming.disk.log_inventory import Inventory
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.scan import pieces
 from streaming.simulator.log import PartitionLog

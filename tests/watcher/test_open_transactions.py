@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.event_row import Event, EventRow
 from streaming.journal.consumers import Bounds
-from streaming.journal.events import Event
-from streaming.rows import TRANSACTIONS, EventRow, Kind
+from streaming.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -139,7 +139,7 @@ class World:
                 self.station.consumers.note_committed(name, upto)
 
     def _row(self, seq: int, event: Event) -> EventRow:
-        return EventRow("a1", self.station.journal.id, seq, 0, **{name: getattr(event, name) for name in _OF_EVENT})
+        return EventRow(agent="a1", journal=self.station.journal.id, seq=seq, **{name: getattr(event, name) for name in _OF_EVENT})
 
     def check(self) -> None:
         self.plain()  # a hole before the first byte of another journal shows with what is appended behind it

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.agent.backlog_pace import Pace
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.journal.events import Event, LogId
+from streaming.event_row import Event
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import IDS_A_PAGE, KnownProducers
+from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.headers import Batches, read_headers
 from streaming.scan.producer_states import EXPIRATION_MS, Producers
@@ -126,7 +127,7 @@ def headers(*batches: Batch) -> Batches:
     return read_headers(content.buffer, np.array(content.positions, np.int64))
 
 
-LOG = LogId(1, "t", 0, "id")
+LOG = LogKey(1, "t", 0, "id")
 moves = st.one_of(
     st.lists(st.tuples(st.integers(0, 600), st.integers(0, 3)), min_size=1, max_size=5),
     st.sampled_from(["reset", "unknown", "write", "later"]),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.event_row import Event
 from streaming.journal.blobs import decode_steps, encode_entries
 from streaming.journal.consumers import Bounds
-from streaming.journal.events import Event
 from streaming.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
 from streaming.scan.coordinator_entries import CoordinatorEntry
 from streaming.simulator.batch_writer import Batch, Record

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.journal.producer_pages import KnownProducers
 from streaming.rows import Kind
 from streaming.simulator.file_writer import encode_partition_metadata

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from streaming.disk.reads import bytes_read
+from streaming.event_row import Event
 from streaming.journal.blobs import decode_steps
-from streaming.journal.events import Event, Replays
+from streaming.journal.cursor import Replays
 from streaming.rows import Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog

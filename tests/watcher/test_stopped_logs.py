@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog

@@ -15,7 +15,7 @@ import streaming
 from streaming.disk.identity import LogDir
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import list_segments
-from streaming.journal.events import Replays
+from streaming.journal.cursor import Replays
 from streaming.journal.producer_pages import KnownProducers
 from streaming.kafka.names import DirState
 from streaming.rows import Kind

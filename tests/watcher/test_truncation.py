@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.journal.events import Event
+from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.scan.detail import first_offset_above
 from streaming.simulator.cleaner import compact

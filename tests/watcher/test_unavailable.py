@@ -275,7 +275,7 @@ run("mount", "--bind", disk, path)
 agent.look()
 rows += reader.step()
 print([each.up for each in agent.service.status().log_dirs])
-print([row.kind for row in rows if row.kind in ("gone", "appeared")], sum(row.records for row in rows if row.kind == "appended"))
+print([str(row.kind) for row in rows if row.kind in ("gone", "appeared")], sum(row.records for row in rows if row.kind == "appended"))
 """
 
 

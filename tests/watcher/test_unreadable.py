@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.disk.segment_files import OpenSegment
-from streaming.journal.events import LogId
+from streaming.log_key import LogKey
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.unreadable import Unreadable
 from tests.builders import batch, partition
@@ -87,5 +87,5 @@ def test_a_directory_whose_topic_id_cannot_be_read_is_named(station: Station, di
     (bad.directory / "partition.metadata").write_text("nonsense")
     station.look()
     (found,) = station.watcher.unreadable()
-    assert found == Unreadable(LogId(1, "bad", 0, ""), str(bad.directory), found.error)
+    assert found == Unreadable(LogKey(1, "bad", 0, ""), str(bad.directory), found.error)
     assert found.error.startswith("partition.metadata: ")

@@ -1,0 +1,83 @@
+"""The types of columns, as annotations of a class whose fields are columns, and what follows from such a class.
+
+    @dataclass(frozen=True, slots=True)
+    class Range:
+        offset: Long = -1
+        records: Count = 0
+        reason: Text = ""
+
+For a type checker these are plain types of Python: a `Long` is an ``int``. The class is the only place where its columns are declared.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from operator import add
+from typing import Annotated, Any, get_args, get_type_hints
+
+import pyarrow as pa
+
+_ADDED = "added"
+
+Text = Annotated[str, pa.string()]
+Int = Annotated[int, pa.int32()]
+Long = Annotated[int, pa.int64()]
+Flag = Annotated[bool, pa.bool_()]
+Blob = Annotated[bytes | None, pa.binary()]
+"""Packed values; null for none."""
+
+Count = Annotated[int, pa.int64(), _ADDED]
+"""A number that is added where two ranges become one."""
+
+Counts = Annotated[tuple[int, ...], pa.list_(pa.int64()), _ADDED]
+"""Several such numbers: as many as the default of the column has."""
+
+LATER = "later"
+"""Marks a column that earlier versions do not send or store. Its default has to mean "not known", and to make no number wrong.
+
+When such a column is added, it is the last one of its class (`streaming.rows.unpack_rows`).
+"""
+
+
+def plus(first: Any, second: Any) -> Any:
+    """The sum of two values of a `Count` or `Counts`."""
+    return tuple(map(add, first, second)) if isinstance(first, tuple) else first + second
+
+
+def columns_of(declared: type) -> Iterator[pa.Field]:
+    """The columns of a class in the order of its fields, those of its base first."""
+    for name, hint in get_type_hints(declared, include_extras=True).items():
+        for each in get_args(hint)[1:]:
+            if isinstance(each, pa.DataType):
+                yield pa.field(name, each)
+
+
+def counts_of(declared: type) -> tuple[str, ...]:
+    """The columns of a class that are a `Count` or `Counts`."""
+    return _marked(declared, _ADDED)
+
+
+def _marked(declared: type, mark: str) -> tuple[str, ...]:
+    return tuple(name for name, hint in get_type_hints(declared, include_extras=True).items() if mark in get_args(hint)[1:])
+
+
+def defaults_of(declared: type) -> dict[str, Any]:
+    """The defaults of the columns that have one."""
+    return {each.name: each.default for each in fields(declared) if each.default is not MISSING}
+
+
+def later_of(declared: type) -> dict[str, Any]:
+    """The defaults of the columns that are `LATER`."""
+    defaults = defaults_of(declared)
+    return {name: defaults[name] for name in _marked(declared, LATER)}
+
+
+def widths_of(declared: type) -> dict[str, int]:
+    """The list columns of a class, and how many numbers each has."""
+    defaults = defaults_of(declared)
+    return {each.name: len(defaults[each.name]) for each in columns_of(declared) if pa.types.is_list(each.type)}
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column in Python, lists as tuples."""
+    values: list[Any] = column.to_pylist()
+    return list(map(tuple, values)) if pa.types.is_list(column.type) else values
