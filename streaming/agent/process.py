@@ -2,11 +2,9 @@
 
 import logging
 import os
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +17,7 @@ from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.descriptors import raise_limit
+from streaming.agent.ending import Ending, send_address
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.listening import Listening
@@ -32,7 +31,7 @@ from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.definitions import agent_metrics
 from streaming.disk.logdirs import LogDirs, refuse_inside
-from streaming.disk.silence import open_answering
+from streaming.disk.silence import FirstRead, open_answering
 from streaming.errors import JournalBusyError
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
@@ -119,131 +118,144 @@ def serve(options: AgentOptions) -> None:
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit()
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes
-    stop, polls = threading.Event(), Polls()
-    _end_at(stop, polls, child=options.child)
+    polls = Polls()
+    ending = Ending(polls)
+    ending.end_at_signals()
+    if options.child:
+        ending.end_with_parent()
     with ExitStack() as resources:
         metrics, pulse = AgentMetrics(), Pulse()
-        health = None
-        if options.metrics_listen is not None:
-            health = HealthServer(options.metrics_listen, options.web_config, metrics, pulse)
-            resources.callback(health.close)
-            log.info("agent metrics are served", extra={"url": health.url})
-        journal = _open_journal(options.journal, log_dirs.cluster_id, stop, JOURNAL_WAIT_SECONDS if options.child else 0.0)
+        health = _serve_health(options, metrics, pulse, resources)
+        journal = _open_journal(options, log_dirs.cluster_id, ending.event)
         if journal is None:
             return
         resources.callback(journal.close)
-        consumers, arrivals = Consumers(journal, journal.now_ms), Arrivals()
-
-        def start() -> PollingThread:
-            arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
-            return _start(options, log_dirs, journal, consumers, pulse, stop, polls)
-
-        blocking = Blocking(log_dirs, start, journal.database.fence, silent)
-        resources.callback(_end, blocking, stop, polls)
+        agent = _Agent(options, log_dirs, silent, journal, pulse, polls, ending)
+        resources.callback(agent.end)
         if health is not None:
-            health.waits_for = lambda: [str(call.path) for call in blocking.blocked]
-        scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
-        service = Service(
-            options.name,
-            journal,
-            consumers,
-            lambda: blocking.current.host_watch,
-            polls,
-            arrivals,
-            pulse,
-            partial(_blocked, blocking),
-            scrubs=lambda: [] if scrub is None else scrub_statuses(scrub.reports()),
-            redact=_redact(options, log_dirs.cluster_id),
-        )
-        if scrub is not None:
-            scrub.start(stop)
-            resources.callback(scrub.join, END_SECONDS)
-        rights = Rights(log_dirs)
-        _add_metrics(metrics, service, security, rights, blocking)
+            health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
+        agent.start_scrub(resources)
+        service, rights = agent.service(), Rights(log_dirs)
+        _show_metrics(metrics, service, security, rights, agent.blocking)
         listening = Listening(service, options.listen, security, metrics)
         resources.callback(listening.close)
-        threading.Thread(target=_check_rights, args=(rights, stop, options.child), daemon=True, name="rights").start()
+        threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
         if options.child:
-            _send_address(str(listening.address))
-        _care(blocking, consumers, listening, options.bounds, stop)
-        end = journal.end()
-        log.info(
-            "agent stops",
-            extra={"agent": options.name, "seq": end.seq, "published_bytes": end.total, "ran_seconds": round(time.monotonic() - began)},
-        )
+            send_address(str(listening.address))
+        agent.run(listening)
+        stopped = {"agent": options.name, "seq": journal.end().seq, "published_bytes": journal.end().total}
+        log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
 
 
-def _redact(options: AgentOptions, cluster_id: str) -> Callable[[str], str]:
-    """Returns the function that redacts a transactional id or a group that leaves this host."""
-    return partial(redacted, cluster_id=cluster_id) if options.redact_ids else str
+class _Agent:
+    """The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the scrub."""
 
+    def __init__(
+        self,
+        options: AgentOptions,
+        log_dirs: LogDirs,
+        silent: Iterable[FirstRead],
+        journal: Journal,
+        pulse: Pulse,
+        polls: Polls,
+        ending: Ending,
+    ) -> None:
+        self._options, self._log_dirs, self._journal = options, log_dirs, journal
+        self._pulse, self._polls, self._ending = pulse, polls, ending
+        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), Arrivals()
+        self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
+        self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
 
-def _start(
-    options: AgentOptions,
-    log_dirs: LogDirs,
-    journal: Journal,
-    consumers: Consumers,
-    pulse: Pulse,
-    stop: threading.Event,
-    polls: Polls,
-) -> PollingThread:
-    """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
+    def _start(self) -> PollingThread:
+        """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
+        self._arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
+        structure = Structure(self._log_dirs, self._polls.want, now_ms, lambda: self._log_dirs.barred)
+        rate, stop = self._options.read_rate, self._ending.event
+        thread = PollingThread(self._watch, structure, read_rate=rate, pulse=self._pulse, stop=stop, polls=self._polls)
+        thread.start()
+        return thread
 
-    def make(should_stop: Callable[[], bool]) -> HostWatch:
-        cluster = ClusterView(log_dirs)
+    def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
+        cluster = ClusterView(self._log_dirs)
         watcher = Watcher(
-            log_dirs,
-            journal,
+            self._log_dirs,
+            self._journal,
             cluster,
             now_ms,
-            producers_limit=options.producers_limit,
-            redact=_redact(options, log_dirs.cluster_id),
-            attached=consumers.any(),
+            producers_limit=self._options.producers_limit,
+            redact=self._redact,
+            attached=self._consumers.any(),
             should_stop=should_stop,
         )
-        return HostWatch(watcher, cluster, HostStatus(log_dirs, cluster, watcher.tails, now_ms))
+        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
 
-    structure = Structure(log_dirs, polls.want, now_ms, lambda: log_dirs.barred)
-    thread = PollingThread(make, structure, read_rate=options.read_rate, pulse=pulse, stop=stop, polls=polls)
-    thread.start()
-    return thread
+    def service(self) -> Service:
+        """The agent's answers to jobs."""
+        return Service(
+            self._options.name,
+            self._journal,
+            self._consumers,
+            lambda: self.blocking.current.host_watch,
+            self._polls,
+            self._arrivals,
+            self._pulse,
+            self._blocked,
+            scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
+            redact=self._redact,
+        )
+
+    def start_scrub(self, resources: ExitStack) -> None:
+        """Start the scrub, if it is on; ``resources`` end it."""
+        if self._scrub is not None:
+            self._scrub.start(self._ending.event)
+            resources.callback(self._scrub.join, END_SECONDS)
+
+    def run(self, listening: Listening) -> None:
+        """Do all periodic work except the watcher's, until the agent is stopped."""
+        next_trim, stop = time.monotonic(), self._ending.event
+        while not stop.is_set():
+            self.blocking.poll()
+            listening.refresh()
+            if time.monotonic() >= next_trim and not self._trim():
+                next_trim = time.monotonic() + TRIM_EVERY_SECONDS
+            stop.wait(POLL_SECONDS)
+
+    def end(self) -> None:
+        """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
+        self._ending.end()
+        self.blocking.current.thread.join(END_SECONDS)
+        if self.blocking.current.alive:
+            log.warning("the watcher waits in a call and is left behind", extra={"path": str(self.blocking.current.calls.path)})
+
+    def _trim(self) -> bool:
+        """Trim the journal for a while; returns whether there is more. Between two slices, other threads can take the lock."""
+        ends = time.monotonic() + TRIM_SECONDS
+        while self._consumers.trim(self._options.bounds):
+            if self._ending.event.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
+                return True
+        return False
+
+    def _blocked(self) -> list[BlockedFile]:
+        calls = self.blocking.blocked
+        return [
+            BlockedFile(call.log_dir.broker, str(call.log_dir.path), str(call.path), round(self.blocking.blocked_for(call), 1))
+            for call in calls
+        ]
+
+    def _redact(self, name: str) -> str:
+        """A transactional id or a group as it leaves this host."""
+        return redacted(name, cluster_id=self._log_dirs.cluster_id) if self._options.redact_ids else name
 
 
-def _blocked(blocking: Blocking) -> list[BlockedFile]:
-    return [
-        BlockedFile(call.log_dir.broker, str(call.log_dir.path), str(call.path), round(blocking.blocked_for(call), 1))
-        for call in blocking.blocked
-    ]
-
-
-def _care(blocking: Blocking, consumers: Consumers, listening: Listening, bounds: Bounds, stop: threading.Event) -> None:
-    """Do all periodic work except the watcher's, until the agent is stopped."""
-    next_trim = time.monotonic()
-    while not stop.is_set():
-        blocking.poll()
-        listening.refresh()
-        if time.monotonic() >= next_trim and not _trim(consumers, bounds, stop):
-            next_trim = time.monotonic() + TRIM_EVERY_SECONDS
-        stop.wait(POLL_SECONDS)
-
-
-def _trim(consumers: Consumers, bounds: Bounds, stop: threading.Event) -> bool:
-    """Trim the journal for a while; returns whether there is more. Between two slices, other threads get their turn at the lock."""
-    ends = time.monotonic() + TRIM_SECONDS
-    while consumers.trim(bounds):
-        if stop.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
-            return True
-    return False
-
-
-def _end(blocking: Blocking, stop: threading.Event, polls: Polls) -> None:
-    """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
-    stop.set()
-    polls.want()
-    blocking.current.thread.join(END_SECONDS)
-    if blocking.current.alive:
-        log.warning("the watcher waits in a call and is left behind", extra={"path": str(blocking.current.calls.path)})
+def _serve_health(options: AgentOptions, metrics: AgentMetrics, pulse: Pulse, resources: ExitStack) -> HealthServer | None:
+    """Serve the agent's own page, if it has an address."""
+    if options.metrics_listen is None:
+        return None
+    health = HealthServer(options.metrics_listen, options.web_config, metrics, pulse)
+    resources.callback(health.close)
+    log.info("agent metrics are served", extra={"url": health.url})
+    return health
 
 
 def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
@@ -255,8 +267,8 @@ def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _add_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
-    """Add the metrics of the agent's own page, besides those that its parts count."""
+def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
+    """Show on the agent's own page what its parts do not count themselves."""
     journal, certificates = service.journal, security.certificates
     brokers = ",".join(map(str, service.watcher.log_dirs.brokers))
     metrics.show(agent_metrics.BUILD, lambda: 1, streaming.__version__, service.name, brokers)
@@ -277,40 +289,14 @@ def _doubts(service: Service, doubt: Doubt) -> int:
     return service.doubts()[doubt]
 
 
-def _open_journal(directory: Path, cluster_id: str, stop: threading.Event, seconds: float) -> Journal | None:
-    """Open the journal, and wait if it is in use. None if the agent was stopped meanwhile."""
-    deadline = time.monotonic() + seconds
+def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:
+    """Open the journal; a child waits if it is in use. None if the agent was stopped meanwhile."""
+    deadline = time.monotonic() + (JOURNAL_WAIT_SECONDS if options.child else 0.0)
     while not stop.is_set():
         try:
-            return Journal(directory, cluster_id, _running_ms)
+            return Journal(options.journal, cluster_id, _running_ms)
         except JournalBusyError:
             if time.monotonic() >= deadline:
                 raise
             stop.wait(_JOURNAL_POLL_SECONDS)
     return None
-
-
-def _end_at(stop: threading.Event, polls: Polls, *, child: bool) -> None:
-    """Stop the loop at SIGTERM, at SIGINT and, for a child, at the end of standard input."""
-
-    def end(*_: object) -> None:
-        stop.set()
-        polls.want()
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    if child:
-        threading.Thread(target=_wait_for_parent, args=(end,), daemon=True, name="parent").start()
-
-
-def _wait_for_parent(end: Callable[[], None]) -> None:
-    while os.read(sys.stdin.fileno(), 1024):
-        pass  # the parent sends nothing; the pipe closes with the parent, however it ends
-    end()
-
-
-def _send_address(address: str) -> None:
-    try:
-        os.write(sys.stdout.fileno(), f"{address}\n".encode())
-    except BrokenPipeError:
-        log.debug("the parent has ended")  # the end of standard input shows it as well
