@@ -7,17 +7,29 @@ from pathlib import Path
 
 import pytest
 
+LATE = ["1 tests of test_one.py", "2 tests of test_two.py"]
 
-@pytest.mark.parametrize(("until", "summary"), [("0", "3 skipped in"), ("inf", "3 passed in")])
+
 @pytest.mark.parametrize("processes", ["0", "2"])
-def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(tmp_path: Path, until: str, summary: str, processes: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "summary", "late"),
+    [
+        (["--until=0"], "no tests ran in", LATE),
+        (["--until=0", "--least=600"], "3 passed in", []),
+        (["--until=inf"], "3 passed in", []),
+        ([], "3 passed in", []),
+    ],
+)
+def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(
+    tmp_path: Path, options: list[str], summary: str, late: list[str], processes: str
+) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ("tests.check.budget",)\n')
     (tmp_path / "test_one.py").write_text("def test_a(): pass\n")
     (tmp_path / "test_two.py").write_text("def test_a(): pass\n\n\ndef test_b(): pass\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", processes, f"--until={until}", "--rootdir", ".", "."]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", processes, *options, "--rootdir", ".", "."]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
     assert summary in done.stdout.splitlines()[-1]
     told = sorted(line.strip() for line in done.stdout.splitlines() if " tests of " in line)
-    assert told == (["1 tests of test_one.py", "2 tests of test_two.py"] if until == "0" else [])
+    assert told == late
