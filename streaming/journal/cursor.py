@@ -34,7 +34,7 @@ class Cursor:
       -1 none, `TIMES_UNKNOWN` where reading began inside the segment.
     - ``replay``: whether the log has to be replayed to know its open transactions.
     - ``wanted``: the beginning that new consumers want of a log that could not be read when they began
-      (`streaming.watcher.registry.Beginning`), "" none.
+      (`streaming.watcher.beginnings.Beginning`), "" none.
     - ``entries_upto``: for a log of `__transaction_state`, the offset up to which the last event contains its entries; -1 not known.
     - ``reread``: such a log has to be read again from its first byte, because a consumer may lack entries from before the cursor.
     """

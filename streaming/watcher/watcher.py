@@ -22,12 +22,14 @@ from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.log_key import LogKey
+from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Cluster
+from streaming.watcher.departures import Found
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
 from streaming.watcher.queues import Queue, unread_bytes
 from streaming.watcher.reading import Reading
-from streaming.watcher.registry import Beginning, Found, LogRegistry
+from streaming.watcher.registry import LogRegistry
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
 from streaming.watcher.scope import EVERYTHING, Scope

@@ -15,8 +15,8 @@ from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.detail import first_offset_above, sums_from
 from streaming.scan.sums import Sums
+from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Leads
-from streaming.watcher.registry import Beginning
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 from tests.watcher.journalled import events_of

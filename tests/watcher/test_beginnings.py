@@ -12,7 +12,7 @@ from streaming.errors import JournalError
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.registry import Beginning
+from streaming.watcher.beginnings import Beginning
 from tests.builders import batch, delete, log_dir, partition
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Station

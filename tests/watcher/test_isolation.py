@@ -13,7 +13,7 @@ from streaming.rows import Kind
 from streaming.scan import pieces
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, reading, registry, replaying, tail
+from streaming.watcher import carrying, reading, registry, replaying, tail, taking_up
 from tests.builders import batch, partition
 from tests.watcher.station import RESCAN_MS, Station
 
@@ -122,7 +122,8 @@ def test_listing_a_log_that_is_watched(
 ) -> None:
     station.look()
     bad.append(batch(5))
-    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
+    for where in (registry, taking_up):
+        breaks(monkeypatch, where, "log_start_offset", of_bad_path)
     station.look({bad.directory, good.directory})
     assert "log cannot be listed" in caplog.text
     station.look()
@@ -140,7 +141,7 @@ def test_listing_a_log_that_waits_to_be_read_on(station: Station, disk: LogDir, 
     assert station.turn(budget=1 << 20)
     size, began = station.fold_of("bad").bytes, len(station.events)
     assert 0 < size < bad.active.size
-    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
+    breaks(monkeypatch, taking_up, "log_start_offset", of_bad_path)
     bad.roll()
     station.clock.now += RESCAN_MS
     while station.turn():
@@ -153,7 +154,7 @@ def test_listing_a_log_that_waits_to_be_read_on(station: Station, disk: LogDir, 
 def test_taking_up_a_log_that_is_new(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    breaks(monkeypatch, registry, "log_start_offset", of_bad_path)
+    breaks(monkeypatch, taking_up, "log_start_offset", of_bad_path)
     bad.append(batch(5))
     good.append(batch(6))
     station.look()

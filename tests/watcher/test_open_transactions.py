@@ -16,7 +16,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import carrying, watcher
-from streaming.watcher.registry import Beginning
+from streaming.watcher.beginnings import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher.journalled import events_of

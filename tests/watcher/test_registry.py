@@ -17,7 +17,8 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.locate import window
-from streaming.watcher.registry import HALF_MADE_MS, LogRegistry
+from streaming.watcher.registry import LogRegistry
+from streaming.watcher.taking_up import HALF_MADE_MS
 from tests.builders import batch, delete, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import RESCAN_MS, Clock, Station

@@ -146,7 +146,7 @@ def test_the_logs_of_a_disk_that_was_replaced_are_gone(station: Station, disk: L
 def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
     both: Station, two: tuple[LogDir, LogDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streaming.watcher import registry
+    from streaming.watcher import log_listing
 
     log = partition(two[0], "t")
     log.append(batch(3))
@@ -158,8 +158,8 @@ def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
             mounts.append(unmount(log_dir.path))
         return list_partitions(log_dir, topic_id_of)
 
-    list_partitions = registry.list_partitions
-    monkeypatch.setattr(registry, "list_partitions", listed_while_it_goes)
+    list_partitions = log_listing.list_partitions
+    monkeypatch.setattr(log_listing, "list_partitions", listed_while_it_goes)
     assert both.look() == []
     monkeypatch.undo()
     mounts[0]()
