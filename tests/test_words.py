@@ -70,3 +70,11 @@ def test_the_glossary_is_in_order_and_says_each_word_once() -> None:
     for part in parts:
         listed = re.findall(r"^\| ([^|]+) \| (?!-|meaning)", part, re.MULTILINE)
         assert listed == sorted(listed, key=str.lower), part.splitlines()[0]
+
+
+def test_the_glossary_s_own_words_are_words_of_the_code() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    own = re.findall(r"^\| ([\w ]+?)(?: \([^)]*\))? \|", glossary.partition("## segtail")[2], re.M)[1:]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "streaming").rglob("*.py")).lower().replace("_", " ")
+    assert len(own) > 30
+    assert [term for term in own if not re.search(rf"\b{term.lower()}", code)] == []
