@@ -286,7 +286,7 @@ class Tail:
             return True
         if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
             return True
-        self.calm = not self.zero_tail
+        self.calm = not self.zero_tail and self.ahead is State.READING
         self.looked_ms = now_ms
         self.was_readable()
         return False

@@ -330,6 +330,18 @@ def _stopped(tail: Tail) -> None:
     tail.stop("a flaw", 7)
 
 
+def test_a_tail_that_waits_for_a_leader_is_not_calm_however_often_it_is_polled(tmp_path: Path) -> None:
+    tail = begun(partition(log_dir(tmp_path), "t"))
+    tail.reach_end(NOW)
+    tail.wait_for(0, NOW)
+    assert [tail.has_grown(NOW) for _ in range(3)] == [False] * 3
+    assert not tail.calm
+    tail.know_leader()
+    assert not tail.has_grown(NOW)
+    assert tail.calm
+    tail.close()
+
+
 def test_the_end_of_its_first_backlog_leaves_what_is_still_to_be_found_out(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t", preallocate=True)
     log.append(batch(2))
