@@ -24,6 +24,7 @@ from streaming.errors import CheckpointError
 from streaming.job.repair import repair
 from streaming.job.shards import shards_for
 from streaming.option_types import AUTO
+from streaming.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -124,12 +125,7 @@ class Checkpoint:
 
     @staticmethod
     def _make(path: Path, identity: Identity) -> Identity:
-        temporary = path.with_suffix(".tmp")
-        with temporary.open("w") as file:
-            json.dump(asdict(identity), file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, json.dumps(asdict(identity)).encode())
         return identity
 
     @property

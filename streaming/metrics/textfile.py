@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from streaming.errors import UsageError
+from streaming.whole_files import write_whole
 
 
 def write_textfile(path: Path, page: bytes) -> None:
@@ -15,27 +16,6 @@ def write_textfile(path: Path, page: bytes) -> None:
     # Hidden and without .prom, the only ending that the collector reads.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        try:
-            _write_through(unfinished, page)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        _sync_directory(path.parent)
+        write_whole(path, page, unfinished)
     except OSError as error:
         raise UsageError(f"--textfile {path}: {error.strerror}; name a file in a directory that exists and can be written") from error
-
-
-def _write_through(path: Path, page: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(page)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the rename itself survive a loss of power."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

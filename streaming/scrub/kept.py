@@ -12,6 +12,7 @@ from typing import Any
 from streaming.disk.scanned import SegmentKey
 from streaming.scan.soundness import Damage, Fault
 from streaming.scrub.findings import FoundSegment
+from streaming.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -55,12 +56,7 @@ def load(path: Path) -> Kept:
 def store(path: Path, kept: Kept) -> None:
     """Store the progress. The file is always whole: it is the old one or the new one. Raises OSError."""
     fields = {name: getattr(kept, name) for name in Kept.__slots__} | {"version": _VERSION, "found": [_found(each) for each in kept.found]}
-    new = path.with_name(f"{path.name}.new")
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(fields, file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    write_whole(path, json.dumps(fields).encode())
 
 
 def file_of(directory: Path, log_dir: Path) -> Path:

@@ -1,0 +1,34 @@
+"""Small files that are written whole: a reader finds the old content or the new one, also after a loss of power."""
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes, unfinished: Path | None = None) -> None:
+    """Write a file anew, and make it last.
+
+    Args:
+        unfinished: the file that is written and then renamed, in the same directory; by default its name is that of ``path`` with ``.new``.
+
+    Raises:
+        OSError: it cannot be written. The old file is still there, and no other.
+    """
+    new = path.with_name(f"{path.name}.new") if unfinished is None else unfinished
+    try:
+        with new.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the rename itself survive a loss of power."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,30 @@
+"""A file that is written whole is the old one or the new one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from streaming.whole_files import write_whole
+
+
+def test_the_new_content_is_there_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"one")
+    write_whole(path, b"other", tmp_path / ".hidden")
+    assert path.read_bytes() == b"other"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_cannot_be_made_to_last_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+
+    def failed(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", failed)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
