@@ -60,12 +60,12 @@ def _marked(declared: type, mark: str) -> tuple[str, ...]:
     return tuple(name for name, hint in get_type_hints(declared, include_extras=True).items() if mark in get_args(hint)[1:])
 
 
-def defaults_of(declared: type) -> dict[str, Any]:
+def defaults_of(declared: type) -> dict[str, object]:
     """The defaults of the columns that have one."""
     return {each.name: each.default for each in fields(declared) if each.default is not MISSING}
 
 
-def later_of(declared: type) -> dict[str, Any]:
+def later_of(declared: type) -> dict[str, object]:
     """The defaults of the columns that are `LATER`."""
     defaults = defaults_of(declared)
     return {name: defaults[name] for name in _marked(declared, LATER)}
@@ -73,8 +73,7 @@ def later_of(declared: type) -> dict[str, Any]:
 
 def widths_of(declared: type) -> dict[str, int]:
     """The list columns of a class, and how many numbers each has."""
-    defaults = defaults_of(declared)
-    return {each.name: len(defaults[each.name]) for each in columns_of(declared) if pa.types.is_list(each.type)}
+    return {name: len(default) for name, default in defaults_of(declared).items() if isinstance(default, tuple)}
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:

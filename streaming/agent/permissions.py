@@ -18,9 +18,9 @@ LOGGED_AT_ONCE = 10
 _WATCHED = "it is not watched: nothing of it is counted"
 _METADATA = "leaders, topics and their settings are not known from this broker"
 _CHECKPOINTS = {
-    "replication-offset-checkpoint": "high watermarks are not known",
+    names.HIGH_WATERMARK_CHECKPOINT: "high watermarks are not known",
     names.LOG_START_OFFSET_CHECKPOINT: "a log's start is taken from its first segment",
-    "cleaner-offset-checkpoint": "how far compaction has come is not known",
+    names.CLEANER_CHECKPOINT: "how far compaction has come is not known",
 }
 
 

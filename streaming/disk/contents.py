@@ -7,10 +7,9 @@ from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.disk.logdirs import LogDir
-from streaming.kafka.names import METADATA_TOPIC, DirState, parse_partition_dir
+from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, METADATA_TOPIC, DirState, parse_partition_dir
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 
 _METADATA_DIR = f"{METADATA_TOPIC}-0"
 

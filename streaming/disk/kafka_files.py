@@ -9,9 +9,6 @@ from streaming.errors import UsageError
 from streaming.kafka import names
 from streaming.kafka.names import FileKind, FileStage, PartitionDir
 
-QUORUM_STATE = "quorum-state"
-CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
-
 
 class FileType(StrEnum):
     """The content of a file, by its name."""
@@ -36,12 +33,9 @@ _BY_NAME = {
     names.LEADER_EPOCH_CHECKPOINT: FileType.LEADER_EPOCHS,
     names.PARTITION_METADATA: FileType.PARTITION_METADATA,
     names.META_PROPERTIES: FileType.META_PROPERTIES,
-    QUORUM_STATE: FileType.QUORUM_STATE,
-    names.LOG_START_OFFSET_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
-    CLEANER_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
-    "recovery-point-offset-checkpoint": FileType.OFFSET_CHECKPOINT,
-    names.HIGH_WATERMARK_CHECKPOINT: FileType.OFFSET_CHECKPOINT,
-    "bootstrap.checkpoint": FileType.METADATA_SNAPSHOT,
+    names.QUORUM_STATE: FileType.QUORUM_STATE,
+    names.BOOTSTRAP_SNAPSHOT: FileType.METADATA_SNAPSHOT,
+    **dict.fromkeys(names.OFFSET_CHECKPOINTS, FileType.OFFSET_CHECKPOINT),
 }
 _BY_KIND = {
     FileKind.LOG: FileType.SEGMENT,

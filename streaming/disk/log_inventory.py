@@ -18,7 +18,6 @@ from streaming.disk.active import ActiveRead, read_on
 from streaming.disk.calls import Calling
 from streaming.disk.closed import ClosedSegments
 from streaming.disk.contents import bytes_taken
-from streaming.disk.kafka_files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition
 from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
 from streaming.disk.oldest import Oldest, oldest_record
@@ -113,7 +112,7 @@ class Inventory:
         """
         known = self._known(partition)
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
-        cleaned = self._checkpoint(partition.log_dir, CLEANER_CHECKPOINT)
+        cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
         try:
             return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
         except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone

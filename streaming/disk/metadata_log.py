@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.kafka_files import QUORUM_STATE
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_past import MetadataPast, list_metadata_snapshots, load_metadata_snapshot
 from streaming.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.cluster_image import ClusterImage
-from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.names import METADATA_TOPIC, QUORUM_STATE
 from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
 
 _ANCHOR_BYTES = 128  # they include the last batch's header with its CRC, if that batch has the usual small size

@@ -8,13 +8,13 @@ import logging
 
 import numpy as np
 
-from streaming.disk.kafka_files import CLEANER_CHECKPOINT, FileType, KafkaFile, read_file
+from streaming.disk.kafka_files import FileType, KafkaFile, read_file
 from streaming.dump.finding import Finding, Report
 from streaming.dump.segment_walk import Window, report_flaws
 from streaming.errors import FormatError
 from streaming.kafka.checkpoint_files import parse_offset_checkpoint
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
-from streaming.kafka.names import INTERNAL_TOPICS
+from streaming.kafka.names import CLEANER_CHECKPOINT, INTERNAL_TOPICS
 from streaming.scan.headers import Batches
 
 log = logging.getLogger(__name__)

@@ -23,6 +23,13 @@ PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"
+QUORUM_STATE = "quorum-state"
+
+OFFSET_CHECKPOINTS = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
+"""The files in a log dir with an offset for each of its partitions."""
 
 _MAX_PARTITION = 2**31 - 1
 _MAX_OFFSET = 2**63 - 1

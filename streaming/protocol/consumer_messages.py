@@ -1,7 +1,8 @@
 """The messages by which a job registers as a consumer, plans ranges of a journal, and commits them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.protocol.versions import PROTOCOL
@@ -17,7 +18,7 @@ class Register(Message):
     ``protocol``: the protocol of its job, see `streaming.protocol.versions`; the same in other messages.
     """
 
-    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: str
     start_from: str
@@ -35,7 +36,7 @@ class PlanRequest(Message):
     plan, -1 where the job does not send it.
     """
 
-    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: str
     run: str
@@ -78,7 +79,7 @@ class Range(Message):
     committed.
     """
 
-    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: str
     run: str

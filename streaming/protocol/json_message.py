@@ -1,6 +1,7 @@
 """Messages between agent and client are small JSON objects, each a frozen value: what all of them share."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ class Message:
     HOLDS: ClassVar[dict[str, type["Message"]]] = {}
     """The element types of its lists, where they are not plain values."""
 
-    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    DEFAULTS: ClassVar[Mapping[str, object]] = {}
     """The values of fields that an earlier version does not send, where they differ from the field's default."""
 
     def encode(self) -> bytes:
@@ -36,10 +37,10 @@ class Message:
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Self:
-        values = cls.DEFAULTS | {name: value for name, value in fields.items() if name in cls.__slots__}
+        values: dict[str, Any] = {**cls.DEFAULTS, **{name: value for name, value in fields.items() if name in cls.__slots__}}
         lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
         return cls(**values | lists)
 
 
-UNNAMED_SENDER: dict[str, Any] = {"protocol": UNNAMED}
+UNNAMED_SENDER: Mapping[str, object] = {"protocol": UNNAMED}
 """The defaults of a message from a version that does not send its protocol's number."""

@@ -1,5 +1,6 @@
 """The status of an agent: its log dirs and brokers, what it cannot read, and the changes of its catalog."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -187,7 +188,7 @@ class Status(Message):
         "pending": PendingCommits,
         "catalog": CatalogPart,
     }
-    DEFAULTS: ClassVar[dict[str, Any]] = UNNAMED_SENDER
+    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     agent: str
     version: str

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
+from streaming.kafka import names
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.file_writer import replace_file
 from streaming.simulator.log import PartitionLog
@@ -71,7 +72,7 @@ class Controller:
         self._write_bootstrap(home, now)
         config = LogConfig(retention_ms=-1)
         self.log = PartitionLog(home.path / f"{METADATA_TOPIC}-0", METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
-        replace_file(self.log.directory / "quorum-state", _quorum_state(node_id))
+        replace_file(self.log.directory / names.QUORUM_STATE, _quorum_state(node_id))
         self.log.append(leader_change_batch(node_id, now), leader_epoch=_EPOCH)
         levels = [feature_level_record(name, level) for name, level in _LEVELS]
         cluster = config_record(ResourceType.BROKER, "", "min.insync.replicas", "1")
@@ -121,7 +122,7 @@ class Controller:
     def _write_bootstrap(home: LogDir, now: int) -> None:
         levels = metadata_batch([feature_level_record(name, level) for name, level in _LEVELS], now)
         header, footer = encode(snapshot_header_batch(now), 0), encode(snapshot_footer_batch(now), 1 + len(_LEVELS))
-        (home.path / "bootstrap.checkpoint").write_bytes(header + encode(levels, 1) + footer)
+        (home.path / names.BOOTSTRAP_SNAPSHOT).write_bytes(header + encode(levels, 1) + footer)
 
 
 def _quorum_state(node_id: int) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+from streaming.kafka import names
 from streaming.simulator.batch_writer import Entry
 from streaming.simulator.facts import Facts, Totals
 from streaming.simulator.file_writer import encode_leader_epochs, encode_partition_metadata, replace_file
@@ -57,7 +58,7 @@ class PartitionLog:
         self._deleted: list[tuple[int, Segment]] = []
         self._snapshot_offset = base_offset
         directory.mkdir()
-        (directory / "leader-epoch-checkpoint").touch()
+        (directory / names.LEADER_EPOCH_CHECKPOINT).touch()
         self._add_segment(base_offset).open_indexes()
         if topic_id is not None:
             replace_file(directory / "partition.metadata", encode_partition_metadata(topic_id))
@@ -273,7 +274,7 @@ class PartitionLog:
 
     def _write_leader_epochs(self, epochs: Sequence[tuple[int, int]]) -> None:
         self.leader_epochs = list(epochs)
-        replace_file(self.directory / "leader-epoch-checkpoint", encode_leader_epochs(epochs))
+        replace_file(self.directory / names.LEADER_EPOCH_CHECKPOINT, encode_leader_epochs(epochs))
 
 
 def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) -> tuple[list[Entry], bytes]:

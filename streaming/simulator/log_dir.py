@@ -6,16 +6,10 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.errors import LogDirError
+from streaming.kafka import names
 from streaming.simulator.file_writer import Handle, encode_checkpoint, encode_meta_properties, replace_file
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
-
-CHECKPOINTS = (
-    "replication-offset-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-)
 
 
 class LogDir:
@@ -39,7 +33,7 @@ class LogDir:
         self.directory_id = directory_id
         self.partitions: list[PartitionLog] = []
         replace_file(path / "meta.properties", encode_meta_properties(node_id, cluster_id, directory_id, written))
-        for name in CHECKPOINTS:
+        for name in names.OFFSET_CHECKPOINTS:
             (path / name).touch()
         # A running broker holds its lock; the file itself is empty and says nothing.
         self._lock = Handle(path / ".lock")
@@ -65,28 +59,28 @@ class LogDir:
         self.partitions.remove(log)
 
     def write_checkpoint(self, name: str, entries: Iterable[tuple[str, int, int]]) -> None:
-        """Replace one of `CHECKPOINTS`: (topic, partition, offset)."""
+        """Replace one of `streaming.kafka.names.OFFSET_CHECKPOINTS`: (topic, partition, offset)."""
         replace_file(self.path / name, encode_checkpoint(entries))
 
     def write_high_watermarks(self) -> None:
         """Replace ``replication-offset-checkpoint``; with one replica the end of a log is its high watermark."""
         entries = [(log.topic, log.partition, log.log_end_offset) for log in self.partitions]
-        self.write_checkpoint("replication-offset-checkpoint", entries)
+        self.write_checkpoint(names.HIGH_WATERMARK_CHECKPOINT, entries)
 
     def write_log_starts(self) -> None:
         """Replace ``log-start-offset-checkpoint``: only logs that start inside a segment are in it."""
         logs = [log for log in self.partitions if log.log_start_offset > log.segments[0].base_offset]
-        self.write_checkpoint("log-start-offset-checkpoint", [(log.topic, log.partition, log.log_start_offset) for log in logs])
+        self.write_checkpoint(names.LOG_START_OFFSET_CHECKPOINT, [(log.topic, log.partition, log.log_start_offset) for log in logs])
 
     def write_recovery_points(self, *, clean: bool = False) -> None:
         """Replace ``recovery-point-offset-checkpoint``: what lies before the active segment is flushed, after a clean end all of it."""
         entries = [(log.topic, log.partition, log.log_end_offset if clean else log.active.base_offset) for log in self.partitions]
-        self.write_checkpoint("recovery-point-offset-checkpoint", entries)
+        self.write_checkpoint(names.RECOVERY_POINT_CHECKPOINT, entries)
 
     def write_cleaner_offsets(self) -> None:
         """Replace ``cleaner-offset-checkpoint``: how far compacted logs have been cleaned."""
         entries = [(log.topic, log.partition, log.first_dirty_offset) for log in self.partitions if log.config.compacted]
-        self.write_checkpoint("cleaner-offset-checkpoint", entries)
+        self.write_checkpoint(names.CLEANER_CHECKPOINT, entries)
 
     def release(self) -> None:
         """Let go of the lock, as a broker that ends does."""

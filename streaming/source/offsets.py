@@ -47,12 +47,12 @@ Offset = dict[str, Any]
 ``{"": {run, shards}}``."""
 
 
-def parse(offset: Mapping[str, Any]) -> dict[str, AgentOffset]:
+def parse(offset: Offset) -> dict[str, AgentOffset]:
     """The offset's agents."""
     return {agent: AgentOffset(**fields | {"brokers": tuple(fields.get("brokers", ()))}) for agent, fields in _agents(offset).items()}
 
 
-def _recalled(offset: Mapping[str, Any]) -> Recall | None:
+def _recalled(offset: Offset) -> Recall | None:
     return Recall(**offset[_RECALL]) if _RECALL in offset else None
 
 
@@ -63,7 +63,7 @@ def recall(start: Offset, run: str, shards: int) -> Offset:
     return start if done >= shards else {_RECALL: asdict(Recall(run, min(shards, done + RECALL_SHARDS))), **_agents(start)}
 
 
-def recalls(start: Mapping[str, Any], end: Mapping[str, Any]) -> range:
+def recalls(start: Offset, end: Offset) -> range:
     """The shards that are recalled between two offsets."""
     before, to = _recalled(start), _recalled(end)
     if to is None:
@@ -71,7 +71,7 @@ def recalls(start: Mapping[str, Any], end: Mapping[str, Any]) -> range:
     return range(before.shards if before is not None and before.run == to.run else 0, to.shards)
 
 
-def _agents(offset: Mapping[str, Any]) -> Offset:
+def _agents(offset: Offset) -> Offset:
     return {agent: fields for agent, fields in offset.items() if agent != _RECALL}
 
 
@@ -107,7 +107,7 @@ def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable
     return start if following == start else following
 
 
-def ranges(start: Mapping[str, Any], end: Mapping[str, Any], consumer: str, run: str) -> dict[str, Range]:
+def ranges(start: Offset, end: Offset, consumer: str, run: str) -> dict[str, Range]:
     """What each agent has to deliver between two offsets to a run of a consumer's query."""
     before, found = parse(start), {}
     for agent, to in parse(end).items():
@@ -121,7 +121,7 @@ def ranges(start: Mapping[str, Any], end: Mapping[str, Any], consumer: str, run:
     return found
 
 
-def reached(offset: Mapping[str, Any], targets: Mapping[str, AgentOffset]) -> bool:
+def reached(offset: Offset, targets: Mapping[str, AgentOffset]) -> bool:
     """Whether every agent has been planned up to its target."""
     agents = parse(offset)
     return all(

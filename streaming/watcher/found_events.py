@@ -210,9 +210,9 @@ class FoundPublisher:
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         last = self._last_found(tail, inventory)
-        changes_since = last.changes_since(None if tail.owes_list else tail.last_found)
+        event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found)
         tail.note_found(last)
-        return tail.event(Kind.FOUND, **changes_since) if changes_since else None
+        return event
 
     def _last_found(self, tail: Tail, inventory: LogInventory) -> LastFound:
         log_ = tail.cursor.log

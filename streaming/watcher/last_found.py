@@ -1,9 +1,10 @@
 """The values that were published of a log besides its appends, and which of them have to be published again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streaming.disk.log_inventory import LogInventory
+from streaming.event_row import Event
 from streaming.rows import TIME_UNKNOWN
 
 
@@ -20,13 +21,13 @@ class LastFound:
     leader_epoch: int
     active_producers: int
 
-    def changes_since(self, before: "LastFound | None") -> dict[str, Any]:
-        """The columns of an event that follows ``before``; none if nothing has changed but the size of the active segment."""
+    def event(self, at_cursor: Event, before: "LastFound | None") -> Event | None:
+        """The event that follows ``before``; None if nothing has changed but the size of the active segment."""
         columns = self._columns()
         same_list = before is not None and _lasting(self) == _lasting(before)
         if before is not None and same_list and columns == before._columns():
-            return {}
-        return columns | {"segments": None if same_list else self.inventory.segments.tobytes()}
+            return None
+        return replace(at_cursor, **columns, segments=None if same_list else self.inventory.segments.tobytes())
 
     def _columns(self) -> dict[str, Any]:
         """The values that are published again when they change, besides the list of segments."""

@@ -6,6 +6,7 @@ file stays readable even then.
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, Segment, list_segments
@@ -76,5 +77,12 @@ def count_unread(tail: Tail) -> list[Event]:
     # the end of the log is not known; it reached at least its last segment
     next_offset = max(cursor.next_offset, tail.segments[-1].base_offset) + 1
     return [
-        tail.event(Kind.SKIPPED, reason="deleted", base_offset=cursor.next_offset, next_offset=next_offset, end_position=0, bytes=unread)
+        replace(
+            tail.event(Kind.SKIPPED),
+            reason="deleted",
+            base_offset=cursor.next_offset,
+            next_offset=next_offset,
+            end_position=0,
+            bytes=unread,
+        )
     ]

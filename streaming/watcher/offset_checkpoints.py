@@ -4,10 +4,9 @@ from pathlib import Path
 
 from streaming.disk.availability import LogDirs
 from streaming.disk.calls import Calling
-from streaming.disk.kafka_files import CLEANER_CHECKPOINT
 from streaming.disk.logdirs import LogDir, Partition
 from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
-from streaming.kafka.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+from streaming.kafka.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 
 _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.disk.reads import bytes_read
 from streaming.event_row import Event
@@ -261,8 +261,8 @@ class Reading:
             # every consumer has to know the present end of the log
             cursor = tail.cursor
             done.events.append(
-                tail.event(
-                    Kind.TRUNCATED,
+                replace(
+                    tail.event(Kind.TRUNCATED),
                     end_position=cursor.position,
                     next_offset=cursor.next_offset,
                     log_epoch=cursor.log_epoch,

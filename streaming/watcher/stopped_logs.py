@@ -70,8 +70,12 @@ def _is_there(tail: Tail) -> bool:
 def stopped_event(tail: Tail) -> Event:
     """The CORRUPT event: the log is stopped at its cursor."""
     cursor = tail.cursor
-    return tail.event(
-        Kind.CORRUPT, start_position=cursor.position, base_offset=cursor.next_offset, next_offset=cursor.next_offset, reason=cursor.stopped
+    return replace(
+        tail.event(Kind.CORRUPT),
+        start_position=cursor.position,
+        base_offset=cursor.next_offset,
+        next_offset=cursor.next_offset,
+        reason=cursor.stopped,
     )
 
 
@@ -150,8 +154,8 @@ def _go_on_behind(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, in
 def _skipped(tail: Tail, before: int, behind: int) -> Event:
     """The event for bytes behind the flaw, with positions behind it: a consumer that gets it twice knows what it has counted."""
     cursor = tail.cursor
-    return tail.event(
-        Kind.SKIPPED,
+    return replace(
+        tail.event(Kind.SKIPPED),
         reason="corrupt",
         start_position=cursor.position + before,
         end_position=cursor.position + behind,

@@ -7,7 +7,6 @@ values and call the methods below. tests/watcher/test_tail.py checks that none o
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
@@ -414,8 +413,8 @@ class Tail:
         if loss is None:
             return []
         return [
-            self.event(
-                loss.kind,
+            replace(
+                self.event(loss.kind),
                 reason=loss.reason,
                 base_offset=loss.base_offset,
                 next_offset=loss.next_offset,
@@ -660,8 +659,8 @@ class Tail:
 
     # --- what is published of it
 
-    def event(self, kind: Kind, **values: Any) -> Event:
-        """An event of this log at its cursor."""
+    def event(self, kind: Kind) -> Event:
+        """An event of this log at its cursor; what else it has to say is put in by `dataclasses.replace`."""
         log = self.cursor.log
         return Event(
             kind=kind,
@@ -670,15 +669,16 @@ class Tail:
             topic=log.topic,
             partition=log.partition,
             topic_id=log.topic_id,
-            **{"segment": self.cursor.segment, "settled": self.cursor.settled, **values},
+            segment=self.cursor.segment,
+            settled=self.cursor.settled,
         )
 
     def appeared(self, transactions: bytes | None) -> Event:
         """The APPEARED event: the log is watched from its cursor on. ``transactions``: what is open there, None if it is not known."""
         cursor = self.cursor
         begins = cursor.log.topic == TRANSACTION_TOPIC and (cursor.segment, cursor.position) == (self.segments[0].base_offset, 0)
-        return self.event(
-            Kind.APPEARED,
+        return replace(
+            self.event(Kind.APPEARED),
             next_offset=cursor.next_offset,
             log_epoch=cursor.log_epoch,
             transactions=transactions,

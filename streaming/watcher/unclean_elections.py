@@ -6,7 +6,7 @@ the metadata is read again, and the election is published again: the fold counts
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.disk.segment_files import read_leader_epochs
 from streaming.event_row import Event
@@ -67,8 +67,8 @@ class UncleanElections:
             self._pending.append(pending)
             return None
         log.warning("a leader was elected that is asked to recover", extra={**_named(election), "offset": -1 if start is None else start})
-        return tail.event(
-            Kind.UNCLEAN,
+        return replace(
+            tail.event(Kind.UNCLEAN),
             leader=election.leader,
             leader_epoch=election.leader_epoch,
             next_offset=-1 if start is None else start,
