@@ -44,7 +44,7 @@ class Event:
     codec_bytes: Counts = (0,) * len(CODECS)  # bytes of data batches by codec id
     batch_bytes_buckets: Counts = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
     batch_records_buckets: Counts = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
-    detail: Annotated[Blob, LATER] = None  # the batches one by one (see kafka.detail), only in ranges that are published again
+    detail: Annotated[Blob, LATER] = None  # the batches one by one (see scan.detail), only in ranges that are published again
     transactions: Blob = None  # TRANSACTION_STEPS of the range, or at its beginning; null for none
     active_producers: Annotated[Int, LATER] = -1  # producer ids with state at the end of the range, -1 not known
     sequence_gaps: Count = 0
@@ -56,14 +56,10 @@ class Event:
     active_first_timestamp: Long = -1  # of the first batch of the active segment
     active_created_ms: Long = -1  # when the active segment was created
     log_start_offset: Long = -1
-    leader: Annotated[
-        Int, LATER
-    ] = -2  # by the metadata log; -1 none, -2 not known. Decides whose ranges count if another agent can read no metadata
+    leader: Annotated[Int, LATER] = -2  # by the metadata log; -1 none, -2 not known. Decides what counts if another agent reads no metadata
     leader_epoch: Annotated[Int, LATER] = -1  # by the metadata log; -1 not known
     reason: Text = ""
-    follows: Annotated[
-        Long, LATER
-    ] = -1  # in a log of `__transaction_state`: the offset up to which the row before covers the log; -1 not known
+    follows: Annotated[Long, LATER] = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
 
     @property
     def log(self) -> LogKey:

@@ -1,7 +1,7 @@
 """Where to cut a range that is published again, and where it differs from what was counted: only its single batches show this."""
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ from streaming.errors import FormatError
 from streaming.event_row import EventRow
 from streaming.rows import TRANSACTION_STEPS
 from streaming.scan.detail import first_offset_above, sums_from
-from streaming.scan.sums import Sums
+from streaming.scan.sums import COUNTS
 from streaming.scan.transaction_steps import steps_from
 
 log = logging.getLogger(__name__)
 
-_SUMMED = tuple(field.name for field in fields(Sums) if field.name not in ("leader_epoch", "next_offset"))
+_SUMMED = ("base_offset", "max_timestamp", *COUNTS)
 
 
 def cut(row: EventRow, offset: int) -> EventRow | None:

@@ -1,6 +1,6 @@
 """The sums over the batches of a byte range, for many ranges in one pass."""
 
-from dataclasses import Field, dataclass, replace
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ _EXPONENT_AT = 52
 _EXPONENT_OF_ONE = 1023
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Sums:
     """Sums over the batches of one range, at least one of them. Data batches are those that are not control batches.
 
@@ -35,6 +35,10 @@ class Sums:
     codec_bytes: Counts
     batch_bytes_buckets: Counts
     batch_records_buckets: Counts
+
+
+COUNTS = counts_of(Sums)
+"""The sums among its fields, which events have as columns of the same names."""
 
 
 class Summed(Protocol):
@@ -58,6 +62,7 @@ def joined(first: R, later: R) -> R:
 
 
 _counts = cache(counts_of)
+_FIELDS = tuple(each.name for each in fields(Sums))
 
 
 def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
@@ -74,39 +79,22 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         sizes, records, counted = np.where(data, sizes, 0), np.where(data, records, 0), data
     lasts = np.append(firsts[1:], len(batches)) - 1
     ranges = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
-    codec_bytes = _tally(ranges, batches.codec, len(firsts), len(CODECS), sizes)
-    size_buckets = _tally(ranges, _bucket(batches.size, BATCH_BYTES_BOUNDS), len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted)
-    count_buckets = _tally(ranges, _bucket(batches.records, BATCH_RECORDS_BOUNDS), len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted)
-    columns = zip(
-        batches.base_offset[firsts].tolist(),
-        (batches.last_offset[lasts] + 1).tolist(),
-        batches.leader_epoch[lasts].tolist(),
-        np.add.reduceat(batches.size, firsts).tolist(),
-        np.add.reduceat(data.astype(np.int64), firsts).tolist(),
-        np.add.reduceat(records, firsts).tolist(),
-        np.add.reduceat((batches.magic < CURRENT_MAGIC).astype(np.int64), firsts).tolist(),
-        np.maximum.reduceat(batches.max_timestamp, firsts).tolist(),
-        codec_bytes.tolist(),
-        size_buckets.tolist(),
-        count_buckets.tolist(),
-        strict=True,
-    )
-    return [
-        Sums(
-            base_offset=base,
-            next_offset=following,
-            leader_epoch=epoch,
-            bytes=size,
-            batches=count,
-            records=records,
-            old_format_batches=old,
-            max_timestamp=max(newest, -1),
-            codec_bytes=tuple(codecs),
-            batch_bytes_buckets=tuple(sizes),
-            batch_records_buckets=tuple(counts),
-        )
-        for base, following, epoch, size, count, records, old, newest, codecs, sizes, counts in columns
-    ]
+    size_buckets, count_buckets = _bucket(batches.size, BATCH_BYTES_BOUNDS), _bucket(batches.records, BATCH_RECORDS_BOUNDS)
+    columns: dict[str, Longs] = {
+        "base_offset": batches.base_offset[firsts],
+        "next_offset": batches.last_offset[lasts] + 1,
+        "leader_epoch": batches.leader_epoch[lasts],
+        "bytes": np.add.reduceat(batches.size, firsts),
+        "batches": np.add.reduceat(data.astype(np.int64), firsts),
+        "records": np.add.reduceat(records, firsts),
+        "old_format_batches": np.add.reduceat((batches.magic < CURRENT_MAGIC).astype(np.int64), firsts),
+        "max_timestamp": np.maximum.reduceat(batches.max_timestamp, firsts).clip(-1),
+        "codec_bytes": _tally(ranges, batches.codec, len(firsts), len(CODECS), sizes),
+        "batch_bytes_buckets": _tally(ranges, size_buckets, len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted),
+        "batch_records_buckets": _tally(ranges, count_buckets, len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted),
+    }
+    values = (map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS)
+    return [Sums(*each) for each in zip(*values, strict=True)]
 
 
 def _bucket(values: Longs, bounds: tuple[int, ...]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from streaming.rows import Kind
 from streaming.scan.detail import pack
 from streaming.scan.epochs import by_epoch
 from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
+from streaming.scan.sums import COUNTS
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator_ranges import find_entries
@@ -234,19 +235,13 @@ class Reading:
             settled=after.settled,
             seen_at=seen_at,
             max_timestamp=sums.max_timestamp,
-            bytes=sums.bytes,
-            batches=sums.batches,
-            records=sums.records,
-            old_format_batches=sums.old_format_batches,
-            codec_bytes=sums.codec_bytes,
-            batch_bytes_buckets=sums.batch_bytes_buckets,
-            batch_records_buckets=sums.batch_records_buckets,
             detail=columns.detail,
             transactions=columns.transactions,
             active_producers=tail.producers.active,
             sequence_gaps=gaps,
             coordinator=columns.coordinator,
             high_watermark=tail.high_watermark,
+            **{name: getattr(sums, name) for name in COUNTS},
         )
 
     def _flawed(self, tail: Tail, what: str, done: Read) -> None:

@@ -4,12 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.column_types import defaults_of
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.transaction_columns import TransactionJudge
+from streaming.state_row import StateRow
 from tests.metrics.told import ToldTable, told
 
 Row = dict[str, Any]
@@ -18,52 +20,9 @@ EVER = 1e11
 """Seconds: an agent whose every look, however late, has been taken in."""
 
 _VALUES: Row = {
-    "settled": True,
-    "log_start_offset": 0,
-    "log_end_offset": 0,
-    "log_epoch": -1,
-    "leader": -2,
-    "leader_epoch": -1,
-    "last_append_ms": -1,
-    "max_timestamp_ms": -1,
-    "appended_bytes": 0,
-    "appended_batches": 0,
-    "appended_records": 0,
-    "old_format_batches": 0,
-    "corrupt_batches": 0,
-    "truncations": 0,
-    "truncated_bytes": 0,
-    "skipped_bytes": [0] * 5,
-    "share_codec_bytes": [0] * 5,
-    "share_batch_bytes_buckets": [0] * 9,
-    "share_batch_records_buckets": [0] * 9,
-    "share_records": 0,
-    "high_watermark": -1,
-    "transactional": False,
-    "committed_transactions": 0,
-    "aborted_transactions": 0,
-    "empty_markers": 0,
-    "aborted_bytes": 0,
-    "share_transaction_buckets": [0] * 15,
-    "share_transaction_ms": 0,
-    "active_producers": -1,
-    "sequence_gaps": 0,
-    "segments_rolled": 0,
-    "segments_deleted": 0,
-    "active_segment": -1,
-    "active_position": 0,
-    "active_max_timestamp_ms": -1,
-    "truncated_committed": 0,
-    "unclean_elections": 0,
-    "unclean_ms": -1,
-    "unclean_from": -1,
-    "unclean_lost_upper": -1,
-    "unclean_lost_acknowledged": -1,
-    "local_log_start_offset": -1,
-    "oldest_timestamp": -1,
-    "active_first_timestamp": -1,
-    "active_created_ms": -1,
-    "coordinator_upto": 1 << 60,
+    **defaults_of(StateRow),
+    **{"settled": True, "log_start_offset": 0, "log_end_offset": 0, "coordinator_upto": 1 << 60},
+    **{"leader": -2, "leader_epoch": -1, "high_watermark": -1},
 }
 
 
