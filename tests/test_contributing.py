@@ -35,6 +35,7 @@ from streaming.rules.shard_state import ShardState
 from streaming.scan.sums import COUNTS, sum_ranges
 from streaming.state_row import STATES
 from tests.events import Item, batch_of, batches_of, row
+from tests.journal.test_blocks import test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since
 from tests.metrics.reading import page
 from tests.metrics.rows import EVER, untold_table
 
@@ -71,6 +72,7 @@ table.apply(changed)
 assert line == 'segtail_partition_control_batches_total{broker="1",topic="orders",partition="0"} 2', line
 
 # a journal, and an agent, of before
+test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since()
 (found,) = rows_of(unpack((scratch / "before.block").read_bytes()))
 assert (found.event.records, found.event.control_batches) == (3, 0)
 sent = pa.Table.from_batches([batch_of(rows)]).drop_columns(["control_batches"])

@@ -11,6 +11,7 @@ import click
 from streaming import logs
 from streaming.configuration import load
 from streaming.settings import OPTIONS, Settings
+from streaming.start_from import StartFrom
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +23,7 @@ _FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file", "web_config
 _METAVARS = {
     "log_dirs": "DIR[,DIR...]",
     "server_properties": "FILE[,FILE...]",
-    "from": "earliest|active|latest",
+    "from": "|".join(StartFrom),
     "checkpoint": "DIR",
     "listen": "HOST:PORT",
     "replicas": "leaders|all",

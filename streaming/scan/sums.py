@@ -88,12 +88,12 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         "batches": np.add.reduceat(data.astype(np.int64), firsts),
         "records": np.add.reduceat(records, firsts),
         "old_format_batches": np.add.reduceat((batches.magic < CURRENT_MAGIC).astype(np.int64), firsts),
-        "max_timestamp": np.maximum.reduceat(batches.max_timestamp, firsts).clip(-1),
+        "max_timestamp": np.maximum(np.maximum.reduceat(batches.max_timestamp, firsts), -1),
         "codec_bytes": _tally(ranges, batches.codec, len(firsts), len(CODECS), sizes),
         "batch_bytes_buckets": _tally(ranges, size_buckets, len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted),
         "batch_records_buckets": _tally(ranges, count_buckets, len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted),
     }
-    values = (map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS)
+    values = [map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS]
     return [Sums(*each) for each in zip(*values, strict=True)]
 
 

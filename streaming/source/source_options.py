@@ -73,7 +73,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         cluster_id=given.get("cluster_id", ""),
         address_file=Path(given["address_file"]) if "address_file" in given else None,
         consumer=given.get("consumer", ""),
-        start_from=_one_of(given, "start_from", "active", tuple(StartFrom)),
+        start_from=_one_of(given, "start_from", StartFrom.ACTIVE, tuple(StartFrom)),
         resumed=_one_of(given, "resumed", "false", ("false", "true")) == "true",
         shards=_number(given, "shards", 64, least=1),
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),

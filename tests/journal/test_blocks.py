@@ -3,12 +3,15 @@
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import Event
+from streaming.column_types import defaults_of, widths_of
+from streaming.event_row import EVENT, MISSING, Event
 from streaming.journal import stored_blocks
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, block_of, counted, counted_bytes, pack, part, rows_of, unpack
 from streaming.journal.journal import Journal
@@ -16,6 +19,12 @@ from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "block_7.bin"
+"""A block as a journal of version 7 has stored it: of each column a value that its name makes, and a second row of defaults."""
+
+LAST = "follows"
+"""The last column that it has."""
 
 blobs = st.none() | st.binary(max_size=40)
 nine = st.tuples(*[st.integers(0, 2**63 - 1)] * 9)
@@ -113,3 +122,24 @@ def test_a_block_has_its_bounds(tmp_path: Path, event: Event, count: int) -> Non
     with journal.database.reading() as run:
         assert run.execute("SELECT count(*) FROM blocks").fetchone() == (3,)
     assert events_of(journal, 0, count) == [(seq, event) for seq in range(1, count + 1)]
+
+
+def by_name(column: pa.Field, width: int) -> object:
+    if column.name == "kind":
+        return Kind.APPENDED
+    number = crc32(column.name.encode()) & 0x7FFF_FFFF
+    texts = {pa.string(): column.name, pa.binary(): column.name.encode(), pa.bool_(): True}
+    return tuple(range(number, number + width)) if width else texts.get(column.type, number)
+
+
+def test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since() -> None:
+    """So a column that is added is the last one: anywhere else it would take the values of its neighbour."""
+    first, second = rows_of(unpack(GOLDEN.read_bytes()))
+    then = EVENT.names[: EVENT.names.index(LAST) + 1]
+    assert len(then) == 39
+    widths, defaults = widths_of(Event), defaults_of(Event)
+    expected = {name: by_name(EVENT.field(name), widths.get(name, 0)) if name in then else defaults[name] for name in EVENT.names}
+    assert {name: getattr(first.event, name) for name in EVENT.names} == expected
+    assert (first.seq, first.total, second.seq) == (3, 400, 4)
+    assert second.event == Event(kind=Kind.FOUND, segments=b"x" * 32)
+    assert set(EVENT.names) - set(then) <= set(MISSING)
