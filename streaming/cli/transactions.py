@@ -63,6 +63,8 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
         raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
     if form == "json":
         click.echo(json.dumps([_fields(one) for one in answer.transactions], indent=2))
+        for doubt in answer.doubts:
+            click.echo(f"segtail: {doubt}", err=True)
     else:
         click.echo("\n".join(_lines(answer, now_ms)))
     return SOMETHING_HANGS if answer.hanging else UNKNOWN_WHETHER_HANGING if answer.doubtful else NOTHING_HANGS
@@ -103,7 +105,8 @@ def _lines(answer: "Answer", now_ms: int) -> Iterator[str]:
             yield "Their consumers get UNSTABLE_OFFSET_COMMIT where they ask for stable offsets, and their offsets do not expire."
             yield ""
     opened, hanging = len(answer.transactions), len(answer.hanging)
-    yield f"{opened} open in {answer.partitions} partitions, {hanging} hanging" + (", as far as can be told" if answer.doubtful else "")
+    yield f"{opened} open in {answer.partitions} partitions, {hanging} hanging" + (", as far as is known here:" if answer.doubtful else "")
+    yield from (f"- {doubt}" for doubt in answer.doubts)
 
 
 def _cells(one: "OpenTransaction", now_ms: int) -> tuple[str | None, ...]:

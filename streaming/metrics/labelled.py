@@ -41,7 +41,7 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
     yield family_of(transaction_metrics.COORDINATOR_TRANSACTIONS, rows)
     if view.partitions is not None:
         yield _plain(transaction_metrics.COORDINATOR_PARTITIONS, view.partitions)
-        yield _plain(transaction_metrics.COORDINATOR_READABLE, view.readable)
+        yield _plain(transaction_metrics.COORDINATOR_READABLE, len(view.readable_partitions))
         yield family_of(
             transaction_metrics.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()]
         )

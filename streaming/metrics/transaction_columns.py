@@ -72,15 +72,15 @@ class JudgedTransactions:
 class CoordinatorView:
     """What the logs of `__transaction_state` contain together.
 
-    ``partitions``: how many there are by the metadata log, None if not known. ``readable`` of them were read to their ends from a current
-    replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed; -1 if not all
-    are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`.
+    ``partitions``: how many there are by the metadata log, None if not known. ``readable_partitions`` were read to their ends
+    from a current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed;
+    -1 if not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`.
     ``overdue``: by broker, how many readable entries are Ongoing beyond their timeout.
     """
 
     coordinators: Coordinators
     partitions: int | None
-    readable: int
+    readable_partitions: frozenset[int]
     read_ms: int
     counts: dict[int, tuple[int, ...]]
     overdue: dict[int, int]
@@ -112,8 +112,8 @@ def coordinator_view(
     replicas: dict[int, list[int]] = {}
     for item in own:
         replicas.setdefault(int(logs["partition"][item]), []).append(item)
-    found, read = [], []
-    for items in replicas.values():
+    found, read, readable_partitions = [], [], set[int]()
+    for partition, items in replicas.items():
         # if no entries were published since the job started, they are not known: this does not mean that there are none
         with_entries = [item for item in items if carried[item].coordinator is not None]
         readable = [item for item in with_entries if whole[item] and not _doubtful(tables[item])]
@@ -121,6 +121,7 @@ def coordinator_view(
         found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
         if readable:
             read.append(int(read_ms[readable].max()))
+            readable_partitions.add(partition)
     lengths = [len(table) for table, _, _ in found]
     current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
     brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
@@ -132,7 +133,7 @@ def coordinator_view(
     return CoordinatorView(
         coordinators=coordinators,
         partitions=partitions,
-        readable=len(read),
+        readable_partitions=frozenset(readable_partitions),
         read_ms=min(read, default=np.iinfo(np.int64).max) if complete else NOT_KNOWN,
         counts=_counts({item: int(logs["broker"][item]) for item in own if speaks[item]}, tables),
         overdue=overdue,

@@ -15,6 +15,7 @@ from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
+from streaming.offline.doubts import missing_coordinators, unread
 from streaming.offline.single_reading import SingleReading
 from streaming.rules.verdicts import Verdict, abort_command
 from streaming.settings import Settings
@@ -66,12 +67,17 @@ class OpenTransaction:
 class Answer:
     """All open transactions, the worst first, and the number of ``partitions`` that were read.
 
-    ``doubtful``: a log was not understood or not readable, or a transaction may be hanging and this cannot be decided here.
+    ``doubts``: what was not understood or not readable, and why a transaction may be hanging that cannot be judged here; in sentences.
     """
 
     transactions: tuple[OpenTransaction, ...]
     partitions: int
-    doubtful: bool
+    doubts: tuple[str, ...]
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether there may be more open transactions, or more hanging ones."""
+        return bool(self.doubts)
 
     @property
     def hanging(self) -> tuple[OpenTransaction, ...]:
@@ -97,12 +103,13 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
             reading.data_again(_directories(reading, seen, snapshot, unended))
             seen, snapshot = reading.see()
         found = list(_transactions(reading, seen, snapshot, topic))
-        names = _names(seen, snapshot)
+        doubts = list(unread(reading.agent, topic, [tail for tail in _speaking(reading, seen, snapshot) if tail is not None], listed))
+        if any(one.verdict == Verdict.UNKNOWN.label and now_ms - one.last_ms > _hanging_after_ms(settings) for one in found):
+            doubts.append(missing_coordinators(seen.observed.coordinators))
         return Answer(
             transactions=tuple(sorted(found, key=_worst_first)),
-            partitions=sum(topic in (None, name) for name in names),
-            doubtful=_is_doubtful(reading, seen, snapshot, topic, listed)
-            or any(one.verdict == Verdict.UNKNOWN.label and now_ms - one.last_ms > _hanging_after_ms(settings) for one in found),
+            partitions=sum(topic in (None, name) for name in _names(seen, snapshot)),
+            doubts=tuple(doubts),
         )
 
 
@@ -181,21 +188,3 @@ def _speaking(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Ta
 def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
     tails = _speaking(reading, seen, snapshot)
     return [tail.partition.path for item in items if (tail := tails[item]) is not None]
-
-
-def _is_doubtful(reading: SingleReading, seen: View, snapshot: Snapshot, topic: str | None, listed: set[Path]) -> bool:
-    """Whether a part of the topic was not read to its end or not understood: then more transactions may be open."""
-    agent = reading.agent
-    watcher = agent.watcher
-    taken_up = {tail.partition.path for tail in watcher.tails()}
-    left_out = [path for path in listed - taken_up if path.is_dir() and topic in (None, path.name.rpartition("-")[0])]
-    for path in left_out:
-        log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
-    asked = [tail for tail in _speaking(reading, seen, snapshot) if tail is not None and topic in (None, tail.cursor.log.topic)]
-    return (
-        not agent.settled
-        or not all(each.up for each in agent.host_status.log_dirs)
-        or bool(left_out)
-        or any(topic in (None, each.log.topic) for each in watcher.unreadable())
-        or any(tail.cursor.stopped or not tail.replayed_whole for tail in asked)
-    )

@@ -42,7 +42,9 @@ def test_the_table_tells_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
 
 def test_a_log_dir_that_cannot_be_read_leaves_open_what_hangs_there(cluster: Frozen, tmp_path: Path) -> None:
     topic = segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster), "--topic", "nowhere")
-    assert (topic.returncode, topic.stdout.splitlines()[-1]) == (4, "0 open in 0 partitions, 0 hanging, as far as can be told")
+    counted, doubt = topic.stdout.splitlines()[-2:]
+    assert (topic.returncode, counted) == (4, "0 open in 0 partitions, 0 hanging, as far as is known here:")
+    assert doubt.startswith(f"- log dir {tmp_path}/away does not exist")
     assert f"log dir {tmp_path}/away does not exist" in topic.stderr
     assert segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster)).returncode == 3
 
@@ -105,7 +107,11 @@ def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
     assert done.returncode == 4
     assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "broker=1" in line]
     assert "kafka-transactions.sh" not in done.stdout
-    assert done.stdout.splitlines()[-1].endswith("0 hanging, as far as can be told")
+    counted, doubt = done.stdout.splitlines()[-2:]
+    assert counted.endswith("0 hanging, as far as is known here:")
+    assert doubt.startswith("- no metadata log can be read here")
+    json_form = segtail_transactions((second,), *at(cluster, 3600), "--format", "json")
+    assert doubt.removeprefix("- ") in json_form.stderr
 
 
 @pytest.mark.parametrize(
