@@ -46,7 +46,7 @@ demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a re
 test: setup ## Run all tests: without a JVM, with Spark, against a real Kafka broker
 	@$(BIN)/pytest $(PARALLEL)
 
-check: setup ## In a minute: lint, generated files, and of the tests without a JVM those nearest to what was changed since main (or BASE)
+check: setup ## Lint, generated files, and the tests without a JVM nearest to the changes since main (or BASE): a minute
 	@until=$$(($$(date +%s) + 42)); $(LINT); BIN=$(BIN) .ci/current; \
 	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
 	  --quiet $(PARALLEL) --no-loadscope-reorder -m "$(WITHOUT_JVM) and not slow"
@@ -58,45 +58,45 @@ fast: setup ## Lint, generated files, and all tests without a JVM: five minutes
 lint: setup ## Format, lint, types, import contracts
 	@$(LINT)
 
-skipped: setup ## Say what this machine lacks for the tests, how to get it, and how many tests that skips
+skipped: setup ## List what this machine lacks for the tests, how to install it, and how many tests are skipped
 	@$(BIN)/python -m tests.check.skipped
 
-hooks: setup ## Let git check format, lint, types and generated files at each commit
+hooks: setup ## Make git check format, lint, types and generated files at each commit
 	@$(BIN)/pre-commit install
 
 fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUTES=60 adds a run of that length
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz tests/model
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
-soak: setup ## Long runs with a verdict each, three hours; ONLY=steady, beside, kills or operations; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills or operations; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
 	@$(BIN)/python -m tests.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
 
-format: setup ## Format the code and mend what can be mended without thought
+format: setup ## Format the code and apply the automatic fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-conf: setup ## Write conf/segtail.yaml anew from the settings in the code
+conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Write docs/metrics.md and the tests' golden page anew from the definitions in the code
+docs: setup ## Regenerate docs/metrics.md and the tests' golden page from the definitions in the code
 	@$(BIN)/python -m streaming.metrics.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m tests.metrics.golden
 
-dashboards: setup ## Write conf/dashboards/*.json anew from the tables in docs/dashboards
+dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/dashboards
 	@$(BIN)/python -m docs.dashboards.generate
 
-pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws those of a live one
+pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 
-chart: setup ## Write anew what the Helm chart has from elsewhere: options, alerts, rules, dashboards, its README
+chart: setup ## Regenerate the Helm chart's copies: options, alerts, rules, dashboards, its README
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python helm/generate.py
 
-image: ## Build the container image with podman; BASE names a base image, else one is made (as root)
+image: ## Build the container image with podman; BASE names a base image; without it one is made (as root)
 	@.ci/image
 
-tools: setup ## Build what checks the chart into .venv/bin (needs Go, a few minutes)
+tools: setup ## Build the chart's checkers into .venv/bin (needs Go, a few minutes)
 	@.ci/chart-tools
 
 cluster-check: setup ## Install the chart on a real API server (needs Go, etcd; its first build takes a quarter of an hour)
@@ -110,7 +110,7 @@ bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=HOST:PORT where it is not 127.0.0.1:9712
 	@$(BIN)/python -m tests.alerts $(TARGET)
 
-lock: setup ## Pin the dependencies anew; UPGRADE=--upgrade takes newer versions
+lock: setup ## Pin the dependencies again; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }
 	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' | $(COMPILE) requirements.txt -
 	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], sep="\n")' | $(COMPILE) requirements-run.txt --constraint requirements.txt -

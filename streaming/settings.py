@@ -90,7 +90,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_by_name=True, validate_by_alias=True)
 
-    log_dirs: Directories = Field(default=(), description="Kafka's log dirs to watch, those of several brokers if they are readable here.")
+    log_dirs: Directories = Field(
+        default=(), description="Kafka's log dirs to watch; those of several brokers where all are readable here."
+    )
     start_from: Annotated[StartFrom, text(StartFrom), one_of(StartFrom)] = Field(
         default=StartFrom.ACTIVE,
         validation_alias="from",
@@ -98,16 +100,20 @@ class Settings(BaseModel):
         "segment) or latest (the end). Logs that appear later are always read whole.",
     )
     checkpoint: Directory = Field(
-        default=Path("checkpoints/segtail"), description="Where everything that the job keeps lies, the journal of its own agent included."
+        default=Path("checkpoints/segtail"),
+        description="The directory of all data that the job keeps, the journal of its own agent included.",
     )
-    listen: Listen = Field(default=Address("127.0.0.1", 9712), description="Where /metrics is served; port 0 takes any free port.")
+    listen: Listen = Field(
+        default=Address("127.0.0.1", 9712), description="The address at which /metrics is served; port 0 takes any free port."
+    )
     replicas: Annotated[Replicas, text(Replicas), one_of(Replicas)] = Field(
-        default=Replicas.LEADERS, description="What is exported of a partition: leaders (one replica, the leader where it is known) or all."
+        default=Replicas.LEADERS,
+        description="The replicas of a partition that are exported: leaders (one replica, the leader where it is known) or all.",
     )
     trigger: DurationOrAuto = Field(
         default=None,
         description="auto runs a micro-batch right before each scrape, see docs/pace.md. A duration is the least time between two "
-        "micro-batches; 0s starts one as soon as there is something to do.",
+        "micro-batches; 0s starts one as soon as there is work.",
     )
     hanging_after: Duration = Field(
         default=timedelta(minutes=15),
@@ -117,11 +123,11 @@ class Settings(BaseModel):
         default=timedelta(minutes=1),
         description="Transactions that are open for longer are listed one by one.",
     )
-    late_limit: Count = Field(default=500, description="At most so many late transactions are listed.")
+    late_limit: Count = Field(default=500, description="The largest number of late transactions that are listed.")
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
         description="An open transaction whose producer is silent for longer is stuck, unless it is hanging, overdue or waits for an "
-        "outer transaction. Kafka's own count of late transactions begins at transaction.max.timeout.ms and 5 minutes, which is 20 "
+        "outer transaction. Kafka's own count of late transactions begins at transaction.max.timeout.ms plus 5 minutes, which is 20 "
         "minutes by default.",
     )
     abort_ratio: Ratio = Field(
@@ -137,8 +143,8 @@ class Settings(BaseModel):
     )
     free_ratio: Ratio = Field(
         default=0.15,
-        description="The alert LogDirFillingUp: less of a log dir's file system is free, and at this pace it is full within a day; or less "
-        "than a third of that is free.",
+        description="The alert LogDirFillingUp: less of a log dir's file system is free, and at the present rate it is full within a day; "
+        "or less than a third of that is free.",
     )
     hot_factor: Factor = Field(
         default=3.0, description="The alert HotPartition: a partition takes more than this many times the mean of its topic's partitions."
@@ -149,7 +155,8 @@ class Settings(BaseModel):
         description="The alert PartitionSilent: a partition takes nothing for longer. 0s, the default, leaves the alert off.",
     )
     lagging_after: PositiveDuration = Field(
-        default=timedelta(minutes=2), description="The alert ObserverLagging: what an agent has published waits longer for the metrics."
+        default=timedelta(minutes=2),
+        description="The alert ObserverLagging: events that an agent has published wait for longer until they are in the metrics.",
     )
     starting_after: PositiveDuration = Field(
         default=timedelta(minutes=15), description="The alert BrokerStarting: a broker has registered and serves nothing for longer."
@@ -159,13 +166,13 @@ class Settings(BaseModel):
         description="The alert ScrubOverdue: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
     )
     stale_after: PositiveDuration = Field(
-        default=timedelta(minutes=5), description="The partitions of an agent that is silent for longer pass on to another replica."
+        default=timedelta(minutes=5), description="After an agent is silent for longer, another replica is exported for its partitions."
     )
     export_granularity: Annotated[Granularity, text(Granularity), one_of(Granularity)] = Field(
         default=Granularity.PARTITION,
         validation_alias="export.granularity",
-        description="What is exported: every partition, or every topic alone. Series of late and hanging transactions stay those "
-        "of partitions.",
+        description="The level of the exported series: partition, or topic. Series of late and hanging transactions are always by "
+        "partition.",
     )
     export_topics: Pattern = Field(
         default=re.compile(".*", re.DOTALL),
@@ -184,15 +191,15 @@ class Settings(BaseModel):
     ] = Field(
         default=tuple(MetricGroup),
         validation_alias="export.groups",
-        description="Which metrics are exported, by their sections in docs/metrics.md. Those of the observer itself always are.",
+        description="The metrics to export, by their sections in docs/metrics.md. Metrics of the observer itself are always exported.",
     )
     series_limit: PositiveCount = Field(
         default=1_000_000,
-        description="Above so many series, sums by topic take the place of partitions, then the largest metrics are left out; late and "
-        "hanging transactions and log dirs go last.",
+        description="Above this number of series, sums by topic replace partitions, and then the largest metrics are omitted; late and "
+        "hanging transactions and log dirs are omitted last.",
     )
     producers_limit: PositiveCount = Field(
-        default=10_000, description="At most so many producers are remembered for each log; of more, none is counted."
+        default=10_000, description="The largest number of producers to keep for each log; a log with more has no count of producers."
     )
     assume_replicated: Flag = Field(
         default=False,
@@ -200,33 +207,35 @@ class Settings(BaseModel):
     )
     server_properties: Files = Field(
         default=(),
-        description="The server.properties of brokers, each matched by its node.id: what limits their logs where neither a topic nor the "
-        "cluster's metadata sets it. Without it Kafka's defaults are assumed.",
+        description="The server.properties of brokers, each matched by its node.id. They give the limits of logs that neither a topic nor "
+        "the cluster's metadata sets. Without them Kafka's defaults are assumed.",
     )
     broker_config: BrokerConfig = Field(
         default_factory=dict,
-        description="The same for all brokers whose server.properties is not given, such as those that Strimzi runs: "
+        description="The same settings for all brokers without a server.properties here, such as those that Strimzi runs: "
         "log.retention.hours: 72.",
     )
     topic_config: TopicConfig = Field(
         default_factory=dict,
-        description="What topics set, by regular expressions that match their whole names, the first one counts: only where no cluster "
-        "metadata can be read, as in clusters with ZooKeeper.",
+        description="Settings of topics, by regular expressions that match whole names; the first match counts. They are used only where "
+        "no cluster metadata can be read, as in clusters with ZooKeeper.",
     )
     state_shards: Shards = Field(
         default=AUTO,
-        description="Keys of the job's state: auto chooses 4, 16 or 64 by the logs that are there, 1,000 to 2,500 a shard with room for as "
-        "many again. Fixed when a checkpoint is made; one that is there keeps its own.",
+        description="Shards of the job's state: auto chooses 4, 16 or 64 by the number of logs, 1,000 to 2,500 a shard with room for as "
+        "many again. Fixed when a checkpoint is made; an existing checkpoint keeps its own.",
     )
-    max_bytes_per_batch: Size = Field(default=2 << 30, description="Most bytes of log that one micro-batch accounts for.")
+    max_bytes_per_batch: Size = Field(default=2 << 30, description="The largest number of log bytes that one micro-batch counts.")
     consumer_expiry: PositiveDuration = Field(
         default=timedelta(hours=24),
-        description="A job that is silent for longer no longer holds an agent's journal back; its loss is counted.",
+        description="An agent's journal no longer keeps events for a job that is silent for longer; the job's loss is counted.",
     )
-    journal_max_bytes: Size = Field(default=1 << 30, description="Largest size of an agent's journal; what is trimmed unread is counted.")
+    journal_max_bytes: Size = Field(
+        default=1 << 30, description="Largest size of an agent's journal; bytes that are trimmed unread are counted."
+    )
     journal_max_age: PositiveDuration = Field(
         default=timedelta(days=7),
-        description="Longest time that an agent's journal keeps what no job has read; what is trimmed is counted.",
+        description="Longest time that an agent's journal keeps events that no job has read; bytes that are trimmed are counted.",
     )
     master: SparkMaster = Field(default="local[2]", description="Where Spark runs.")
     spark: SparkOptions = Field(default_factory=dict, description="More options for Spark, by their own names.")
@@ -238,49 +247,51 @@ class Settings(BaseModel):
     )
     agents: Agents = Field(
         default=(),
-        description="Agents elsewhere, instead of log_dirs: grpc+tls://HOST:PORT, grpc://HOST:PORT (loopback, or where something else "
+        description="Agents on other hosts, instead of log_dirs: grpc+tls://HOST:PORT, grpc://HOST:PORT (loopback, or where another layer "
         "encrypts), or dns:///NAME:PORT for all addresses behind a name, with TLS where agent_ca is given.",
     )
     agent_ca: OptionalFile = Field(
-        default=None, description="The certificates (PEM) that sign the agents'; the machine's own bundle for public ones."
+        default=None, description="The CA certificates (PEM) of the agents' certificates; the machine's own bundle for public CAs."
     )
     agent_cert: OptionalFile = Field(default=None, description="The certificate (PEM) that the job shows to agents which ask for one.")
     agent_key: OptionalFile = Field(default=None, description="The private key (PEM) of agent_cert.")
     agent_token_file: OptionalFile = Field(
-        default=None, description="A file with the token that the job shows to agents; executors read it under the same path."
+        default=None, description="A file with the token that the job sends to agents; executors read it at the same path."
     )
     spark_checkpoint: Folder = Field(
         default="",
         description="Where Spark keeps offsets and state, on any Hadoop file system: needed where executors run on other machines. "
-        "Without it they lie in the checkpoint.",
+        "Without it they are in the checkpoint.",
     )
     web_config: OptionalFile = Field(
         default=None,
-        description="TLS and passwords for what is served over HTTP: a web config file as Prometheus' own exporters take it.",
+        description="TLS and passwords for everything served over HTTP: a web config file in the format of Prometheus' own exporters.",
     )
-    tls_cert: OptionalFile = Field(default=None, description="The certificate (PEM) of an agent, with those that lead to its CA.")
+    tls_cert: OptionalFile = Field(default=None, description="The certificate (PEM) of an agent, with the chain to its CA.")
     tls_key: OptionalFile = Field(default=None, description="The private key (PEM) of tls_cert.")
     tls_client_ca: OptionalFile = Field(
-        default=None, description="An agent talks only to jobs whose certificate is signed by one of these (PEM)."
+        default=None, description="An agent accepts only jobs whose certificate is signed by one of these CAs (PEM)."
     )
     token_file: OptionalFile = Field(
-        default=None, description="An agent talks only to jobs that show one of the tokens in this file, one a line."
+        default=None, description="An agent accepts only jobs that send one of the tokens in this file, one per line."
     )
     metrics_listen: OptionalListen = Field(
-        default=None, description="Where an agent serves its own /metrics, /-/healthy and /-/ready; nowhere if it is not given."
+        default=None,
+        description="The address at which an agent serves its own /metrics, /-/healthy and /-/ready; without it they are not served.",
     )
-    read_rate: Size = Field(default=256 << 20, description="Most bytes that an agent reads in a second while it works through a backlog.")
+    read_rate: Size = Field(default=256 << 20, description="The largest number of bytes a second that an agent reads from a backlog.")
     scrub_rate: SizeOrNothing = Field(
         default=0,
         description="Bytes a second at which an agent checks the CRCs of closed segments in the background, all of its log dirs together; "
         "0, the default, leaves the scrub off.",
     )
     scrub_every: PositiveDuration = Field(
-        default=timedelta(days=7), description="A pass of the scrub begins so long after the one before began, or when that is through."
+        default=timedelta(days=7),
+        description="Time from the start of one pass of the scrub to the start of the next, which waits until the one before has ended.",
     )
     redact_ids: Flag = Field(
         default=False,
-        description="Agents hand on a hash of each transactional id, and of each consumer group that waits for one, instead of the name.",
+        description="Agents send a hash of each transactional id, and of each consumer group that waits for one, instead of the name.",
     )
 
     @property

@@ -6,8 +6,8 @@ BUILD = Metric(
     "segtail_agent_build_info", "The agent, its version and the brokers whose log dirs it watches.", ("version", "agent", "brokers")
 )
 LOGS = Metric("segtail_agent_logs", "Logs under watch.", ())
-CAUGHT_UP = Metric("segtail_agent_caught_up", "1 if everything that was there has been read.", ())
-JOURNAL_SIZE = Metric("segtail_agent_journal_size_bytes", "What the events in the journal take.", ())
+CAUGHT_UP = Metric("segtail_agent_caught_up", "1 if the agent has read everything that was there when it began.", ())
+JOURNAL_SIZE = Metric("segtail_agent_journal_size_bytes", "Size of the events in the journal.", ())
 PUBLISHED_BYTES = Metric("segtail_agent_published_bytes_total", "Bytes of logs published since the journal began.", ())
 PUBLISHED_EVENTS = Metric("segtail_agent_published_events_total", "Events published since the journal began.", ())
 UNREADABLE_FILES = Metric("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", ())
@@ -18,26 +18,26 @@ UNWATCHED_DIRECTORIES = Metric(
 )
 DOUBTED_PRODUCER_SNAPSHOTS = Metric(
     "segtail_agent_doubted_producer_snapshots_total",
-    "Values of kind producer_snapshot that could not be believed, so that something else stood in for them.",
+    "Values of kind producer_snapshot that could not be used and were replaced by a fallback.",
     (),
 )
 DOUBTED_TIME_INDEXES = Metric(
     "segtail_agent_doubted_time_indexs_total",
-    "Values of kind time_index that could not be believed, so that something else stood in for them.",
+    "Values of kind time_index that could not be used and were replaced by a fallback.",
     (),
 )
 DOUBTED_CHECKPOINTS = Metric(
     "segtail_agent_doubted_checkpoints_total",
-    "Values of kind checkpoint that could not be believed, so that something else stood in for them.",
+    "Values of kind checkpoint that could not be used and were replaced by a fallback.",
     (),
 )
 DOUBTED_CONFIGURATIONS = Metric(
     "segtail_agent_doubted_configurations_total",
-    "Values of kind configuration that could not be believed, so that something else stood in for them.",
+    "Values of kind configuration that could not be used and were replaced by a fallback.",
     (),
 )
-SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "Changes of certificates or tokens that could not be used.", ())
+SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certificates or tokens that could not be used.", ())
 CERTIFICATE_END = Metric("segtail_agent_certificate_end_timestamp_seconds", "When the agent's certificate ends.", ())
-CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, and what became of them.", ("call", "result"))
+CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, by their result.", ("call", "result"))
 ROWS = Metric("segtail_agent_rows_total", "Rows that were sent to jobs.", ())
-UNAUTHORIZED = Metric("segtail_agent_unauthorized_total", "Calls that showed no token which this agent knows.", ())
+UNAUTHORIZED = Metric("segtail_agent_unauthorized_total", "Calls without a token that this agent accepts.", ())

@@ -9,12 +9,12 @@ TOPIC_PARTITIONS = Metric(
 )
 TOPIC_OFFLINE = Metric(
     "segtail_topic_offline_partitions",
-    "Partitions of the topic that nobody leads, by the newest copy of the metadata log among agents that are up. Only where there are any.",
+    "Partitions of the topic without a leader, by the newest copy of the metadata log among agents that are up. Only where there are any.",
     ("topic",),
 )
 TOPIC_UNDER_MIN_ISR = Metric(
     "segtail_topic_under_min_isr_partitions",
-    "Partitions of the topic with fewer in-sync replicas than min.insync.replicas asks for, by the same copy. Only where there are any.",
+    "Partitions of the topic with fewer in-sync replicas than min.insync.replicas requires, by the same copy. Only where there are any.",
     ("topic",),
 )
 TOPIC_UNDER_REPLICATED = Metric(
@@ -26,8 +26,8 @@ TOPIC_UNDER_REPLICATED = Metric(
 AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
     "1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
-    "under_replicated), the leader (-1 none), and by their brokers the replicas that are in sync, those that are not, and those of which "
-    "one has to be there for a leader that lost nothing.",
+    "under_replicated), the leader (-1 if none), and the broker ids of replicas that are in sync, that are not, and of which one is needed "
+    "to elect a leader without loss.",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )
 REASSIGNING = Metric(
@@ -44,7 +44,7 @@ REASSIGNMENT_BYTES = Metric(
 )
 REASSIGNMENT_SECONDS = Metric(
     "segtail_partition_reassignment_remaining_seconds",
-    "How long that takes, at the pace of the last five minutes; absent where nothing becomes less.",
+    "Time until those bytes are copied, at the rate of the last five minutes; absent where they do not become fewer.",
     ("topic", "partition", "broker"),
 )
 TOPIC_UNCLEAN_ELECTIONS = Metric(
@@ -57,24 +57,25 @@ TOPIC_LAST_UNCLEAN = Metric(
 )
 UNCLEAN_ELECTIONS = Metric(
     "segtail_partition_unclean_elections_total",
-    "Unclean leader elections that were seen: a replica that was neither in sync nor eligible came to lead, or the last one in sync, "
-    "with a log that a crash made shorter. Only where there were any, of at most a thousand partitions, those of the last ones.",
+    "Unclean leader elections that were seen: a replica became leader that was neither in sync nor eligible, or that was the last one in "
+    "sync and lost the end of its log in a crash. Only where there were any, of at most a thousand partitions, those with "
+    "the latest elections.",
     ("topic", "partition"),
 )
 LAST_UNCLEAN = Metric(
     "segtail_partition_last_unclean_election_timestamp_seconds",
-    "When the last of them was held, by the metadata log, and the broker whose log had most of what it lost; of the same partitions.",
+    "When the last of them was held, by the metadata log, and the broker whose log had most of the lost records; of the same partitions.",
     ("topic", "partition", "last_in_sync"),
 )
 UNCLEAN_LOST = Metric(
     "segtail_partition_unclean_lost_offsets_total",
-    "Offsets that unclean elections lost: upper, all that a replica had which was in sync; acknowledged, what that had written down as "
-    "its high watermark, up to 5 seconds before. Absent where no such replica was seen; of the same partitions.",
+    "Offsets that unclean elections lost. bound upper: up to the log end of a replica that was in sync; acknowledged: up to the high "
+    "watermark in its checkpoint, which is up to 5 seconds old. Absent where no such replica was seen; of the same partitions.",
     ("topic", "partition", "bound"),
 )
 RECOVERING = Metric(
     "segtail_partition_recovering",
-    "1 from an unclean election until the new leader's recovery is written down, by the newest copy of the metadata log among agents "
+    "1 from an unclean election until the new leader's recovery is recorded, by the newest copy of the metadata log among agents "
     "that are up. Only 1, of at most a thousand partitions.",
     ("topic", "partition"),
 )

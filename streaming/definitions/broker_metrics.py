@@ -4,7 +4,7 @@ from streaming.definitions.metric import Metric
 
 CHECK_INTERVAL = Metric(
     "segtail_broker_retention_check_interval_seconds",
-    "How often the broker checks what it may delete: log.retention.check.interval.ms, Kafka's default where it is not known.",
+    "Time between two retention checks of the broker: log.retention.check.interval.ms, or Kafka's default where it is not known.",
     ("broker",),
 )
 UNOBSERVED = Metric("segtail_partitions_unobserved", "Partitions led by a broker that no agent watches.", ("broker",))
@@ -22,9 +22,7 @@ BROKER_STATUS_SINCE = Metric(
     "Since when at the latest the broker has that status, by the controller's clock.",
     ("broker",),
 )
-METADATA_OFFSET = Metric(
-    "segtail_broker_metadata_offset", "How far the broker's own copy of the metadata log reaches: the offset behind its end.", ("broker",)
-)
+METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))
 METADATA_LAST_APPEND = Metric(
     "segtail_broker_metadata_last_append_timestamp_seconds",
     "When the broker's own copy of the metadata log last grew; a running broker's does twice a second. Absent where an idle controller "
@@ -33,7 +31,7 @@ METADATA_LAST_APPEND = Metric(
 )
 METADATA_SNAPSHOT_READABLE = Metric(
     "segtail_broker_metadata_snapshot_readable",
-    "0 if the newest snapshot of the metadata log may not be read: after its next start the agent knows nothing of the cluster.",
+    "0 if the agent may not read the newest snapshot of the metadata log: after its next start it then knows nothing of the cluster.",
     ("broker",),
 )
 UNWATCHED_LOG_DIRS = Metric(
@@ -44,11 +42,12 @@ UNWATCHED_LOG_DIRS = Metric(
 BROKER_INFO = Metric("segtail_broker_info", "1 for every watched broker: its cluster and its agent.", ("broker", "cluster_id", "agent"))
 UNREADABLE_LOGS = Metric(
     "segtail_unreadable_logs",
-    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. They do not go on.",
+    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. Their metrics do not "
+    "change.",
     ("broker",),
 )
 METADATA_READABLE = Metric(
     "segtail_broker_metadata_readable",
-    "1 if the broker's own copy of the metadata log could be read. Absent for a broker of before KRaft, which has none.",
+    "1 if the broker's own copy of the metadata log could be read. Absent for a broker without KRaft, which has none.",
     ("broker",),
 )

@@ -12,19 +12,19 @@ LOG_DIR_TOPIC_SIZE = Metric(
 )
 LOG_DIR_OTHER = Metric(
     "segtail_log_dir_other_bytes",
-    "Bytes in the log dir that are no live log: logs that wait for deletion, move or are left over, indexes, metadata.",
+    "Bytes in the log dir that belong to no live log: logs that wait for deletion, are being moved or are left over, indexes, metadata.",
     (*LOG_DIR, "kind"),
 )
 LOG_DIR_UP = Metric("segtail_log_dir_up", "0 if the log dir cannot be read, or its broker no longer lists it among those it uses.", LOG_DIR)
 LOG_DIR_BLOCKED = Metric(
     "segtail_log_dir_blocked_seconds",
-    "For how long a call to this file or directory has not come back. The log dir is not watched until it does. Absent where none waits.",
+    "Time since a call to this file or directory that has not returned. The log dir is not watched until it does. Absent where none waits.",
     (*LOG_DIR, "path"),
 )
 LOG_DIR_CHECKPOINT = Metric(
     "segtail_log_dir_checkpoint_timestamp_seconds",
-    "When the broker last wrote the high watermarks of the log dir; a running broker does every 5 seconds. Absent where no replica is in "
-    "the log dir, or the broker no longer uses it: then it writes none.",
+    "When the broker last wrote the high watermarks of the log dir; a running broker does so every 5 seconds. Absent where the log dir "
+    "holds no replica, or the broker no longer uses it.",
     LOG_DIR,
 )
 SCRUB_CHECKED = Metric(
@@ -34,19 +34,19 @@ SCRUB_CHECKED = Metric(
 )
 SCRUB_PASS_RATIO = Metric(
     "segtail_scrub_pass_ratio",
-    "Logs of the log dir that the present pass of the scrub is through, as a part of all; 1 between passes.",
+    "Share of the log dir's logs that the current pass of the scrub has finished; 1 between passes.",
     LOG_DIR,
 )
 SCRUB_PASS_START = Metric("segtail_scrub_pass_start_timestamp_seconds", "When the last pass of the scrub began.", LOG_DIR)
 SCRUB_LAST_PASS = Metric(
     "segtail_scrub_last_pass_timestamp_seconds",
-    "When a pass of the scrub over the whole log dir ended last; absent before the first one.",
+    "When the last complete pass of the scrub over the log dir ended; absent before the first one.",
     LOG_DIR,
 )
 SCRUB_CORRUPT = Metric(
     "segtail_scrub_corrupt_batches",
-    "Damaged places that the scrub has found in closed segments of all replicas; those of segments that are gone or pass again do not "
-    "count.",
+    "Damaged batches that the scrub has found in closed segments of all replicas. Those of segments that are gone, or that pass a later "
+    "check, are not counted.",
     LOG_DIR,
 )
 SCRUB_CORRUPT_PLACE = Metric(
@@ -60,6 +60,6 @@ SCRUB_UNREADABLE = Metric(
 )
 SCRUB_BLOCKED = Metric(
     "segtail_scrub_blocked_seconds",
-    "For how long a call of the scrub to this file has not come back. Absent where none waits.",
+    "Time since a call of the scrub to this file that has not returned. Absent where none waits.",
     (*LOG_DIR, "path"),
 )

@@ -26,15 +26,15 @@ TRUNCATED_BYTES = Metric(
 )
 CORRUPT_BATCHES = Metric(
     "segtail_partition_corrupt_batches_total",
-    "Places in the log that are no batch Kafka could have written; reading the log stops there.",
+    "Positions in the log with bytes that Kafka cannot have written as a batch; segtail stops reading the log there.",
     column="corrupt_batches",
     total=Total.LOGS,
 )
 REPLICA_CORRUPT = Metric(
     "segtail_replica_corrupt_batches",
-    "Damaged places in a replica, found_by the tail (places that are no batch, ever since) or the scrub (in closed segments, as known "
-    "now). role: leader, follower, unknown. All segtail_replica_* metrics are exported for leaders and followers, whatever replicas and "
-    "series_limit are, where there is something to report.",
+    "Damaged positions in a replica, found_by the tail (bytes that are no batch; once found, they stay counted) or the scrub (closed "
+    "segments, as of the last check). role: leader, follower, unknown. All segtail_replica_* metrics cover leaders and followers with "
+    "something to report, regardless of replicas and series_limit.",
     (*REPLICA, "found_by"),
 )
 REPLICA_TRUNCATIONS = Metric("segtail_replica_truncations_total", "How often the log of a replica was cut off.")
@@ -49,7 +49,7 @@ REPLICA_OVERDUE = Metric(
 )
 REPLICA_DIRTY = Metric(
     "segtail_replica_dirty_ratio",
-    "segtail_partition_dirty_ratio of any replica that is above what the cleaner leaves (segtail_partition_dirty_limit_ratio).",
+    "segtail_partition_dirty_ratio of any replica that is above its limit (segtail_partition_dirty_limit_ratio).",
     REPLICA,
 )
 REPLICA_CLEANER_CHECKPOINT = Metric(
@@ -59,17 +59,17 @@ TOPIC_OVERDUE = Metric(
     "segtail_topic_retention_overdue_partitions",
     "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after, and for longer than two "
     "checks of the broker (segtail_broker_retention_check_interval_seconds), where its limit is known and a check would delete "
-    "something; only topics that have any, whatever series_limit says.",
+    "something. Only topics that have any, regardless of series_limit.",
     ("broker", "topic"),
 )
 TOPIC_BLOCKED = Metric(
     "segtail_topic_retention_blocked_partitions",
-    "Partitions that keep data past a known limit, of the replica that is exported, and why (active_segment left out); only topics that "
-    "have any, whatever series_limit says.",
+    "Partitions whose exported replica keeps data past a known limit, by the reason (active_segment excluded). Only topics that have any, "
+    "regardless of series_limit.",
     ("broker", "topic", "reason"),
 )
 REPLICAS_OMITTED = Metric(
     "segtail_replicas_omitted",
-    "Replicas with something to report that a metric of segtail_replica_* leaves out, beyond the 1,000 worst. Only where there are any.",
+    "Replicas with something to report that a metric of segtail_replica_* omits, beyond the 1,000 worst. Only where there are any.",
     ("metric",),
 )

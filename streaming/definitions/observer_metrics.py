@@ -4,18 +4,17 @@ from streaming.definitions.metric import Metric
 
 BUILD_INFO = Metric("segtail_build_info", "1: the versions that run.", ("version", "spark_version", "python_version"))
 STARTED = Metric("segtail_start_timestamp_seconds", "When this process of the job began.", ())
-AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and takes part.", ("broker", "agent"))
+AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and the job uses it.", ("broker", "agent"))
 AGENT_PROBLEM = Metric(
     "segtail_agent_problem",
-    "1: what keeps an agent away (refused, silent, unresolved, untrusted, unauthorized, protocol, failed, other_cluster, same_name) or "
-    "needs somebody's care (shared_log_dir, clock, blocked, twin_consumer, stuck). Only 1.",
+    "1 for each problem of an agent: the reason why the job does not use it (refused, silent, unresolved, untrusted, unauthorized, "
+    "protocol, failed, other_cluster, same_name), or one that somebody has to fix (shared_log_dir, clock, blocked, twin_consumer, stuck).",
     ("agent", "reason"),
 )
 AGENT_DOUBTS = Metric(
     "segtail_agent_doubts_total",
-    "Files or values that an agent could not use, so that it used something else: a producer_snapshot (an older one, or the log itself), "
-    "a time_index (its segment was scanned), the value of a configuration (the next level counts); or a checkpoint, whose offsets are "
-    "not known then.",
+    "Files or values that an agent could not use, with a fallback for each kind: producer_snapshot (an older one, or the log itself), "
+    "time_index (a scan of its segment), configuration (the value of the next level), checkpoint (no fallback: its offsets are not known).",
     ("agent", "kind"),
 )
 AGENT_CLOCK_AHEAD = Metric(
@@ -23,48 +22,50 @@ AGENT_CLOCK_AHEAD = Metric(
 )
 CATCHING_UP = Metric(
     "segtail_broker_catching_up",
-    "1 while the metrics are further behind the broker's logs than the pace and a few seconds: rates are backlog then, not traffic.",
+    "1 while the metrics are behind the broker's logs by more than the pace and a few seconds: rates show backlog then, not traffic.",
     ("broker",),
 )
 TAIL_LAG_BYTES = Metric(
     "segtail_tail_lag_bytes",
-    "Bytes that the broker's agent has published and that are not yet in the metrics; absent until the job has had something of the agent.",
+    "Bytes that the broker's agent has published and that are not yet in the metrics; absent until the job has read from the agent.",
     ("broker",),
 )
 TAIL_LAG_SECONDS = Metric(
     "segtail_tail_lag_seconds",
-    "For how long the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
+    "Time for which the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
     ("broker",),
 )
-SKIPPED_BYTES = Metric("segtail_skipped_bytes_total", "Log bytes that never reached the metrics, and why.", ("broker", "reason"))
+SKIPPED_BYTES = Metric("segtail_skipped_bytes_total", "Log bytes that never reached the metrics, by the reason.", ("broker", "reason"))
 LOGS_PER_SHARD = Metric(
     "segtail_query_logs_per_shard",
-    "Logs of all agents, also of those that are down, over the shards of the job's state. Above 5,000 the checkpoint is outgrown: each "
-    "micro-batch writes megabytes a shard. Only a new checkpoint has more shards.",
+    "Logs of all agents, including those that are down, divided by the shards of the job's state. Above 5,000 the checkpoint has too few "
+    "shards: each micro-batch writes megabytes a shard. Only a new checkpoint has more.",
     ("query",),
 )
-LAST_LOOK = Metric("segtail_query_last_look_timestamp_seconds", "When the query last looked for work, idle or not.", ("query",))
+LAST_LOOK = Metric(
+    "segtail_query_last_look_timestamp_seconds", "When the query last checked for work, whether it found any or not.", ("query",)
+)
 BATCH_DURATION = Metric(
-    "segtail_query_batch_duration_seconds", "How long a micro-batch took, without the look for work before it.", ("query",), histogram=True
+    "segtail_query_batch_duration_seconds", "Duration of a micro-batch, without the check for work before it.", ("query",), histogram=True
 )
 PACE = Metric(
     "segtail_query_pace_seconds",
-    "The longest pause between two looks of the query for work as things are, and why: fixed (trigger is a duration), first_minute (of "
-    "the query), live (a person looks at a page), scrape (it looks right before each scrape), fallback (not of everybody who scrapes is "
-    "known when). Only the reason that counts.",
+    "The longest pause between two checks of the query for work at present, by the reason: fixed (trigger is a duration), first_minute "
+    "(of the query), live (a person reads a page), scrape (the query checks right before each scrape), fallback (the times of some "
+    "scrapes are not known). Only the reason that applies.",
     ("query", "reason"),
 )
 SCRAPE_AGE = Metric(
     "segtail_scrape_data_age_seconds",
-    "How old the newest data was at each scrape: the time since the last look for work of which everything was in the metrics.",
+    "Age of the newest data at each scrape: the time since the last check for work whose results were all in the metrics.",
     ("query",),
     histogram=True,
 )
-RESTARTS = Metric("segtail_query_restarts_total", "How often the query was started again after a failure.", ("query",))
+RESTARTS = Metric("segtail_query_restarts_total", "Restarts of the query after a failure.", ("query",))
 SERIES_DROPPED = Metric(
     "segtail_series_dropped_total",
-    "Series left out of a page because of series_limit, counted at every page: partition_series had topic sums take their place, "
-    "topic_series had nothing.",
+    "Series omitted from a page because of series_limit, counted at every page: partition_series were replaced by sums by topic, "
+    "topic_series by nothing.",
     ("reason",),
 )
 THRESHOLD_SECONDS = Metric(

@@ -56,7 +56,7 @@ REPLICAS = Metric(
 )
 IN_SYNC_REPLICAS = Metric(
     "segtail_partition_in_sync_replicas",
-    "In-sync replicas of the partition, by the metadata log: the copy of the leader's broker, or, where nobody observed leads, the one "
+    "In-sync replicas of the partition, by the metadata log: the copy of the leader's broker, or, where no observed broker leads, the one "
     "with the highest leader epoch among brokers that have a replica and whose agents are up. As last known where all of these are down.",
     column="in_sync_replicas",
 )

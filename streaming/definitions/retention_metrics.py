@@ -12,7 +12,7 @@ SEGMENT_COUNT = Metric("segtail_partition_segments", "Segments of the log, the a
 ACTIVE_SIZE = Metric("segtail_partition_active_segment_size_bytes", "Bytes of the active segment.", column="active_segment_size_bytes")
 ACTIVE_FIRST_TIMESTAMP = Metric(
     "segtail_partition_active_segment_first_timestamp_seconds",
-    "Timestamp of the first batch of the active segment, from which rolling by time counts.",
+    "Timestamp of the first batch of the active segment; rolling by time counts from it.",
     column="active_segment_first_timestamp_ms",
 )
 ACTIVE_CREATED = Metric(
@@ -43,14 +43,14 @@ RETENTION_LIMIT_BYTES = Metric(
 )
 RETENTION_LAG = Metric(
     "segtail_partition_retention_lag_seconds",
-    "How far the oldest record has outlived the limit; the time that its segment was active is part of it.",
+    "Age of the oldest record beyond the limit; it includes the time while its segment was active.",
     column="retention_lag_ms",
     total=Total.LARGEST,
 )
 RETENTION_OVERDUE = Metric(
     "segtail_partition_retention_overdue_seconds",
-    "For how long the first segment could have been deleted and is still there, as far as that was seen: since its limit, the high "
-    "watermark and the leader allow it. Up to one check interval is normal.",
+    "Time for which the first segment could have been deleted and is still there, as far as segtail has seen: since its limit, the high "
+    "watermark and the leader allow its deletion. Up to one check interval is normal.",
     column="retention_overdue_ms",
     total=Total.LARGEST,
 )
@@ -64,22 +64,22 @@ NEXT_DELETION = Metric(
     "segtail_partition_next_deletion_timestamp_seconds", "When the first segment may be deleted.", column="next_deletion_ms"
 )
 RETENTION_BLOCKED = Metric(
-    "segtail_partition_retention_blocked", "1 where data past its limit stays, and the first reason that holds.", (*PARTITION, "reason")
+    "segtail_partition_retention_blocked", "1 where data stays past its limit, with the first reason that applies.", (*PARTITION, "reason")
 )
 MAX_TIMESTAMP_AHEAD = Metric(
     "segtail_partition_max_timestamp_ahead_seconds",
-    "How far the largest record timestamp lies ahead of the clock.",
+    "Time by which the largest record timestamp is ahead of the clock.",
     column="max_timestamp_ahead_ms",
     total=Total.LARGEST,
 )
 DIRTY_BYTES = Metric(
     "segtail_partition_dirty_bytes",
-    "Bytes of closed segments that the cleaner of a compacted topic has before it.",
+    "Bytes of closed segments of a compacted topic that the cleaner has yet to clean.",
     column="dirty_bytes",
     total=Total.SHOWN,
 )
 DIRTY_RATIO = Metric(
-    "segtail_partition_dirty_ratio", "Dirty bytes as a part of clean and dirty bytes.", column="dirty_millionths", total=Total.LARGEST
+    "segtail_partition_dirty_ratio", "Dirty bytes as a share of clean and dirty bytes.", column="dirty_millionths", total=Total.LARGEST
 )
 DIRTY_LIMIT = Metric(
     "segtail_partition_dirty_limit_ratio",
@@ -88,7 +88,9 @@ DIRTY_LIMIT = Metric(
     column="dirty_limit_millionths",
 )
 UNCLEANABLE = Metric(
-    "segtail_partition_uncleanable_bytes", "Bytes of closed segments that the cleaner may not touch yet, and why.", (*PARTITION, "reason")
+    "segtail_partition_uncleanable_bytes",
+    "Bytes of closed segments that the cleaner may not clean yet, by the reason.",
+    (*PARTITION, "reason"),
 )
 CLEANER_CHECKPOINT = Metric(
     "segtail_partition_cleaner_checkpoint_offset",
@@ -102,7 +104,7 @@ LOCAL_LOG_START_OFFSET = Metric(
 )
 PARTITION_INFO = Metric(
     "segtail_partition_info",
-    "1 for every partition: its topic id, cleanup policy, and which level sets its retention limit (topic, dynamic, static, assumed), of "
-    "a time and a size that both limit the stronger.",
+    "1 for every partition, with its topic id, its cleanup policy, and the level that sets its retention limit (topic, dynamic, static, "
+    "assumed; where both a time and a size limit it, the stronger of their levels).",
     (*PARTITION, "topic_id", "cleanup_policy", "limit_source"),
 )

@@ -10,7 +10,7 @@ APPENDED_BYTES = Metric(
 )
 APPENDED_BATCHES = Metric(
     "segtail_partition_appended_batches_total",
-    "Data batches appended to the log; control batches are not counted, a v0 or v1 wrapper is one.",
+    "Data batches appended to the log; control batches are not counted, a v0 or v1 wrapper counts as one.",
     column="appended_batches",
     total=Total.LED,
 )
@@ -33,7 +33,7 @@ BATCH_RECORDS = Metric(
 )
 LAST_APPEND = Metric(
     "segtail_partition_last_append_timestamp_seconds",
-    "When the log was last seen to grow; at first sight the modification time of its newest segment that holds anything.",
+    "When the log was last seen to grow; for a log seen for the first time, the modification time of its newest segment with data.",
     column="last_append_ms",
     total=Total.LARGEST,
 )

@@ -32,16 +32,16 @@ ABORTED = Metric(
 )
 EMPTY_MARKERS = Metric(
     "segtail_partition_empty_transaction_markers_total",
-    "Markers that closed nothing on this partition.",
+    "Markers that closed no open transaction on this partition.",
     column="empty_markers",
     total=Total.SHOWN,
 )
 ABORTED_BYTES = Metric(
-    "segtail_partition_aborted_bytes_total", "Bytes of data that ended aborted.", column="aborted_bytes", total=Total.SHOWN
+    "segtail_partition_aborted_bytes_total", "Bytes of data in transactions that were aborted.", column="aborted_bytes", total=Total.SHOWN
 )
 TRANSACTION_DURATION = Metric(
     "segtail_topic_transaction_duration_seconds",
-    "From the first batch of a transaction on a partition to its marker there, counted where this broker led.",
+    "Time from the first batch of a transaction on a partition to its marker there, counted where this broker led.",
     ("broker", "topic"),
     histogram=True,
 )
@@ -86,13 +86,13 @@ COORDINATOR_TRANSACTIONS = Metric(
 COORDINATOR_PARTITIONS = Metric("segtail_coordinator_partitions", "Partitions of __transaction_state.", ())
 COORDINATOR_READABLE = Metric(
     "segtail_coordinator_partitions_readable",
-    "Partitions of __transaction_state that a current replica tells all of: read to its end within the last minute (or three triggers), "
-    "without a loss, and understood.",
+    "Partitions of __transaction_state with a current replica that was read to its end within the last minute (or three triggers), without "
+    "loss, and whose entries were all understood.",
     (),
 )
 COORDINATOR_NOT_UNDERSTOOD = Metric(
     "segtail_coordinator_entries_not_understood",
-    "Entries of __transaction_state of a version that is not known, or damaged: as long as there are any, nothing can be called hanging.",
+    "Entries of __transaction_state that are damaged or of an unknown version. While there are any, no transaction is reported as hanging.",
     (),
 )
 COORDINATOR_OVERDUE = Metric(

@@ -10,24 +10,23 @@ _HEAD = """# Metrics
 
 <!-- Made from streaming/definitions by `make docs`. -->
 
-Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time()` minus it is
-one. A gauge without a value is absent. Counters are kept across restarts, and exist with 0 from first sight; a partition's counters first
-appear when its initial backlog has been read, so that `rate()` sees traffic and no backlog.
+Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time()` minus the timestamp
+is the age. A gauge without a value is absent. Counters survive restarts, and begin with 0. A partition's counters first appear when its
+initial backlog has been read, so that `rate()` sees traffic and no backlog.
 
-Series about transactions and producers exist for partitions on which a transactional batch has been seen. On the others there is
-nothing to tell.
+Series about transactions and producers exist only for partitions on which a transactional batch has been seen.
 
-Of each partition one replica is exported, the leader where it is known, so `sum()` is right; with `replicas: all` every one is.
+One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
 
-*By topic* says what takes a partition's place where only topics are exported (`export.granularity: topic`, or more than `series_limit`
-series): the same name without the label `partition`, as the sum over the topic or the largest of its partitions. Metrics without one are
-left out then, except that the series of late and hanging transactions stay as long as they fit.
+The column *by topic* shows what replaces a partition's series where only topics are exported (`export.granularity: topic`, or more than
+`series_limit` series): a series with the same name but without the label `partition`, as the sum over the topic or the largest of its
+partitions. Metrics without an entry there are omitted then, except that series of late and hanging transactions stay as long as they fit.
 """
 
 _INTRODUCTIONS = {
     Section.AGENT: """
-Each agent has a page about itself, where `segtail agent --metrics-listen HOST:PORT` puts it. Beside these it has the `process_*` metrics
-of the Prometheus client: CPU time, memory, open files.
+Each agent serves a page about itself at the address of `segtail agent --metrics-listen HOST:PORT`. Besides these metrics it has
+the `process_*` metrics of the Prometheus client: CPU time, memory, open files.
 """
 }
 
