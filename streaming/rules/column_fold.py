@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.rows import Change, Kind
+from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
-from streaming.rules.throughput import FOUND_COLUMNS, SHARED, SUMMED
+from streaming.rules.throughput import FOUND_COLUMNS
 from streaming.state_row import STATES
 
 Ints = NDArray[np.int64]

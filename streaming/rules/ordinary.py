@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from streaming.column_types import widths_of
 from streaming.rows import Kind
+from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 from streaming.rules.row_order import Arrivals, ints, taken
 from streaming.rules.shard_state import ShardState
-from streaming.rules.throughput import SHARED
 
 Flags = NDArray[np.bool_]
 _LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}

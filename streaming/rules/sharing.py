@@ -7,8 +7,10 @@ Then the leader that another agent knows decides. If no agent knows it, each off
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from streaming.event_row import EventRow
+from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 
 EVERYTHING = -1
@@ -41,14 +43,8 @@ def share_of(row: EventRow, begin: int) -> EventRow | None:
     if begin >= row.next_offset:
         return None
     part, whole = row.next_offset - begin, row.next_offset - row.base_offset
+    return replace(row, **{name: _divided(getattr(row, name), part, whole) for name in SHARED.values()})
 
-    def some(values: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(value * part // whole for value in values)
 
-    return replace(
-        row,
-        records=row.records * part // whole,
-        codec_bytes=some(row.codec_bytes),
-        batch_bytes_buckets=some(row.batch_bytes_buckets),
-        batch_records_buckets=some(row.batch_records_buckets),
-    )
+def _divided(values: Any, part: int, whole: int) -> Any:
+    return tuple(value * part // whole for value in values) if isinstance(values, tuple) else values * part // whole

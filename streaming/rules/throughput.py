@@ -12,6 +12,7 @@ from typing import Any
 from streaming.column_types import plus
 from streaming.event_row import EventRow
 from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses
+from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
 
@@ -21,23 +22,6 @@ _NO_ENTRY = -1  # of the high watermark: the row does not contain it
 
 _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
 
-
-SUMMED = {
-    "appended_bytes": "bytes",
-    "appended_batches": "batches",
-    "appended_records": "records",
-    "old_format_batches": "old_format_batches",
-    "sequence_gaps": "sequence_gaps",
-}
-"""The counters of a log to which each append adds a column."""
-
-SHARED = {
-    "share_codec_bytes": "codec_bytes",
-    "share_batch_bytes_buckets": "batch_bytes_buckets",
-    "share_batch_records_buckets": "batch_records_buckets",
-    "share_records": "records",
-}
-"""The counters of a log's topic to which each append adds a column, if its replica led."""
 
 FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
 """The columns of a log that stay as last published with its list of segments."""
@@ -89,8 +73,8 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
     return replace(after, **_added(SHARED, state, share))
 
 
-def _added(sums: Mapping[str, str], state: LogState, row: EventRow) -> dict[str, Any]:
-    return {kept: plus(getattr(state, kept), getattr(row, name)) for kept, name in sums.items()}
+def _added(counters: Mapping[str, str], state: LogState, row: EventRow) -> dict[str, Any]:
+    return {kept: plus(getattr(state, kept), getattr(row, name)) for kept, name in counters.items()}
 
 
 def straddles(state: LogState, row: EventRow) -> bool:
