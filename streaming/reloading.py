@@ -51,11 +51,11 @@ class Reloading(Generic[_Value]):
             self._value, files = self._make()
         except UsageError as error:
             self.failures += 1
-            log.error("a change of files cannot be used, what stood there before stays in use", extra={"error": str(error)})
+            log.error("changed files cannot be used: the previous ones stay in use", extra={"error": str(error)})
             return
         self._files = tuple(files)
         self._seen = _signature(self._files)
-        log.info("files have changed and are used", extra={"files": ",".join(map(str, self._files))})
+        log.info("changed files are in use", extra={"files": ",".join(map(str, self._files))})
 
 
 def _signature(files: Iterable[Path]) -> Signature:

@@ -41,7 +41,7 @@ def _segments(partition: Partition) -> list[Log]:
     try:
         segments = list_segments(partition.path)
     except OSError as error:  # usually it was deleted after it was listed
-        log.info("log is left out", extra={"path": str(partition.path), "error": str(error)})
+        log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
         return []
     where = partition.log_dir
     return [Log(where.broker, str(where.path), partition.topic, partition.partition, each.base_offset, each.size) for each in segments]

@@ -107,7 +107,7 @@ class Blocking:
 
     def _leave(self, log_dir: LogDir, path: Path) -> None:
         log.error(
-            "a call into a log dir does not come back: the log dir is left alone, the others go on",
+            "a call into a log dir does not return: the log dir is not watched until it does",
             extra={"log_dir": str(log_dir.path), "path": str(path)},
         )
         call = BlockedCall(log_dir, path, self._clock() - self._same * POLL_SECONDS)

@@ -66,7 +66,8 @@ class HealthServer:
             self._server = BoundedServer(listen.host, listen.port, partial(Handler, self._answer, gate), gate, monotonic)
         except OSError as error:
             raise UsageError(
-                f"cannot listen on {listen}: {error.strerror}; end what uses it, or choose another address with --metrics-listen HOST:PORT"
+                f"cannot listen on {listen}: {error.strerror}; stop the process that uses it, "
+                "or choose another address with --metrics-listen HOST:PORT"
             ) from error
         self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.server_port)}"
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="health", daemon=True)

@@ -34,7 +34,9 @@ class Listening:
         try:
             self._server = self._serve(listen)
         except (OSError, pa.ArrowException) as error:
-            raise UsageError(f"cannot listen on {listen} ({error}): end what uses it, or name another address with --listen") from error
+            raise UsageError(
+                f"cannot listen on {listen} ({error}): stop the process that uses it, or name another address with --listen"
+            ) from error
         self.address = Address(listen.host, self._server.port)
         self._ending: list[threading.Thread] = []
 

@@ -85,7 +85,7 @@ class PollingThread:
             while not self._ends():
                 self._poll()
         except FencedError:
-            log.info("a watcher that was replaced ends: its call has come back")
+            log.info("a replaced watcher ends, because its call has returned")
         except Exception as error:  # noqa: BLE001 - the thread that checks this one raises it
             self.error = error
         finally:

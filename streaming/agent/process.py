@@ -226,7 +226,10 @@ class _Agent:
         self._ending.end()
         self.blocking.current.thread.join(END_SECONDS)
         if self.blocking.current.alive:
-            log.warning("the watcher waits in a call and is left behind", extra={"path": str(self.blocking.current.calls.path)})
+            log.warning(
+                "the watcher waits in a call that does not return: the agent stops without it",
+                extra={"path": str(self.blocking.current.calls.path)},
+            )
 
     def _trim(self) -> bool:
         """Trim the journal for a while; returns whether there is more. Between two slices, other threads can take the lock."""

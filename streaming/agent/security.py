@@ -59,7 +59,7 @@ def open_security(files: ServerFiles, listen: Address) -> Security:
     if (files.tls_cert is None) != (files.tls_key is None):
         raise UsageError("--tls-cert and --tls-key belong together: name both")
     if files.tls_client_ca is not None and files.tls_cert is None:
-        raise UsageError("--tls-client-ca asks jobs for a certificate, for which the agent needs one itself: name --tls-cert and --tls-key")
+        raise UsageError("--tls-client-ca needs a certificate of the agent too: name --tls-cert and --tls-key")
     if not is_loopback(listen.host):
         if files.tls_cert is None:
             raise UsageError(
@@ -68,7 +68,7 @@ def open_security(files: ServerFiles, listen: Address) -> Security:
             )
         if files.token_file is None and files.tls_client_ca is None:
             raise UsageError(
-                f"--listen {listen}: an agent that knows nobody serves loopback addresses only, such as 127.0.0.1:8815: "
+                f"--listen {listen}: an agent that authenticates no jobs serves loopback addresses only, such as 127.0.0.1:8815: "
                 "name --token-file, --tls-client-ca, or both"
             )
     return Security(_certificates(files), _tokens(files.token_file))

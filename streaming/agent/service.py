@@ -158,7 +158,7 @@ class Service:
         beginning = Beginning(StartFrom(request.start_from), request.resumed)
         if not request.resumed and self.consumers.has_committed(request.consumer):
             log.warning(
-                "a job that has committed what it was sent knows nothing of it any more: it begins anew",
+                "a job has lost the position that it had committed: it begins anew",
                 extra={"consumer": request.consumer},
             )
             self.consumers.forget(request.consumer)

@@ -70,7 +70,7 @@ class TopicConfigs:
                 self._logged.add(what)
                 self.rejected += 1
                 log.warning(
-                    "value of a configuration cannot be read: the next level stands in",
+                    "value of a configuration cannot be read: the next level is used",
                     extra={
                         "broker": self._broker,
                         "topic": topic,

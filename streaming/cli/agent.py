@@ -30,8 +30,10 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
     "journal_max_age",
     "redact_ids",
 )
-@click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the agent keeps its journal.")
-@click.option("--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Where jobs find it. Port 0 takes any.")
+@click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The directory of the agent's journal.")
+@click.option(
+    "--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Address for jobs. Port 0 takes any free port."
+)
 @click.option(
     "--name", default=platform.node(), show_default="the host's", metavar="NAME", help="Its name in the metrics and in checkpoints."
 )

@@ -12,13 +12,13 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as in a shell (128 + SIGINT); ``run`` ends by itself and returns 0."""
 
 COMMANDS = {
-    "agent": "Watch the log dirs of this host and serve what is appended to jobs elsewhere.",
-    "config": "Print the configuration in effect, every option with what it means.",
+    "agent": "Watch the log dirs of this host and serve appends to jobs on other hosts.",
+    "config": "Print the configuration in effect, with a description of every option.",
     "demo": "Run the job on a simulated broker, or on log dirs, with a live table.",
-    "dump": "Show what stands in Kafka's files: batches, records, indexes, snapshots, checkpoints.",
-    "retention": "Show what is kept and for how long, what Kafka is about to delete, and what holds it back.",
+    "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
+    "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
-    "transactions": "Show what is open on disk, since when and whose, and which transactions nobody will ever end.",
+    "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 

@@ -21,14 +21,14 @@ PAYLOADS = ("text", "json", "hex")
 @click.option(
     "--payload", type=click.Choice(PAYLOADS), help="Keys and values as text, JSON or hex.  [default: by the topic's name, or text]"
 )
-@click.option("--no-payload", is_flag=True, help="Leave keys, values and the values of headers out.")
+@click.option("--no-payload", is_flag=True, help="Omit keys, values and the values of headers.")
 @click.option("--verify", is_flag=True, help="Check CRCs, indexes and the sequence of offsets; status 1 if anything is found.")
-@click.option("--summary", is_flag=True, help="Show what the batches of each partition add up to, instead of batches.")
+@click.option("--summary", is_flag=True, help="Show totals of each partition's batches, instead of batches.")
 @click.option("--from-offset", type=click.IntRange(min=0), metavar="N", help="From this offset on.")
 @click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="Up to this offset, which is the last one shown.")
 @click.option("--from-time", type=Moment(), metavar="TIME", help=f"Timestamps from this time on: {Moment.accepts}.")
-@click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Batches of this producer alone.")
-@click.option("--transactional", is_flag=True, help="Transactional batches alone, markers among them.")
+@click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Only batches of this producer.")
+@click.option("--transactional", is_flag=True, help="Only transactional batches, markers included.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the output.")
 def command(
     paths: tuple[Path, ...],

@@ -22,9 +22,9 @@ UNREADABLE = 1
 
 @click.command("retention")
 @with_settings("log_dirs", "server_properties")
-@click.option("--topic", metavar="T", help="The partitions of this topic alone.")
-@click.option("--sort", "by", type=click.Choice(SORTS), default="overdue", show_default=True, help="What comes first has most of it.")
-@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
+@click.option("--topic", metavar="T", help="Only partitions of this topic.")
+@click.option("--sort", "by", type=click.Choice(SORTS), default="overdue", show_default=True, help="The largest value of this comes first.")
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
 def command(settings: Settings, topic: str | None, by: str, at: int | None, form: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.

@@ -8,20 +8,20 @@ from streaming.offline.partition_retention import DirUse, Row
 
 ADVICE = {
     "future_timestamp": "a record in the first segment claims to be from the future, and nothing of the log is deleted before that time "
-    "and the limit are over. Look at it with `segtail dump --records --from-time {now}`; get rid of it with kafka-delete-records; keep "
+    "and the limit are over. Show it with `segtail dump --records --from-time {now}`; get rid of it with kafka-delete-records; keep "
     "others out by message.timestamp.after.max.ms or message.timestamp.type=LogAppendTime.",
-    "high_watermark": "the first segment is not on all in-sync replicas yet. Look for replicas that lag, or brokers that are down.",
-    "remote_copy": "the first segment should be gone and is not, so it has probably not been copied to remote storage. Look for errors of "
+    "high_watermark": "the first segment is not on all in-sync replicas yet. Check for replicas that lag, or brokers that are down.",
+    "remote_copy": "the first segment should be gone and is not, so it has probably not been copied to remote storage. Check for errors of "
     "the remote storage, and for open transactions, which hold copies back.",
     "head_of_line": "segments past the limit lie behind one that holds newer records, and only a prefix of a log is deleted. They go when "
     "it does; if they must not wait, use kafka-delete-records.",
     "active_segment": "old records lie in the segment that is still written to. A smaller segment.ms or segment.bytes rolls it earlier; an "
     "idle partition never rolls by itself.",
-    "overdue": "the first segment could be deleted for more than two checks and is still there. Look whether the broker runs, whether its "
+    "overdue": "the first segment could be deleted for more than two checks and is still there. Check whether the broker runs, whether its "
     "log dir is online, and whether the partition is being moved.",
     "open_transaction": "compaction stops at an open transaction. Find it with `segtail transactions`.",
     "compaction_lag": "closed segments are younger than min.compaction.lag.ms, and are compacted when they are not.",
-    "assumed": "server.properties was not given, so Kafka's defaults stand in where no topic and no dynamic configuration says otherwise. "
+    "assumed": "server.properties was not given, so Kafka's defaults are used where no topic and no dynamic configuration sets a limit. "
     "Name it with --server-properties, or set broker_config.",
 }
 """The advice for each reason why data stays."""

@@ -44,11 +44,11 @@ TEXTFILE_SECONDS = 15.0
     "master",
 )
 @click.option("--spark", metavar="spark.NAME=VALUE", multiple=True, expose_value=False, callback=keep_spark, help="An option of Spark's.")
-@click.option("--once", is_flag=True, help="Process what is there, write the metrics and exit; listens nowhere.")
+@click.option("--once", is_flag=True, help="Process the existing data, write the metrics and exit; no port is opened.")
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
 def command(settings: Settings, once: bool, textfile: Path | None, at: int | None) -> None:
-    """Watch log dirs, or logs that agents elsewhere watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
+    """Watch log dirs, or logs that agents on other hosts watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 
     The job keeps all its data under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
     """

@@ -37,8 +37,8 @@ _RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
 
 @click.command("transactions")
 @with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after")
-@click.option("--topic", metavar="T", help="This topic alone.")
-@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as if it were then: {Moment.accepts}.  [default: now]")
+@click.option("--topic", metavar="T", help="Only this topic.")
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
 def command(settings: Settings, topic: str | None, at: int | None, form: str) -> int:
     """Show every open transaction in Kafka's log dirs: its start, its producer, what it holds back from readers, and its verdict.

@@ -60,9 +60,9 @@ class Name:
             found, problem = (), str(error.strerror or error)
         with self._lock:
             if problem and problem != self.problem:
-                log.warning("a name of agents leads nowhere", extra={"host": self._host, "error": problem, "kept": len(self._found)})
+                log.warning("a name of agents has no address", extra={"host": self._host, "error": problem, "kept": len(self._found)})
             elif found and found != self._found:
-                log.info("a name leads to other agents", extra={"host": self._host, "addresses": ",".join(found)})
+                log.info("a name of agents has other addresses", extra={"host": self._host, "addresses": ",".join(found)})
             self._found, self.problem = found or self._found, problem
             self._next = self._clock() + AGAIN_SECONDS
             self._running = False

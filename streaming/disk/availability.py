@@ -123,7 +123,7 @@ class LogDirs(Sequence[LogDir]):
         """Return the log dir. Raises LogDirError if it is not the expected one."""
         path, known = found.path, self._known.get(found.path)
         if self.cluster_id and found.cluster_id != self.cluster_id:
-            raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is left out")
+            raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is not watched")
         expected = self._broker_of_others() if known is None else known.broker
         if expected not in (found.broker, UNKNOWN_BROKER):
             raise LogDirError(f"{path} belongs to node {found.broker}, it was taken for one of node {expected}: start anew if it is meant")

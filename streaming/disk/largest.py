@@ -103,7 +103,7 @@ class LargestScan:
         scanned = scan_on(file, self._position, self._next_offset, buffer, spare_cache=True)
         if scanned.flaw is not None:
             log.warning(
-                "segment is not understood: what lies behind counts for nothing",
+                "segment is not understood: bytes after this position are ignored",
                 extra={"path": str(self.segment.path), "position": self._position + scanned.end, "error": scanned.flaw},
             )
         if scanned.sums is not None:

@@ -140,7 +140,7 @@ class AgentWatch:
                     extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,
                 )
         for name in self._logged.keys() - found.keys():
-            log.info("agent is expected no more", extra={"agent": name})
+            log.info("agent is no longer expected", extra={"agent": name})
         self._logged = {name: status.problems for name, status in found.items()}
 
     def _take_catalog(self, status: Status, part: CatalogPart) -> None:
@@ -153,7 +153,7 @@ class AgentWatch:
             catalog = unpack(part.changes, version, whole=part.whole).applied(known)
         except FormatError as error:
             log.error(
-                "what is decided is not understood: is the agent of another version?", extra={"agent": status.agent, "error": str(error)}
+                "the agent's catalog cannot be read: is the agent of another version?", extra={"agent": status.agent, "error": str(error)}
             )
             return
         self._catalogs[status.agent] = version, catalog

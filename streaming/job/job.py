@@ -292,10 +292,8 @@ class Job:
                 return True
             if failed and self._restarts == restarts:
                 raise JobError(f"the query failed: {failed}")
-            log.warning("the agent did not answer for a while, once more", extra={"reason": failed})
-        raise JobError(
-            "not everything that is there has been processed: the agent did not answer; see its messages above, and run it again"
-        )
+            log.warning("the agent did not answer for a while: the query is started again", extra={"reason": failed})
+        raise JobError("not all data was processed, because the agent did not answer: see its messages above, and run it again")
 
     def refuse_unread(self) -> None:
         """Raise an error if something was left out of what `run_once` processed.

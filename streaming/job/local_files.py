@@ -87,6 +87,6 @@ def compile_into(gateway: Any, classes: Path) -> str:
             (classes / f"{name.replace('.', '/')}.class").write_bytes(bytes(code))
         gateway.java.lang.Class.forName(_NAME)
     except (Py4JError, TypeError, OSError) as error:
-        log.warning("files of the checkpoint cost a process each: the file system cannot be compiled", extra={"error": str(error)})
+        log.warning("each file of the checkpoint costs a process, because the file system cannot be compiled", extra={"error": str(error)})
         return FALLBACK
     return _NAME

@@ -38,8 +38,7 @@ def repair(spark: Path) -> None:
     if plan is not None and not _whole(plan):
         if commit is not None and int(commit.name) >= int(plan.name):
             raise CheckpointError(
-                f"{plan} is damaged, so that nobody knows where the job stood: "
-                f"restore the checkpoint, or delete {spark.parent} to begin anew"
+                f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
             )
         _remove(plan, "the micro-batch is planned anew")
 

@@ -70,7 +70,8 @@ class Exporter:
             self._server = BoundedServer(host, port, partial(Handler, self._answer, self._gate), self._gate, monotonic)
         except OSError as error:
             raise UsageError(
-                f"cannot listen on {host}:{port}: {error.strerror}; end what uses it, or choose another address with --listen HOST:PORT"
+                f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
+                "or choose another address with --listen HOST:PORT"
             ) from error
 
     @property
@@ -104,7 +105,7 @@ class Exporter:
             body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
             return Answer(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
         if request.path == "/-/healthy":
-            return _state(self._healthy(), "healthy", "the query has not looked for work lately, or fails again and again")
+            return _state(self._healthy(), "healthy", "the query has not checked for work lately, or fails again and again")
         if request.path == "/-/ready":
             return _state(self._table.ready, "ready", "what is there is still on its way")
         if request.path == "/":

@@ -250,7 +250,7 @@ def recalled(shard: int) -> Changed:
 
 
 def _not_known(row: EventRow) -> None:
-    log.error("an event of unknown kind is passed over: is the agent of a later version?", extra={"kind": row.kind, "agent": row.agent})
+    log.error("an event of unknown kind is skipped: is the agent of a later version?", extra={"kind": row.kind, "agent": row.agent})
 
 
 def _point(row: EventRow) -> LogState:

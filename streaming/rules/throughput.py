@@ -84,7 +84,10 @@ def straddles(state: LogState, row: EventRow) -> bool:
 
 def lost(state: LogState, row: EventRow) -> LogState:
     """Count the later part of a row as missing, by the mean size of an offset: the row straddles ``log_end_offset`` and cannot be cut."""
-    log.error("a range that straddles what was counted cannot be cut", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq})
+    log.error(
+        "a range contains offsets that were counted already and cannot be cut",
+        extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq},
+    )
     missed = _part(row, state.log_end_offset)
     epoch = row.log_epoch if row.log_epoch >= 0 else state.log_epoch
     return replace(_seen(state, row), log_end_offset=row.next_offset, log_epoch=epoch).skipped("agent_lost", missed)
@@ -100,7 +103,7 @@ def overwrites(state: LogState, row: EventRow) -> bool:
 
 def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     """The log was truncated at ``offset`` without an event. How many bytes were cut off is not known."""
-    log.warning("log was truncated while nobody watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
+    log.warning("log was truncated while it was not watched", extra={"log": f"{row.topic}-{row.partition}", "offset": offset})
     after = replace(unclean_losses.cut_off(state, offset), log_end_offset=offset, truncations=state.truncations + 1)
     return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
 

@@ -49,7 +49,7 @@ def load(path: Path) -> Kept:
     except FileNotFoundError:
         return Kept()
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        log.warning("where the scrub stood cannot be read: it begins anew", extra={"path": str(path), "error": str(error)})
+        log.warning("progress of the scrub cannot be read: the scrub begins anew", extra={"path": str(path), "error": str(error)})
         return Kept()
 
 

@@ -110,7 +110,7 @@ class LogDirScrub:
             self._find_next(self._log_dir / self._directories[self._next])
         else:
             self._running, self._ended_ms = False, now
-            log.info("scrub is through a log dir", extra={"log_dir": str(self._log_dir), "checked_bytes": self._checked})
+            log.info("scrub has finished a log dir", extra={"log_dir": str(self._log_dir), "checked_bytes": self._checked})
         return 0.0
 
     def _begin_pass(self, now: int) -> float:

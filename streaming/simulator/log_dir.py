@@ -28,7 +28,7 @@ class LogDir:
     ) -> None:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise LogDirError(f"{path} is not empty; a simulated log dir is made anew: remove it, or name another")
+            raise LogDirError(f"{path} is not empty: remove it, or name another directory for the simulated log dir")
         self.path = path
         self.directory_id = directory_id
         self.partitions: list[PartitionLog] = []

@@ -27,7 +27,7 @@ class SegtailDataSource(DataSource):
         del schema
         options = parse_options(self.options)
         if options.relation != "events":
-            raise UsageError("the relation batches is read with spark.read: it reads the disk once, it is no stream")
+            raise UsageError("the relation batches cannot be streamed: read it with spark.read")
         return stream.EventStreamReader(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:

@@ -227,7 +227,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
                 yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
             elif _attempt() > 0:
-                raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have had its rows")
+                raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have received its rows")
 
     def commit(self, end: offsets.Offset) -> None:
         """Report to the agents that a micro-batch is through."""

@@ -79,7 +79,7 @@ def test_elsewhere_it_refuses_without_a_certificate_or_without_knowing_anybody(h
     listen, tokens = Address(host, 8815), token_file(tmp_path / "token")
     with pytest.raises(UsageError, match=r"without a certificate serves loopback addresses only.*--tls-cert"):
         open_security(ServerFiles(token_file=tokens), listen)
-    with pytest.raises(UsageError, match=r"knows nobody serves loopback addresses only.*--token-file, --tls-client-ca"):
+    with pytest.raises(UsageError, match=r"authenticates no jobs serves loopback addresses only.*--token-file, --tls-client-ca"):
         open_security(authority.server(), listen)
     assert open_security(authority.server(token_file=tokens), listen).tokens is not None
     assert open_security(authority.server(client_ca=True), listen).certificates is not None
@@ -89,7 +89,7 @@ def test_what_belongs_together_is_asked_for(authority: Authority) -> None:
     cert = authority.issue("agent")
     with pytest.raises(UsageError, match="--tls-cert and --tls-key belong together"):
         open_security(ServerFiles(tls_cert=cert.cert), LOOPBACK)
-    with pytest.raises(UsageError, match="--tls-client-ca asks jobs"):
+    with pytest.raises(UsageError, match="--tls-client-ca needs a certificate"):
         open_security(ServerFiles(tls_client_ca=authority.ca), LOOPBACK)
     with pytest.raises(UsageError, match="--agent-cert and --agent-key belong together"):
         credentials(ClientFiles(ca=authority.ca, cert=cert.cert))
@@ -169,7 +169,7 @@ def test_tokens_are_exchanged_without_a_restart(agent: Agent, tmp_path: Path, ca
         token_file(mine, OTHER_TOKEN)
         assert client.status().agent == "a1"
         client.close()
-    assert "a change of files cannot be used" in caplog.text
+    assert "changed files cannot be used" in caplog.text
     assert TOKEN not in caplog.text
     assert OTHER_TOKEN not in caplog.text
 
