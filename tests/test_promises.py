@@ -29,10 +29,18 @@ def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
     assert [f"{path}::{name}" for path, name in named if files[path][name] & _NEVER_RUN] == []
 
 
-def test_every_module_that_contributing_names_is_there() -> None:
-    named = re.findall(r"`(streaming/[\w/]+(?:\.py|/))`", (ROOT / "CONTRIBUTING.md").read_text())
-    assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_every_module_that_is_named_is_there(document: str) -> None:
+    modules = [str(path.relative_to(ROOT)) for part in ("streaming", "tests", "helm", "docs") for path in (ROOT / part).rglob("*.py")]
+    named = re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", (ROOT / document).read_text())
+    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in modules)] == []
+
+
+def test_the_architecture_names_every_room_and_module() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    parts = [path.name + ("/" if path.is_dir() else "") for path in (ROOT / "streaming").iterdir() if not path.name.startswith("__")]
+    there = [part for part in parts if part.endswith(".py") or list((ROOT / "streaming" / part).glob("*.py"))]
+    assert [part for part in there if f"`{part}`" not in text] == []
 
 
 def test_every_promise_names_a_test() -> None:
