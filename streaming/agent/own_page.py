@@ -19,7 +19,7 @@ class AgentMetrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._making = Lock()  # one page at a time
-        self._shown: list[tuple[Metric, tuple[str, ...], Callable[[], float | None]]] = []
+        self._shown: dict[Metric, list[tuple[tuple[str, ...], Callable[[], float | None]]]] = {}
         self._registry.register(self)
         self.calls = self._counter(CALLS)
         self.rows = self._counter(ROWS)
@@ -27,14 +27,14 @@ class AgentMetrics:
 
     def show(self, metric: Metric, value: Callable[[], float | None], *labels: str) -> None:
         """Show a value that is kept elsewhere. Where it is None, there is no sample."""
-        self._shown.append((metric, labels, value))
+        self._shown.setdefault(metric, []).append((labels, value))
 
     def collect(self) -> Iterable[Samples]:
         """Yield the samples, as `prometheus_client` expects them."""
-        for metric, labels, value in self._shown:
-            number = value()
-            if number is not None:
-                yield client_family(metric, [(labels, number)])
+        for metric, series in self._shown.items():
+            samples = [(labels, number) for labels, value in series if (number := value()) is not None]
+            if samples:
+                yield client_family(metric, samples)
 
     def page(self) -> bytes:
         """The page, in Prometheus' text format."""

@@ -62,13 +62,6 @@ JOURNAL_WAIT_SECONDS = 10.0
 
 _JOURNAL_POLL_SECONDS = 0.1
 
-_DOUBTED = {
-    Doubt.PRODUCER_SNAPSHOT: agent_metrics.DOUBTED_PRODUCER_SNAPSHOTS,
-    Doubt.TIME_INDEX: agent_metrics.DOUBTED_TIME_INDEXES,
-    Doubt.CHECKPOINT: agent_metrics.DOUBTED_CHECKPOINTS,
-    Doubt.CONFIGURATION: agent_metrics.DOUBTED_CONFIGURATIONS,
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
@@ -282,8 +275,8 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
     metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
     metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
     metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
-    for doubt, metric in _DOUBTED.items():
-        metrics.show(metric, partial(_doubts, service, doubt))
+    for doubt in Doubt:
+        metrics.show(agent_metrics.AGENT_DOUBTS, partial(_doubts, service, doubt), service.name, doubt)
     metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
     metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
 

@@ -1,6 +1,7 @@
 """An agent's own page: about the agent itself, not about Kafka's logs."""
 
 from streaming.definitions.metric import Metric
+from streaming.definitions.observer_metrics import AGENT_DOUBTS as AGENT_DOUBTS  # on both pages
 
 BUILD = Metric(
     "segtail_agent_build_info", "The agent, its version and the brokers whose log dirs it watches.", ("version", "agent", "brokers")
@@ -14,26 +15,6 @@ UNREADABLE_FILES = Metric("segtail_agent_unreadable_files", "Files and directori
 UNWATCHED_DIRECTORIES = Metric(
     "segtail_agent_unwatched_directories",
     "Partition directories without a working inotify watch: they are compared at each poll instead.",
-    (),
-)
-DOUBTED_PRODUCER_SNAPSHOTS = Metric(
-    "segtail_agent_doubted_producer_snapshots_total",
-    "Values of kind producer_snapshot that could not be used and were replaced by a fallback.",
-    (),
-)
-DOUBTED_TIME_INDEXES = Metric(
-    "segtail_agent_doubted_time_indexs_total",
-    "Values of kind time_index that could not be used and were replaced by a fallback.",
-    (),
-)
-DOUBTED_CHECKPOINTS = Metric(
-    "segtail_agent_doubted_checkpoints_total",
-    "Values of kind checkpoint that could not be used and were replaced by a fallback.",
-    (),
-)
-DOUBTED_CONFIGURATIONS = Metric(
-    "segtail_agent_doubted_configurations_total",
-    "Values of kind configuration that could not be used and were replaced by a fallback.",
     (),
 )
 SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certificates or tokens that could not be used.", ())

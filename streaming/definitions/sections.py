@@ -47,9 +47,9 @@ SECTIONS: Mapping[Section, tuple[Metric, ...]] = {
 METRICS = tuple(metric for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics)
 """All metrics of the exporter's page. An agent has a page of its own."""
 
-_SECTION_OF = {metric: section for section, metrics in SECTIONS.items() for metric in metrics}
+_SECTION_OF = {metric: section for section, metrics in [*SECTIONS.items()][::-1] for metric in metrics}
 
 
 def section_of(metric: Metric) -> Section:
-    """The section that a metric belongs to."""
+    """The section that a metric belongs to, the first one if it is on an agent's own page too."""
     return _SECTION_OF[metric]

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.disk.active import ActiveRead, read_on
+from streaming.disk.active_segment import ActiveRead, read_on
 from streaming.disk.calls import Calling
-from streaming.disk.closed import ClosedSegments
+from streaming.disk.closed_segments import ClosedSegments
 from streaming.disk.contents import bytes_taken
 from streaming.disk.logdirs import LogDir, Partition
 from streaming.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
-from streaming.disk.oldest import Oldest, oldest_record
-from streaming.disk.scanned import ScannedTimes, SegmentKey
+from streaming.disk.oldest_record import Oldest, oldest_record
+from streaming.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.disk.scanning import window
 from streaming.disk.segment_files import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
 from streaming.errors import FormatError

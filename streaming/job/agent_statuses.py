@@ -9,7 +9,7 @@ from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from streaming.catalog.changes import Version, unpack
 from streaming.client import address_lookup
 from streaming.errors import AgentError, FormatError
-from streaming.job.expected import Expected
+from streaming.job.expected_agents import Expected
 from streaming.metrics.answers import apply
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.rounds import End

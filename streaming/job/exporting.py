@@ -7,8 +7,8 @@ import pyspark
 
 import streaming
 from streaming.metrics.export import Export
-from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.page_context import context_of
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import thresholds
 from streaming.pace.pacer import Pacer
@@ -18,12 +18,12 @@ from streaming.settings import Granularity, Settings
 
 
 def table_of(settings: Settings, *, once: bool = False) -> Table:
-    """The table; ``once`` if it is read a single time. Raises UsageError as `judges_of`."""
+    """The table; ``once`` if it is read a single time. Raises UsageError as `context_of`."""
     return Table(
         replicas=settings.replicas.value,
         stale_after_s=settings.stale_after.total_seconds(),
         series_limit=settings.series_limit,
-        judges=judges_of(settings, once=once),
+        context=context_of(settings, once=once),
         export=Export(
             partitions=settings.export_granularity is Granularity.PARTITION,
             topics=settings.export_topics,

@@ -26,9 +26,9 @@ from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.exporting import observer_of, table_of
 from streaming.job.jvm import SparkError
-from streaming.job.meanwhile import repeated
 from streaming.job.query_progress import Progress
 from streaming.job.remote import check_agents, file_options
+from streaming.job.repeating import repeated
 from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness

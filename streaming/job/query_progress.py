@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streaming.job.reached import Reached
+from streaming.job.table_progress import Reached
 from streaming.metrics.observer import Observer
 from streaming.pace.freshness import Freshness
 from streaming.pace.pace_files import last_check

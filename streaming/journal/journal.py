@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.event_row import Event
 from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, totals
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part

@@ -77,17 +77,17 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     silent = snapshot.silent[there["agent"]]
     carried = [snapshot.carried[slot] for slot in there["slot"].tolist()]
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
-    judges = snapshot.judges
-    known, *ahead = ((each, _roles(there, each, silent, judges.fenced)) for each in _decided(there, names, snapshot))
+    context = snapshot.context
+    known, *ahead = ((each, _roles(there, each, silent, context.fenced)) for each in _decided(there, names, snapshot))
     decided, roles = known
     replica_offsets = replica_offsets_of(
-        there, carried, names, known, ahead, silent, judges.fenced, judges.limiter.now(), assume_replicated=judges.assume_replicated
+        there, carried, names, known, ahead, silent, context.fenced, context.limiter.now(), assume_replicated=context.assume_replicated
     )
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here shows how far the quorum has committed
         replica_offsets[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (replica_offsets["in_sync"] > 0)) & ~silent
-    old = judges.metadata_ms is not None and snapshot.now_ms - judges.metadata_ms > OLD_METADATA_MS
+    old = context.metadata_ms is not None and snapshot.now_ms - context.metadata_ms > OLD_METADATA_MS
     if old:
         current &= _all_in_sync_here(there, replica_offsets, silent)
     coordinators = transaction_columns.coordinator_view(
@@ -97,8 +97,8 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         read_ms=np.where(current, read_ms, ABSENT),
         speaks=roles.speaks,
         believed=current
-        | ~np.bool_(old or judges.transactions.once),  # other replicas may have gone on without one: a later page corrects its values
-        partitions=snapshot.judges.coordinator_partitions,
+        | ~np.bool_(old or context.transactions.once),  # other replicas may have gone on without one: a later page corrects its values
+        partitions=snapshot.context.coordinator_partitions,
         now_ms=snapshot.now_ms,
     )
     return Observed(
@@ -153,7 +153,7 @@ def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
     """Up to when each log was processed; -1 if it cannot be read now, or if that is too long ago (never with ``once``)."""
     read_ms = snapshot.read_ms[there["agent"]]
     unread = np.isin(there["slot"], snapshot.unreadable) | np.isin(there["log_dir"], snapshot.unread_dirs)
-    lately = snapshot.judges.transactions.once | (snapshot.now_ms - read_ms <= snapshot.judges.transactions.read_within_ms)
+    lately = snapshot.context.transactions.once | (snapshot.now_ms - read_ms <= snapshot.context.transactions.read_within_ms)
     found: Longs = np.where((read_ms >= 0) & lately & ~unread, read_ms, ABSENT)
     return found
 
@@ -192,8 +192,8 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         [observed.names[item] for item in items.tolist()],
         observed.decided.take(items),
         {name: column[items] for name, column in observed.replica_offsets.items()},
-        snapshot.judges.limiter,
-        snapshot.judges.deletable,
+        snapshot.context.limiter,
+        snapshot.context.deletable,
         snapshot.now_ms,
     )
     silent = snapshot.silent[observed.columns["agent"][items]]
@@ -214,7 +214,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
     replica_offsets = {name: column[shown] for name, column in observed.replica_offsets.items()}
     names_of = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
-    judged = snapshot.judges.transactions.judge(
+    judged = snapshot.context.transactions.judge(
         carried,
         names_of,
         observed.coordinators,
@@ -249,7 +249,7 @@ def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapsh
         for each in late
         if each.verdict == Verdict.HANGING.label and names[each.log] == OFFSETS_TOPIC
     }
-    known = snapshot.judges.waiting.of(subjects.values())
+    known = snapshot.context.waiting.of(subjects.values())
     return tuple(replace(each, groups=known[subjects[each]]) if subjects.get(each) in known else each for each in late)
 
 

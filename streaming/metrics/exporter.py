@@ -13,7 +13,7 @@ from streaming.errors import UsageError
 from streaming.metrics.observer import Observer
 from streaming.metrics.page import write_page
 from streaming.metrics.render import render
-from streaming.metrics.shared import Shared
+from streaming.metrics.single_flight import Shared
 from streaming.metrics.table import Table
 from streaming.metrics.view import view
 from streaming.units import Address

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from streaming.metrics.carried import Carried
 from streaming.metrics.decided import Decided
+from streaming.metrics.deletable_since import DeletableSince
 from streaming.metrics.limiter import Limiter
-from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.metrics.value_matrix import Columns, Longs
 from streaming.rows import SEGMENTS, TIME_UNKNOWN

@@ -19,7 +19,7 @@ from streaming.metrics.decisions import Decisions
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.family import labels
 from streaming.metrics.ids import Ids
-from streaming.metrics.judges import Judges
+from streaming.metrics.page_context import PageContext
 from streaming.metrics.rounds import End, Round, Rounds
 from streaming.metrics.value_matrix import FREE, LOG, Columns, Longs, empty_columns, read_values
 from streaming.metrics.waiting_groups import Waiting
@@ -58,7 +58,7 @@ class Snapshot:
     rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
     read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
     all_replicas: bool
-    judges: Judges
+    context: PageContext
     now_ms: int
 
 
@@ -69,16 +69,22 @@ class Table:
         replicas: "leaders" exports one replica of a partition, "all" every one.
         stale_after_s: after so many seconds of silence, another agent's replica is exported for the partition.
         series_limit: at most so many series on a page.
-        judges: compute the columns that depend on the clock.
+        context: what the columns that depend on the clock are computed with.
         export: what is on a page at all.
     """
 
     def __init__(
-        self, *, replicas: Literal["leaders", "all"], stale_after_s: float, series_limit: int, judges: Judges, export: Export = EVERYTHING
+        self,
+        *,
+        replicas: Literal["leaders", "all"],
+        stale_after_s: float,
+        series_limit: int,
+        context: PageContext,
+        export: Export = EVERYTHING,
     ) -> None:
         self.series_limit = series_limit
         self.export = export
-        self._judges = judges
+        self._context = context
         self._all_replicas = replicas == "all"
         self._stale_after_s = stale_after_s
         self._lock = Lock()  # protects everything below
@@ -144,7 +150,7 @@ class Table:
         Args:
             end: where its journal ended then. The catalog counts once all rows up to there are processed; None for at once.
         """
-        round_ = Round(Decisions(catalog), None if self._judges.transactions.once else end)  # a run that ends uses the last catalog
+        round_ = Round(Decisions(catalog), None if self._context.transactions.once else end)  # a run that ends uses the last catalog
         with self._lock:
             number = self._agent(agent)
             self._rounds[number] = self._rounds.get(number, Rounds()).updated(round_)
@@ -185,28 +191,28 @@ class Table:
             self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
 
     def set_coordinators(self, partitions: int | None) -> None:
-        """Set how many partitions `__transaction_state` has, see `Judges`."""
+        """Set how many partitions `__transaction_state` has, see `PageContext`."""
         with self._lock:
-            self._judges = replace(self._judges, coordinator_partitions=partitions)
+            self._context = replace(self._context, coordinator_partitions=partitions)
 
     def set_fenced(self, brokers: Iterable[int]) -> None:
-        """Set which brokers are fenced off, see `Judges`."""
+        """Set which brokers are fenced off, see `PageContext`."""
         with self._lock:
-            self._judges = replace(self._judges, fenced=frozenset(brokers))
+            self._context = replace(self._context, fenced=frozenset(brokers))
 
     def set_metadata_time(self, written_ms: int | None) -> None:
-        """Set when the metadata of the cluster was last written, see `Judges`."""
+        """Set when the metadata of the cluster was last written, see `PageContext`."""
         with self._lock:
-            self._judges = replace(self._judges, metadata_ms=written_ms)
+            self._context = replace(self._context, metadata_ms=written_ms)
 
     def min_isr(self, broker: int) -> int:
         """See `Limiter.min_isr`."""
-        return self._judges.limiter.min_isr(broker)
+        return self._context.limiter.min_isr(broker)
 
     def set_reassignments(self, reassignments: Iterable[Reassignment]) -> None:
-        """Set which partitions are reassigned, see `Judges`."""
+        """Set which partitions are reassigned, see `PageContext`."""
         with self._lock:
-            self._judges = replace(self._judges, reassignments=tuple(reassignments))
+            self._context = replace(self._context, reassignments=tuple(reassignments))
 
     def set_unreadable(self, logs: Iterable[LogKey]) -> None:
         """Set which logs cannot be read now: a log with an unreadable backlog does not hide the counters of others."""
@@ -229,7 +235,7 @@ class Table:
     @property
     def waiting(self) -> Waiting:
         """The hanging transactions whose waiting groups are requested, and the groups that are known."""
-        return self._judges.waiting
+        return self._context.waiting
 
     @property
     def ready(self) -> bool:
@@ -265,7 +271,7 @@ class Table:
                 scrubbed=self._scrubbed,
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
-                judges=self._judges,
+                context=self._context,
                 now_ms=round(now * 1000),
             )
 

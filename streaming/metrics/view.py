@@ -63,7 +63,7 @@ def view(snapshot: Snapshot) -> View:
     observed = observe(there, snapshot)
     kept = keep(observed, snapshot)
     names = {name for name, wanted in zip(snapshot.topic_names, snapshot.topic_exported.tolist(), strict=True) if not wanted}
-    reassignments = [each for each in snapshot.judges.reassignments if each.topic not in names]
+    reassignments = [each for each in snapshot.context.reassignments if each.topic not in names]
     return View(
         logs=export(observed, kept, snapshot, topic_labels, rank),
         followers=followers(observed, topic_labels, rank),
@@ -72,8 +72,8 @@ def view(snapshot: Snapshot) -> View:
         elected=elected(columns, snapshot.topic_names, snapshot.topic_exported),
         kept=kept,
         scrubbed=snapshot.scrubbed,
-        overdue_after_ms=snapshot.judges.overdue_after_ms,
-        moves=judge(reassignments, observed, snapshot.judges.paces, snapshot.now_ms),
+        overdue_after_ms=snapshot.context.overdue_after_ms,
+        moves=judge(reassignments, observed, snapshot.context.paces, snapshot.now_ms),
         skipped_bytes=_skipped_bytes(columns),
     )
 

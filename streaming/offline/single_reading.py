@@ -18,9 +18,9 @@ from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.answers import apply, written_ms
-from streaming.metrics.judges import judges_of
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
+from streaming.metrics.page_context import context_of
 from streaming.metrics.table import Snapshot, Table
 from streaming.metrics.view import View, view
 from streaming.metrics.waiting_groups import Subject
@@ -48,7 +48,7 @@ class SingleReading:
         sleep: as in `OfflineAgent`.
 
     Raises:
-        UsageError: as `judges_of`.
+        UsageError: as `context_of`.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class SingleReading:
     ) -> None:
         self._now_ms = now_ms
         self._clock = clock
-        judges = judges_of(settings, once=True, list_all=True)
-        limits_of = judges.limiter.now()
-        self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, judges=judges)
+        context = context_of(settings, once=True, list_all=True)
+        limits_of = context.limiter.now()
+        self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, context=context)
         self.agent = OfflineAgent(
             log_dirs, lambda cluster: scope(cluster, limits_of), read_rate=settings.read_rate, clock=clock, sleep=sleep
         )

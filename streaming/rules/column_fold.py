@@ -1,6 +1,6 @@
 """Folds ordinary rows (`streaming.rules.ordinary`): columns in, columns out, without a Python object for each row or log.
 
-The result is the same as that of `streaming.rules.throughput` for each row: counters are sums, times are maxima, everything else comes from
+The result is the same as that of `streaming.rules.log_fold` for each row: counters are sums, times are maxima, everything else comes from
 the last row.
 """
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from streaming.rows import Change, Kind
 from streaming.rules.counters import SHARED, SUMMED
+from streaming.rules.log_fold import FOUND_COLUMNS
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
-from streaming.rules.throughput import FOUND_COLUMNS
 from streaming.state_row import STATES
 
 Ints = NDArray[np.int64]

@@ -9,17 +9,17 @@ from itertools import chain
 from streaming.event_row import EventRow
 from streaming.log_key import LogKey, key_of
 from streaming.rows import SKIP_REASONS, Change, Kind
-from streaming.rules import coordinator_state, throughput, unclean_losses
+from streaming.rules import coordinator_state, log_fold, unclean_losses
 from streaming.rules.log_state import LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
 
 log = logging.getLogger(__name__)
 
 _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
-    Kind.APPENDED: throughput.appended,
-    Kind.TRUNCATED: throughput.truncated,
-    Kind.SKIPPED: throughput.skipped,
-    Kind.CORRUPT: throughput.corrupt,
+    Kind.APPENDED: log_fold.appended,
+    Kind.TRUNCATED: log_fold.truncated,
+    Kind.SKIPPED: log_fold.skipped,
+    Kind.CORRUPT: log_fold.corrupt,
 }
 
 
@@ -118,7 +118,7 @@ class ShardFold:
         key = key_of(row)
         state = self._get(key)
         if row.kind == Kind.APPEARED:
-            self.touched[key] = coordinator_state.taken(state, throughput.appeared(state, row), row)
+            self.touched[key] = coordinator_state.taken(state, log_fold.appeared(state, row), row)
         elif row.kind == Kind.MISSED:
             if state is not None:
                 self.touched[key] = coordinator_state.missed(state)
@@ -126,7 +126,7 @@ class ShardFold:
             self._in_census.add(key)
         elif row.kind == Kind.FOUND:
             if state is not None and not state.departed:
-                after = self.touched[key] = throughput.listed(state, row)
+                after = self.touched[key] = log_fold.listed(state, row)
                 self._learn(after)
         elif row.kind == Kind.UNCLEAN:
             if state is not None:
@@ -137,7 +137,7 @@ class ShardFold:
             if state is None:
                 state = new_log(row, begins)
             elif state.departed:
-                state = throughput.appeared(state, replace(row, next_offset=begins, transactions=None))
+                state = log_fold.appeared(state, replace(row, next_offset=begins, transactions=None))
             after = self._append(state, row) if row.kind == Kind.APPENDED else _STEPS[row.kind](state, row)
             after = self.touched[key] = coordinator_state.taken(state, after, row)
             self._learn(after)
@@ -153,17 +153,17 @@ class ShardFold:
         self.touched.update((state.key, state) for state in states)
 
     def _append(self, state: LogState, row: EventRow) -> LogState:
-        if throughput.overwrites(state, row):
+        if log_fold.overwrites(state, row):
             offset = self._overwritten_from(row, state.log_epoch)
-            if offset is None and (row.settled or not throughput.straddles(state, row)):
+            if offset is None and (row.settled or not log_fold.straddles(state, row)):
                 offset = row.base_offset  # seen when it was appended: the log did end where the row begins
             if offset is not None and offset < state.log_end_offset:
-                state = throughput.overwritten(state, row, offset)
+                state = log_fold.overwritten(state, row, offset)
         share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
-        if throughput.straddles(state, row):
+        if log_fold.straddles(state, row):
             rest = self._cut(row, state.log_end_offset)
-            return throughput.lost(state, row) if rest is None else throughput.counted(state, rest, share_begins)
-        return throughput.appended(state, row, share_begins)
+            return log_fold.lost(state, row) if rest is None else log_fold.counted(state, rest, share_begins)
+        return log_fold.appended(state, row, share_begins)
 
     def _others(self, key: LogKey) -> Iterator[LogState]:
         """The other replicas of a log's partition."""

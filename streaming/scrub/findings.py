@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.scan.soundness import Damage
 
 log = logging.getLogger(__name__)

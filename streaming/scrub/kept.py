@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.scan.soundness import Damage, Fault
 from streaming.scrub.findings import FoundSegment
 from streaming.whole_files import write_whole

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from streaming.disk.directories import live_directories
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
 from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from streaming.disk.active import ActiveRead
+from streaming.disk.active_segment import ActiveRead
 from streaming.disk.availability import LogDirs
 from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import Partition
-from streaming.disk.scanned import ScannedTimes
+from streaming.disk.scanned_timestamps import ScannedTimes
 from streaming.disk.segment_files import Identity, Listing
 from streaming.event_row import Event
 from streaming.journal.cursor import TIMES_UNKNOWN

@@ -14,7 +14,7 @@ from pathlib import Path
 from streaming.catalog.changes import Changes, Version
 from streaming.disk.availability import LogDirs
 from streaming.disk.reads import bytes_read
-from streaming.disk.scanned import ScannedTimes
+from streaming.disk.scanned_timestamps import ScannedTimes
 from streaming.event_row import Event
 from streaming.journal.census import census
 from streaming.journal.consumer_rows import Registration

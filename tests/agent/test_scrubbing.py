@@ -4,7 +4,7 @@ from pathlib import Path
 
 from streaming.agent.scrubbing import MOST_NAMED, scrub_statuses
 from streaming.disk.identity import LogDir
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.scan.soundness import Damage, Fault
 from streaming.scrub.findings import FoundSegment

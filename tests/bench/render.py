@@ -22,7 +22,7 @@ from streaming.metrics.value_matrix import LISTS
 from streaming.rows import SEGMENTS, TRANSACTIONS
 from streaming.state_row import STATES
 from tests.bench.table import show
-from tests.metrics.rows import new_judges
+from tests.metrics.rows import new_context
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
@@ -70,7 +70,7 @@ def _place(log: int, partitions: int = PARTITIONS_A_TOPIC) -> tuple[str, int]:
 
 def new_table(*, series_limit: int = NO_LIMIT, export: Export = EVERYTHING) -> Table:
     """A table without rows."""
-    return Table(replicas="leaders", stale_after_s=300, series_limit=series_limit, judges=new_judges(), export=export)
+    return Table(replicas="leaders", stale_after_s=300, series_limit=series_limit, context=new_context(), export=export)
 
 
 def new_observer() -> Observer:

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from streaming.event_row import EventRow
-from streaming.metrics.judges import judges_of
 from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.page_context import context_of
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
 from streaming.query.processor import ShardProcessor
@@ -214,7 +214,7 @@ def _ranges(told: Sequence[tuple[int, Step]], ends: list[int], seq: int) -> list
 
 
 def _table() -> Table:
-    return Table(replicas="leaders", stale_after_s=300, series_limit=10_000_000, judges=judges_of(Settings()))
+    return Table(replicas="leaders", stale_after_s=300, series_limit=10_000_000, context=context_of(Settings()))
 
 
 # --- none at all

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.active import ActiveRead
+from streaming.disk.active_segment import ActiveRead
 from streaming.disk.contents import read_contents, was_shut_down_cleanly
 from streaming.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.disk.reads import bytes_read
-from streaming.disk.scanned import ScannedTimes
+from streaming.disk.scanned_timestamps import ScannedTimes
 from streaming.disk.segment_files import Identity
 from streaming.kafka.names import DirState
 from streaming.rows import SEGMENTS, TIME_UNKNOWN

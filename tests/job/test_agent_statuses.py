@@ -19,7 +19,7 @@ from streaming.agent.service import Service
 from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.errors import AgentError
 from streaming.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
-from streaming.job.expected import GONE_SECONDS
+from streaming.job.expected_agents import GONE_SECONDS
 from streaming.metrics.observer import Observer
 from streaming.metrics.page import write_page
 from streaming.metrics.table import Table

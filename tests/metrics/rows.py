@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from streaming.column_types import defaults_of
 from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.judges import Judges
 from streaming.metrics.limiter import Limiter
 from streaming.metrics.observer import Observer, Versions
+from streaming.metrics.page_context import PageContext
 from streaming.metrics.table import Table
 from streaming.metrics.transaction_columns import TransactionJudge
 from streaming.state_row import StateRow
@@ -65,7 +65,7 @@ def states(*rows: Row) -> pa.Table:
 
 
 def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_000, export: Export = EVERYTHING, **judged: Any) -> Table:
-    table = ToldTable(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, judges=new_judges(**judged))
+    table = ToldTable(replicas=replicas, stale_after_s=300, series_limit=series_limit, export=export, context=new_context(**judged))
     table.set_reading(dict.fromkeys(("a1", "a2", "a3"), EVER))
     if rows:
         table.apply(states(*rows))
@@ -74,10 +74,10 @@ def new_table(*rows: Row, replicas: Any = "leaders", series_limit: int = 1_000_0
 
 def untold_table() -> Table:
     """One that is told of catalogs apart from its rows."""
-    return Table(replicas="leaders", stale_after_s=300, series_limit=1_000_000, judges=new_judges())
+    return Table(replicas="leaders", stale_after_s=300, series_limit=1_000_000, context=new_context())
 
 
-def new_judges(**judged: Any) -> Judges:
+def new_context(**judged: Any) -> PageContext:
     transactions = TransactionJudge(
         hanging_after_ms=900_000,
         stuck_after_ms=1_200_000,
@@ -85,7 +85,7 @@ def new_judges(**judged: Any) -> Judges:
         late_limit=judged.pop("late_limit", 500),
         once=judged.pop("once", False),
     )
-    return Judges(transactions=transactions, limiter=Limiter(judged.pop("static", dict)), **judged)
+    return PageContext(transactions=transactions, limiter=Limiter(judged.pop("static", dict)), **judged)
 
 
 def new_observer() -> Observer:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.metrics.overdue import DeletableSince
+from streaming.metrics.deletable_since import DeletableSince
 from streaming.metrics.table import Table
 from streaming.rows import SEGMENTS
 from streaming.rules.config_levels import broker_configs

@@ -23,7 +23,7 @@ from streaming.rules.shard_state import ShardState
 from streaming.source import offsets
 from streaming.source.sharding import by_shard, recall
 from streaming.state_row import STATES
-from tests.metrics.rows import new_judges
+from tests.metrics.rows import new_context
 from tests.model.agent import Wire
 
 SHARDS = 2
@@ -57,7 +57,7 @@ class Job:
         self._registered: dict[str, str] = {}  # agent and journal
         self._processed = False  # whether this run has run a micro-batch
         self._goes_on: bool | None = None  # whether it recalls; None before its first plan
-        self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, judges=new_judges())
+        self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, context=new_context())
 
     @property
     def at(self) -> offsets.Offset:

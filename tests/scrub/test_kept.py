@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.disk.scanned import SegmentKey
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.scan.soundness import Damage, Fault
 from streaming.scrub.findings import FoundSegment
 from streaming.scrub.kept import Kept, file_of, load, store

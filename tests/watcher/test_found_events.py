@@ -191,7 +191,7 @@ def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_aga
     (tail,) = station.watcher.tails()
     before = tail.last_found
     station.restart(killed=killed)
-    monkeypatch.setattr("streaming.disk.active.scan_on", None)
+    monkeypatch.setattr("streaming.disk.active_segment.scan_on", None)
     station.look()
     (tail,) = station.watcher.tails()
     assert before is not None

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import UsageError
-from streaming.metrics.judges import judges_of
+from streaming.metrics.page_context import context_of
 from streaming.settings import Settings
 
 
 def test_a_server_properties_that_changes_is_taken_up(tmp_path: Path) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text("node.id=1\nlog.retention.hours=2\n")
-    limiter = judges_of(Settings(server_properties=(properties,))).limiter
+    limiter = context_of(Settings(server_properties=(properties,))).limiter
     assert limiter.now()(1, "orders", "{}").retention_ms == 2 * 3_600_000
     properties.write_text("node.id=1\nlog.retention.minutes=30\n")
     assert limiter.now()(1, "orders", "{}").retention_ms == 30 * 60_000
@@ -23,10 +23,10 @@ def test_a_server_properties_that_changes_is_taken_up(tmp_path: Path) -> None:
 
 def test_a_server_properties_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        judges_of(Settings(server_properties=(tmp_path / "none",)))
+        context_of(Settings(server_properties=(tmp_path / "none",)))
 
 
 @pytest.mark.parametrize(("trigger", "seconds"), [(1, 60), (20, 60), (300, 900), (None, 90)])
 def test_what_agents_publish_may_take_a_minute_or_three_triggers(trigger: int | None, seconds: int) -> None:
     settings = Settings(trigger=None if trigger is None else timedelta(seconds=trigger))
-    assert judges_of(settings).transactions.read_within_ms == seconds * 1000
+    assert context_of(settings).transactions.read_within_ms == seconds * 1000

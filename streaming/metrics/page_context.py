@@ -1,10 +1,10 @@
-"""What judges the numbers of the table when they are rendered: thresholds, limits, and the memory from page to page."""
+"""What a page depends on besides the table: thresholds, limits, what is known of the cluster, and the memory from page to page."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from streaming.metrics.deletable_since import DeletableSince
 from streaming.metrics.limiter import Limiter
-from streaming.metrics.overdue import DeletableSince
 from streaming.metrics.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.metrics.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.metrics.waiting_groups import Waiting
@@ -15,7 +15,7 @@ from streaming.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judges:
+class PageContext:
     """``assume_replicated``: if no metadata is readable, a log is taken as replicated up to its end.
 
     ``coordinator_partitions`` is the number of partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None
@@ -38,8 +38,8 @@ class Judges:
     waiting: Waiting = field(default_factory=Waiting)
 
 
-def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> Judges:
-    """The judges for a table; ``once`` for a table that is read a single time.
+def context_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> PageContext:
+    """The context of a table's pages; ``once`` for a table that is read a single time.
 
     A changed ``server.properties`` is loaded again while the job runs.
 
@@ -65,7 +65,7 @@ def judges_of(settings: Settings, *, once: bool = False, list_all: bool = False)
         topic_patterns(settings.topic_config),
     )
     deletable = None if once else DeletableSince()
-    return Judges(
+    return PageContext(
         transactions=transactions,
         limiter=limiter,
         deletable=deletable,

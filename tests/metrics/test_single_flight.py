@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from streaming.metrics.shared import Shared
+from streaming.metrics.single_flight import Shared
 
 PATIENCE_S = 60.0
 

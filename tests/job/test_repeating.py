@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from streaming.job.meanwhile import repeated
+from streaming.job.repeating import repeated
 
 
 def test_it_is_called_again_and_again_and_not_after_the_block() -> None:

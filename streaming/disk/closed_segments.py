@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.disk.active import ActiveRead, covers
-from streaming.disk.largest import LargestScan, indexed_largest, is_there, scanned_largest
-from streaming.disk.scanned import ScannedTimes, SegmentKey
+from streaming.disk.active_segment import ActiveRead, covers
+from streaming.disk.largest_timestamp import LargestScan, indexed_largest, is_there, scanned_largest
+from streaming.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.disk.segment_files import Identity, Segment
 from streaming.rows import TIME_UNKNOWN
 from streaming.scan.walk import Bytes

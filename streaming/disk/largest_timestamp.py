@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.disk.oldest import MOST_BATCHES
+from streaming.disk.oldest_record import MOST_BATCHES
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
 from streaming.disk.segment_files import OpenSegment, Segment

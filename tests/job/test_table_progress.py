@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.job.reached import Reached
+from streaming.job.table_progress import Reached
 from streaming.protocol.status_messages import Status
 from streaming.source.offsets import AgentOffset
 from streaming.state_row import STATES

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.job.expected import GONE_SECONDS, Expected
+from streaming.job.expected_agents import GONE_SECONDS, Expected
 from streaming.metrics.observer import AgentStatus
 from streaming.protocol.cluster_messages import Registered
 from streaming.protocol.status_messages import BrokerStatus
