@@ -199,7 +199,7 @@ def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = 
 
     Args:
         later: the columns at the end of the schema that an earlier version may not have had when it packed the rows, with their defaults.
-            Columns that a later version has added behind those of the schema are left out.
+            Columns that a later version has added after those of the schema are left out.
 
     Raises:
         pa.ArrowInvalid, OSError: the value is something else.

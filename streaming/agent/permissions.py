@@ -95,6 +95,6 @@ class Rights:
             log.warning("more files may not be read", extra={"files": len(new) - LOGGED_AT_ONCE})
         if new:
             log.warning(
-                "the agent's user needs a group that may read them: a broker with umask 027 lets its own",
+                "the agent's user needs a group that may read them: with umask 027 a broker lets only its own group read its files",
                 extra={"uid": os.getuid()},
             )

@@ -218,7 +218,7 @@ class Service:
         return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned, more=False)
 
     def _make_good(self, consumer: str) -> None:
-        """Publish open transactions again behind what a consumer has missed: those that ended in the gap must not seem open for ever."""
+        """Publish open transactions again after what a consumer has missed: those that ended in the gap must not seem open for ever."""
         missed = self.consumers.missed(consumer)
         if not missed:
             return

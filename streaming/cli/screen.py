@@ -156,11 +156,11 @@ def _summary(shown: Shown, report: Report) -> str:
     agents = ", ".join("down" if not agent.up else "catching up" if agent.catching_up else "up" for agent in shown.observer.agents)
     size, seconds = _lag(shown.observer)
     traffic = f"{format_size(round(report.bytes_rate))}/s, {report.records_rate:,.0f} records/s"
-    behind = f"lag {format_size(size)}, {format_duration(seconds)}"
+    lag = f"lag {format_size(size)}, {format_duration(seconds)}"
     counted = (
         f"{report.partitions:,} partitions, {report.batches:,} batches, {traffic}" if report.partitions else "waiting for the first rows"
     )
-    return f"{counted}; agent {agents or 'not asked yet'}, {behind}"
+    return f"{counted}; agent {agents or 'not asked yet'}, {lag}"
 
 
 def _lag(observer: Observer) -> tuple[int, float]:

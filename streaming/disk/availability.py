@@ -39,7 +39,7 @@ class LogDirs(Sequence[LogDir]):
         self.version = 0
         """A number that changes whenever a log dir has become unavailable, has come back, or was replaced."""
         self._logged: Mapping[Path, str] = {}
-        self._settle()
+        self._recompute()
 
     @overload
     def __getitem__(self, index: int) -> LogDir: ...
@@ -89,13 +89,13 @@ class LogDirs(Sequence[LogDir]):
                     found, failed = None, str(error)
                 with self._lock:
                     self._note(path, found, failed)
-        self._settle()
+        self._recompute()
 
     def bar(self, path: Path, reason: str) -> None:
         """Make no more calls into this log dir until `unbar`, because they do not return."""
         with self._lock:
             self._barred[path] = reason
-        self._settle()
+        self._recompute()
 
     def unbar(self, path: Path) -> None:
         """Let the next `check` read the log dir again."""
@@ -103,7 +103,7 @@ class LogDirs(Sequence[LogDir]):
             reason = self._barred.pop(path, "")
             if reason:
                 self._failed[path] = reason
-        self._settle()
+        self._recompute()
 
     @property
     def barred(self) -> Mapping[Path, str]:
@@ -151,7 +151,7 @@ class LogDirs(Sequence[LogDir]):
                     extra={"log_dir": str(path), "directory_id": found.directory_id, "was": known.directory_id},
                 )
 
-    def _settle(self) -> None:
+    def _recompute(self) -> None:
         with self._lock:
             unavailable = self._failed | self._barred
             if unavailable.keys() != self.unavailable.keys():

@@ -58,8 +58,8 @@ def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
         return
     if rest := len(data) % size:
         report(Finding(file.path, len(data) - rest, f"expected entries of {size} bytes, found one of {rest}"))
-    behind = data[len(proven) * size :]
-    if behind.strip(b"\0"):
+    beyond = data[len(proven) * size :]
+    if beyond.strip(b"\0"):
         report(Finding(file.path, len(proven) * size, "expected entries that ascend, or the end of the file, found other bytes"))
 
 

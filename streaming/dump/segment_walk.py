@@ -183,7 +183,7 @@ class SegmentReader:
         following = self._resume(position)
         passed = (self.size() if following is None else following) - position
         self.tail.damaged += passed
-        going_on = "nothing behind it can be read" if following is None else f"going on at position {following}"
+        going_on = "nothing after it can be read" if following is None else f"going on at position {following}"
         self._report(Finding(self.file.path, position, f"{what}; {passed} bytes are passed over, {going_on}"))
         return following
 

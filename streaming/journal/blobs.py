@@ -27,12 +27,12 @@ def encode_ongoing(ongoing: Steps) -> bytes:
 
 
 def merged_steps(first: bytes | None, later: bytes | None, first_bytes: int) -> bytes | None:
-    """The steps of a range of ``first_bytes`` bytes and of the range right behind it, as the steps of one range."""
+    """The steps of a range of ``first_bytes`` bytes and of the range right after it, as the steps of one range."""
     return first if later is None else encode_steps(merge_steps(decode_steps(first), decode_steps(later), first_bytes))
 
 
 def still_counts(blob: bytes | None) -> bytes | None:
-    """The steps that decide what is open behind them: the last marker of each producer, and its data since then."""
+    """The steps that decide what is open after them: the last marker of each producer, and its data since then."""
     steps = decode_steps(blob)
     if not len(steps):
         return None
@@ -62,7 +62,7 @@ NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
 
 
 def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
-    """The newest entries of a range of ``__transaction_state`` and of the range right behind it, as the entries of one range."""
+    """The newest entries of a range of ``__transaction_state`` and of the range right after it, as the entries of one range."""
     if first is None or later is None:
         return first if later is None else later
     both = pa.Table.from_batches([unpack_entries(first), unpack_entries(later)])

@@ -65,7 +65,7 @@ def note_committed(run: sqlite3.Connection, consumer: str, seq: int, now_ms: int
 
 
 def set_back(run: sqlite3.Connection, consumer: str, seq: int) -> None:
-    """Let a consumer go on behind ``seq``."""
+    """Let a consumer go on after ``seq``."""
     run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))
 
 
@@ -80,7 +80,7 @@ def note_made_good(run: sqlite3.Connection, consumer: str, missed: int) -> None:
 
 
 def needed(run: sqlite3.Connection, seen_after_ms: int) -> int | None:
-    """The seq behind which events are needed by consumers that were there later than that, None if there are no such consumers."""
+    """The seq after which events are needed by consumers that were there later than that, None if there are no such consumers."""
     found: int | None = value(run, "SELECT min(committed) FROM consumers WHERE seen_ms > ?", seen_after_ms)
     return found
 

@@ -43,7 +43,7 @@ class Consumers:
             return consumer_rows.note_seen(run, consumer, self._clock_ms())
 
     def register(self, consumer: str) -> None:
-        """Register a new consumer behind all events. A consumer that wants a beginning is registered with it (`Journal.publish`)."""
+        """Register a new consumer after all events. A consumer that wants a beginning is registered with it (`Journal.publish`)."""
         self._journal.publish([], registers=Registration(consumer))
 
     def streamed(self, consumer: str) -> int | None:
@@ -124,7 +124,7 @@ class Consumers:
         return 0 if found is None else found.missed
 
     def made_good(self, consumer: str, missed: int) -> None:
-        """Note that the open transactions were published again behind the events that a consumer had missed."""
+        """Note that the open transactions were published again after the events that a consumer had missed."""
         with self._journal.database.transaction() as run:
             consumer_rows.note_made_good(run, consumer, missed)
 

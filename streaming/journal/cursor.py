@@ -27,7 +27,7 @@ class Cursor:
     - ``log_epoch``: the latest leader epoch that was read; ``epochs``: all that were (`streaming.watcher.seen_epochs`).
     - ``anchor``: the header of the last batch read, at ``anchor_position`` of the same segment; b"" at its beginning.
     - ``frontier``: the largest next offset ever published. Events of the offsets before it have been published already.
-    - ``stopped``: why the log is not read on, "" while it is read; ``skipped``: bytes behind ``position`` that count as skipped because
+    - ``stopped``: why the log is not read on, "" while it is read; ``skipped``: bytes after ``position`` that count as skipped because
       of this.
     - ``backlog_segment``, ``backlog_position``: where the log's first backlog ends.
     - ``first_timestamp``, ``largest_timestamp``: of the segment's first batch, and of all batches before the cursor. Unix milliseconds,

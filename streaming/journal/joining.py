@@ -84,7 +84,7 @@ class Joining:
             event, line = row.event, (row.event.log, row.event.kind is Kind.FOUND)
             before = last.pop(line, None)
             if event.kind not in _JOINED:
-                continue  # appends before and behind another event are not joined
+                continue  # appends before and after another event are not joined
             # an earlier event may have been forgotten meanwhile, or may be no append any more
             if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
                 together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)

@@ -110,7 +110,7 @@ class Journal:
         pages: Iterable[Pages] = (),
         registers: consumer_rows.Registration | None = None,
     ) -> None:
-        """Write events, the cursors behind them, and the changed producers of the logs, durably: all of it or nothing.
+        """Write events, the cursors after them, and the changed producers of the logs, durably: all of it or nothing.
 
         Args:
             registers: a consumer that begins with these events. It is registered at the seq right before them.
@@ -168,7 +168,7 @@ class Journal:
             limit = begin.total + budget
             fits = stored_blocks.last_within(run, after, limit)
             whole = None if fits is None else Mark(fits.last, fits.total)
-            block = stored_blocks.with_row_behind(run, after if whole is None else whole.seq)
+            block = stored_blocks.with_row_after(run, after if whole is None else whole.seq)
             if block is None:
                 return whole or begin
             rows = part(block.batch, after, block.last)
@@ -182,7 +182,7 @@ class Journal:
     def at(self, seq: int) -> Mark:
         """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
-            trimmed, block = self.trimmed(), stored_blocks.with_row_behind(run, seq - 1)
+            trimmed, block = self.trimmed(), stored_blocks.with_row_after(run, seq - 1)
             rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
                 return Mark(seq, int(longs(rows, "total")[-1]))
@@ -208,7 +208,7 @@ class Journal:
                 return True
             if seq == has.trimmed_seq:
                 return total == has.trimmed_total
-            block = stored_blocks.with_row_behind(run, seq - 1)
+            block = stored_blocks.with_row_after(run, seq - 1)
             rows = () if block is None else part(block.batch, seq - 1, seq)
             return len(rows) > 0 and int(longs(rows, "total")[0]) == total
 
@@ -240,7 +240,7 @@ class Journal:
 
 
 def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[Row]]:
-    """The rows of events that come behind ``end``, a block at a time."""
+    """The rows of events that come after ``end``, a block at a time."""
     block: list[Row] = []
     seq, total, size = end.seq, end.total, 0
     for event in events:

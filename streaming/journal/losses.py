@@ -2,7 +2,7 @@
 
 A consumer's fold is at the end of some range that it was sent, or at its last commit; the agent does not know at which. So no event of such
 a range is forgotten before it is committed, however long its consumer is away. Nothing is merged across the end of such a range. Events
-behind the last range may be forgotten. The transaction that forgets them also stores how many bytes of logs they were, once for each
+after the last range may be forgotten. The transaction that forgets them also stores how many bytes of logs they were, once for each
 consumer. This loss is sent at the seq where the events were, because a fold drops known rows by their seq alone
 (`streaming.rules.fold.Mark`).
 """

@@ -15,7 +15,7 @@ MERGED_BLOBS_MAX = 256 << 10
 
 
 def merged(before: Event, later: Event) -> Event | None:
-    """An append and the one right behind it as one event, or None if they must stay separate."""
+    """An append and the one right after it as one event, or None if they must stay separate."""
     fits = (
         before.kind is Kind.APPENDED
         and later.kind is Kind.APPENDED

@@ -66,7 +66,7 @@ def newest(run: sqlite3.Connection) -> Bounds | None:
 
 
 def last_within(run: sqlite3.Connection, after: int, total: int) -> Bounds | None:
-    """The last of the blocks that end behind ``after``, and at this running total at most."""
+    """The last of the blocks that end after ``after``, and at this running total at most."""
     return _BOUNDS.first(run, "WHERE last > ? AND total <= ? ORDER BY last DESC", after, total)
 
 
@@ -76,7 +76,7 @@ def last_between(run: sqlite3.Connection, after: int, before: int) -> Bounds | N
 
 
 def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> Waiting:
-    """What was published behind ``after`` and until then."""
+    """What was published after ``after`` and until then."""
     sql = "SELECT coalesce(sum(count), 0), coalesce(max(last), ?1) FROM blocks WHERE last > ?1 AND at_ms <= ?2"
     rows, last = run.execute(sql, (after, latest_ms)).fetchone()
     return Waiting(rows, last)
@@ -112,8 +112,8 @@ def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[Stored]:
         yield block
 
 
-def with_row_behind(run: sqlite3.Connection, seq: int) -> Stored | None:
-    """The block of the first row behind ``seq``, None where there is none."""
+def with_row_after(run: sqlite3.Connection, seq: int) -> Stored | None:
+    """The block of the first row after ``seq``, None where there is none."""
     return _BLOCKS.first(run, "WHERE last > ? ORDER BY last", seq)
 
 
@@ -194,7 +194,7 @@ def _of(run: sqlite3.Connection, seqs: list[int]) -> Iterator[tuple[Stored, list
     """The blocks whose ranges contain these seqs, each with its seqs."""
     at = 0
     while at < len(seqs):
-        block, begin = with_row_behind(run, seqs[at] - 1), at
+        block, begin = with_row_after(run, seqs[at] - 1), at
         if block is None:
             return
         while at < len(seqs) and seqs[at] <= block.last:

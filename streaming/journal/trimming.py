@@ -177,5 +177,5 @@ def _skipped(before: Event | None, event: Event) -> Event:
 
 
 def _has_what_is_open(event: Event) -> bool:
-    """Whether a loss contains anew what is open behind it; then earlier events cannot be merged with it."""
+    """Whether a loss contains anew what is open after it; then earlier events cannot be merged with it."""
     return event.base_offset < event.next_offset and event.reason != "journal_trimmed"

@@ -126,7 +126,7 @@ class ClusterImage:
             How many bytes were used; the rest is the beginning of a batch that is not complete yet.
 
         Raises:
-            FormatError: it is not understood, or the log continues after a gap behind `next_offset`, so that a newer snapshot is needed.
+            FormatError: it is not understood, or the log has a gap after `next_offset`, so that a newer snapshot is needed.
         """
         position = 0
         while True:

@@ -63,7 +63,7 @@ def read_producer_snapshot(data: bytes | memoryview) -> tuple[ProducerState, ...
     if len(data) < size:
         return None
     if len(data) > size:
-        raise FormatError(f"bytes behind the {count} entries of a producer snapshot", size)
+        raise FormatError(f"bytes after the {count} entries of a producer snapshot", size)
     if crc32c(data[_CHECKED_FROM:]) != crc:
         raise FormatError("wrong CRC in a producer snapshot", _VERSION.size)
     return tuple(_state(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :]))

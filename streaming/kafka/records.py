@@ -68,7 +68,7 @@ def read_records(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> tuple[Re
     except IndexError as error:
         raise FormatError("record is cut short", position) from error
     if position != len(data):
-        raise FormatError("bytes behind the last record", position)
+        raise FormatError("bytes after the last record", position)
     return tuple(records)
 
 

@@ -97,7 +97,7 @@ class Reader:
     def end(self) -> None:
         """Check that nothing is left."""
         if self._position != len(self._data):
-            raise FormatError("bytes behind the end of a message", self._position)
+            raise FormatError("bytes after the end of a message", self._position)
 
     def _string_length(self) -> int:
         return self.uvarint() - 1

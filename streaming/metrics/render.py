@@ -1,7 +1,7 @@
 """The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0.
 
 Arrow's compute functions format a million series one column at a time, and other threads can use the interpreter meanwhile. Every line of
-a family is joined into one array of texts. The data of this array, one text behind the other, is the page.
+a family is joined into one array of texts. The data of this array, one text after the other, is the page.
 """
 
 import numpy as np
@@ -73,14 +73,14 @@ def _lines(family: Family) -> memoryview:
 
 
 def _digits(metric: Metric, samples: Samples) -> int:
-    """How many digits of a whole number are behind the decimal point."""
+    """How many digits of a whole number are after the decimal point."""
     if metric.type == Type.HISTOGRAM:
         return 3 if samples.thousandths else 0
     return _UNIT_DIGITS.get(metric.unit, 0)
 
 
 def _numbers(values: Longs, digits: int) -> pa.LargeStringArray:
-    """Whole numbers as texts, the last ``digits`` of each behind the decimal point."""
+    """Whole numbers as texts, the last ``digits`` of each after the decimal point."""
     numbers = pa.array(values)
     if digits:
         wide = numbers.cast(pa.decimal128(22, 0))

@@ -21,7 +21,7 @@ def unread(agent: OfflineAgent, topic: str | None, exported: Sequence[Tail], lis
         exported: the logs that are exported.
         listed: the directories of all logs that were to be read.
     """
-    if not agent.settled:
+    if not agent.complete:
         yield "some logs change all the time and were not read to their ends"
     for log_dir in agent.host_status.log_dirs:
         if not log_dir.up:

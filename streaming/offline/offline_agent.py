@@ -56,7 +56,7 @@ class OfflineAgent:
             return int(clock() * 1000)
 
         self.cluster = ClusterView(log_dirs)
-        self.settled = True
+        self.complete = True
         """Whether every log was read to its end."""
         self._journal = Journal(None, log_dirs.cluster_id, clock_ms)
         self.watcher = Watcher(
@@ -99,7 +99,7 @@ class OfflineAgent:
             rest = self.watcher.backlog_bytes / self._read_rate - (self._clock() - began)
             if not more:
                 if waited > _PATIENCE_SECONDS:
-                    self.settled = False
+                    self.complete = False
                     log.error("logs cannot be read to their ends: they change all the time", extra={"waited_seconds": round(waited)})
                     break
                 waited += _WAIT_SECONDS

@@ -53,8 +53,8 @@ class _Rows:
 
     def first(self, wanted: Flags) -> Ints:
         """The first row of each log among the wanted ones, `_NONE` if there is none."""
-        from_behind = self.most(np.arange(len(wanted), 0, -1), wanted)
-        return np.where(from_behind > 0, len(wanted) - from_behind, _NONE)
+        from_end = self.most(np.arange(len(wanted), 0, -1), wanted)
+        return np.where(from_end > 0, len(wanted) - from_end, _NONE)
 
     def last(self, wanted: Flags) -> Ints:
         """The last row of each log among the wanted ones, `_NONE` if there is none."""

@@ -67,7 +67,7 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
     )
     share = share_of(row, max(share_begins, begins(state, row)))
     with_transactions = log_transactions.counted(after, row, state.appended_bytes, share=share is not None)
-    after = log_transactions.settled(with_transactions)
+    after = log_transactions.drop_replicated(with_transactions)
     if share is None:
         return after
     return replace(after, **_added(SHARED, state, share))
@@ -167,7 +167,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
 def skipped(state: LogState, row: EventRow) -> LogState:
     """Count bytes that the agent will never deliver. Those before ``log_end_offset`` have been counted in this fold already."""
     if row.base_offset == row.next_offset:
-        return _behind_flaw(_noted(state, row), row)
+        return _after_flaw(_noted(state, row), row)
     if row.next_offset <= state.log_end_offset:
         return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
@@ -175,7 +175,7 @@ def skipped(state: LogState, row: EventRow) -> LogState:
     return log_transactions.found(after, row).skipped(row.reason, missed)
 
 
-def _behind_flaw(state: LogState, row: EventRow) -> LogState:
+def _after_flaw(state: LogState, row: EventRow) -> LogState:
     """Count the bytes after a flaw. Their offsets are not known, so their positions show which of them have been counted."""
     before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
     new_bytes = max(0, row.end_position - before)
@@ -202,4 +202,4 @@ def listed(state: LogState, row: EventRow) -> LogState:
         active_producers=row.active_producers,
         **{name: getattr(row, name) for name in FOUND_COLUMNS},
     )
-    return log_transactions.settled(after)
+    return log_transactions.drop_replicated(after)

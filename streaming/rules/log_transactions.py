@@ -51,7 +51,7 @@ def truncated(state: LogState, offset: int, cut_bytes: int) -> LogState:
     return _with(state, rule.truncated(_kept(state), offset, cut_bytes))
 
 
-def settled(state: LogState) -> LogState:
+def drop_replicated(state: LogState) -> LogState:
     """The state without closed transactions that the high watermark or the log start has passed."""
     if state.transactions is None:
         return state

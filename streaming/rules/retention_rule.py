@@ -135,13 +135,13 @@ class RetentionRule:
         """
         logs, first = self._logs, self._logs.first
         expired_first = expired[first]
-        behind_first = ~logs.active.copy()
-        behind_first[first] = False
+        after_first = ~logs.active.copy()
+        after_first[first] = False
         holds = (
             ~deletable & (logs.recorded[first] > now_ms) & (lags | logs.any_of(expired)),
             ~deletable & ~self._replicated[first] & (expired_first | self._not_by_age),
             deletable & self._remote & (overdue > self._check_interval),
-            ~deletable & ~expired_first & logs.any_of(expired & behind_first),
+            ~deletable & ~expired_first & logs.any_of(expired & after_first),
             ~deletable & ~expired_first & (first == logs.last) & lags,
         )
         blocked = np.select(holds, range(len(BLOCKED)), ABSENT).astype(np.int8)

@@ -51,12 +51,12 @@ def are_right(buffer: NDArray[np.uint8], positions: NDArray[np.int64], sizes: ND
     return bool(found == _sum(registers, ends[-1] - ends))
 
 
-def _sum(registers: Registers, behind: NDArray[np.int64]) -> int:
+def _sum(registers: Registers, following: NDArray[np.int64]) -> int:
     """The sum of the registers, each shifted by the bytes after it (descending): first inside each block, then block by block."""
     low, high = _digit_maps()
     digit = (1 << _DIGIT_BITS) - 1
-    shifted = _shift_each(_shift_each(registers, low, behind & digit), high, behind >> _DIGIT_BITS & digit)
-    block = behind >> _BLOCK_BITS
+    shifted = _shift_each(_shift_each(registers, low, following & digit), high, following >> _DIGIT_BITS & digit)
+    block = following >> _BLOCK_BITS
     firsts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
     blocks = np.zeros(1 << int(block[0]).bit_length(), np.uint32)
     blocks[block[firsts]] = np.bitwise_xor.reduceat(shifted, firsts)

@@ -106,7 +106,7 @@ def check_order(batches: Batches, at: CheckPosition, around: Surroundings) -> tu
         return at, []
     wrong = _suspected(batches, at, around)
     if not wrong:
-        return _behind(batches, at), []
+        return _after(batches, at), []
     return _one_by_one(batches, at, around)
 
 
@@ -137,7 +137,7 @@ def _other_epochs(batches: Batches, around: Surroundings) -> NDArray[np.bool_]:
     return other & ((at < len(starts) - 1) | (batches.leader_epoch < named[at]))
 
 
-def _behind(batches: Batches, at: CheckPosition) -> CheckPosition:
+def _after(batches: Batches, at: CheckPosition) -> CheckPosition:
     """The position after batches that all fit."""
     epochs = _stored_epochs(batches)
     floor = at.next_offset if len(batches) == 1 else int(batches.last_offset[-2]) + 1

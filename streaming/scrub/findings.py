@@ -33,7 +33,7 @@ class FoundSegment:
         return FoundSegment(self.path, self.key, (*self.damages, *more)[:MOST_PLACES], self.batches + len(more), self.error)
 
 
-class Found:
+class Findings:
     """All findings of one log dir. For one thread.
 
     Args:

@@ -25,8 +25,8 @@ class Kept:
 
     ``began_ms``, ``ended_ms``: when the last pass began, and when a pass ended last (Unix milliseconds, -1 never). ``running``: a pass is
     not finished. ``directory``: the directory of the current log. ``behind``: the base offset of the last checked segment of that log, -1
-    none. ``key``, ``position``: the segment that is being checked, if any, and its first byte to check next. ``checked``: the bytes that
-    were ever checked.
+    none; the stored file has this name. ``key``, ``position``: the segment that is being checked, if any, and its first byte to check
+    next. ``checked``: the bytes that were ever checked.
     """
 
     directory_id: str | None = None

@@ -12,7 +12,7 @@ from streaming.disk.segment_files import Segment, file_stamp, list_segments, rea
 from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT
 from streaming.scan.walk import Bytes
-from streaming.scrub.findings import Found, FoundSegment
+from streaming.scrub.findings import Findings, FoundSegment
 from streaming.scrub.kept import Kept
 from streaming.scrub.segment_check import ChangedError, SegmentCheck
 
@@ -57,13 +57,13 @@ class LogDirScrub:
         self._clock_ms = clock_ms
         self._directory_id = kept.directory_id
         self._began_ms, self._ended_ms, self._checked = kept.began_ms, kept.ended_ms, kept.checked
-        self._found = Found(_is_there, kept.found)
+        self._found = Findings(_is_there, kept.found)
         self._swept_ms = 0
         self._resume = kept if kept.running else None
         self._running = kept.running
         self._directories: list[str] | None = None
         self._next = 0  # the directory that the pass is at
-        self._behind = -1  # base offset of the last segment of it that was checked
+        self._checked_base = -1  # base offset of the last segment of it that was checked
         self._check: SegmentCheck | None = None
         self._so_far: FoundSegment | None = None
 
@@ -83,7 +83,7 @@ class LogDirScrub:
             ended_ms=self._ended_ms,
             running=self._running,
             directory=directories[at] if at < len(directories) else "",
-            behind=self._behind if self._check is None else self._check.segment.base_offset - 1,
+            behind=self._checked_base if self._check is None else self._check.segment.base_offset - 1,
             key=None if self._check is None else SegmentKey.of(self._check.segment),
             position=0 if self._check is None else self._check.position,
             checked=self._checked,
@@ -118,16 +118,16 @@ class LogDirScrub:
         if self._began_ms >= 0 and 0 <= waited < self._every_ms:
             return min(IDLE_SECONDS, (self._every_ms - waited) / 1000)
         self._running, self._began_ms = True, now
-        self._directories, self._next, self._behind = None, 0, -1
+        self._directories, self._next, self._checked_base = None, 0, -1
         return 0.0
 
     def _list(self) -> None:
         """List the logs of this pass. Logs that appear later wait for the next pass."""
         self._directories = sorted(live_directories(self._log_dir, {}))
-        if self._resume is not None:  # go on behind the part that an earlier process has checked
+        if self._resume is not None:  # go on after the part that an earlier process has checked
             self._next = sum(name < self._resume.directory for name in self._directories)
             if self._directories[self._next : self._next + 1] == [self._resume.directory]:
-                self._behind = self._resume.behind
+                self._checked_base = self._resume.behind
 
     def _find_next(self, directory: Path) -> None:
         resume, self._resume = self._resume, None
@@ -140,14 +140,14 @@ class LogDirScrub:
             segments = ()
         else:
             self._found.note(FoundSegment(directory, _DIRECTORY), whole=True)
-        closed = next((pair for pair in pairwise(segments) if pair[0].base_offset > self._behind), None)
+        closed = next((pair for pair in pairwise(segments) if pair[0].base_offset > self._checked_base), None)
         if closed is None:
-            self._next, self._behind = self._next + 1, -1
+            self._next, self._checked_base = self._next + 1, -1
             return
         segment, following = closed
         key = SegmentKey.of(segment)
         position = resume.position if resume is not None and resume.key == key else 0
-        self._behind = segment.base_offset
+        self._checked_base = segment.base_offset
         self._check = SegmentCheck(segment, following, self._epochs(directory), position)
         before = [damage for damage in self._found.of(segment.path, key).damages if damage.position < position]
         self._so_far = FoundSegment(segment.path, key).with_damages(before)
@@ -189,14 +189,14 @@ class LogDirScrub:
             self._note_unreadable(self._check.segment.path, SegmentKey.of(self._check.segment), error)
             self._check = None
         else:
-            self._next, self._behind = self._next + 1, -1
+            self._next, self._checked_base = self._next + 1, -1
 
     def _note_unreadable(self, path: Path, key: SegmentKey, error: Exception) -> None:
         self._found.note(replace(self._found.of(path, key), error=str(error) or repr(error)), whole=True)
 
 
 def _is_closed(segment: Segment) -> bool:
-    """Whether a segment is still the same file and has another one behind it: after a truncation it may be the active segment."""
+    """Whether a segment is still the same file and has another one after it: after a truncation it may be the active segment."""
     return segment in list_segments(segment.directory)[:-1]
 
 

@@ -43,7 +43,7 @@ class SegmentCheck:
     """A check that goes on from window to window; ``done`` when the end is reached.
 
     Args:
-        following: the segment behind it.
+        following: the segment after it.
         epochs: the leader epochs of the log.
         position: where an earlier process stopped; a batch begins there.
     """

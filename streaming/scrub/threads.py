@@ -90,7 +90,7 @@ class DirThread:
             log.debug("scrub waits for a log dir that cannot be listed", extra={"log_dir": str(self.path), "error": str(error)})
             idle = IDLE_SECONDS
         except Exception as error:  # a defect of the scrub at one file: the other files are still checked
-            log.exception("scrub passes over what it cannot check", extra={"log_dir": str(self.path)})
+            log.exception("scrub skips what it cannot check", extra={"log_dir": str(self.path)})
             scrub.pass_over(error)
         self.progress = scrub.progress
         if time.monotonic() - self._kept_at >= KEEP_EVERY_SECONDS:

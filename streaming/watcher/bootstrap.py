@@ -85,7 +85,7 @@ class Replay:
         if snapshot is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(snapshot, segments), 0)
             self._producers = self._producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
-        self._reached = self._through = self.begins  # behind the last batch, and behind the gap that compaction may have left there
+        self._reached = self._through = self.begins  # after the last batch, and after the gap that compaction may have left there
         self._problem = ""
         self._pieces: Iterator[None] | None = None
         self._pieces_end = self.begins
@@ -175,7 +175,7 @@ def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple
         try:
             return load_producer_snapshot(file), doubts
         except (FormatError, OSError) as error:
-            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself stands in for it")
+            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
     return None, doubts
 
 

@@ -1,4 +1,4 @@
-"""Open transactions and producers at a cursor where reading does not simply go on: at a beginning, behind a gap, at a truncation.
+"""Open transactions and producers at a cursor where reading does not simply go on: at a beginning, after a gap, at a truncation.
 
 They are published at once if little has to be read to find them. Else the cursor notes that the log has to be replayed
 (`streaming.watcher.replaying`).

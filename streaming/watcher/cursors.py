@@ -1,4 +1,4 @@
-"""Cursors: of a log that is new, at another boundary, behind a range that was read, and whether one still fits its file."""
+"""Cursors: of a log that is new, at another boundary, after a range that was read, and whether one still fits its file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,7 +61,7 @@ def moved(cursor: Cursor, boundary: Boundary) -> Cursor:
     )
 
 
-def behind(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
+def advanced(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
     """The cursor after a range that was scanned from ``start`` of a buffer. All fields are named: this runs for every range."""
     first, largest = before.first_timestamp, before.largest_timestamp
     if largest != TIMES_UNKNOWN:

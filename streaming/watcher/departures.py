@@ -1,4 +1,7 @@
-"""Logs that leave: their directories were renamed or removed. What is left of each is read, then it is published as gone."""
+"""Which logs are leaving: keeps the set of logs whose directories were renamed or removed, and decides when each of them is gone.
+
+`streaming.watcher.leaving` answers the questions about one of them from its files.
+"""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -21,8 +24,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The result of listing directories: events in order, and the logs that are gone. ``again``: list once more now."""
+class ListingResult:
+    """What follows from a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
 
     events: list[Event]
     gone: list[LogKey]
@@ -84,9 +87,9 @@ class Departures:
             self.leaving.discard(tail.cursor.log)
         return back
 
-    def departed(self) -> Found:
+    def departed(self) -> ListingResult:
         """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
-        found, now = Found([], [], again=self._succeeded), self._clock_ms()
+        found, now = ListingResult([], [], again=self._succeeded), self._clock_ms()
         for key in list(self.leaving):
             tail = self._watched.tails[key]
             if not tail.away and is_over(tail, now):

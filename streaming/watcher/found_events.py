@@ -236,7 +236,7 @@ class FoundPublisher:
 def _read_of(tail: Tail) -> ActiveRead | None:
     """What the tail has read of the active segment; None if it has not read everything up to its cursor."""
     cursor = tail.cursor
-    if cursor.largest_timestamp == TIMES_UNKNOWN or tail.behind or cursor.stopped:
+    if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None
     return ActiveRead(
         identity=Identity(cursor.device, cursor.inode),

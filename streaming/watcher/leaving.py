@@ -1,4 +1,6 @@
-"""A log that leaves: its remaining files are read, and bytes that cannot be read any more are skipped. Then it is published as gone.
+"""One leaving log: to which directory it was renamed, whether anything more of it can be read, and which bytes were lost unread.
+
+`streaming.watcher.departures` keeps the set of leaving logs and asks.
 
 A broker renames the directory of a replica that is deleted or moves away (``-delete``, ``-stray``), and removes it a minute later. An open
 file stays readable even then.
@@ -46,7 +48,7 @@ def find_renamed(log_id: LogKey, cursor: Cursor, renamed: Iterable[Partition]) -
 
 def is_over(tail: Tail, now_ms: int) -> bool:
     """Whether nothing more can be read of a leaving log."""
-    if tail.cursor.stopped or (tail.live and not tail.behind):
+    if tail.cursor.stopped or (tail.live and not tail.has_later_segment):
         return True
     if tail.file is not None:
         if not tail.file.unlinked():
@@ -68,7 +70,7 @@ def count_unread(tail: Tail) -> list[Event]:
     if cursor.stopped:
         return count_growth(tail)
     unread = tail.bytes_left_unread()
-    if unread <= 0 or (tail.zero_tail and not tail.behind):
+    if unread <= 0 or (tail.zero_tail and not tail.has_later_segment):
         return []
     log.warning(
         "log left before it was read",

@@ -21,8 +21,8 @@ from streaming.watcher.preallocated import without_half_written
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A batch boundary: ``next_offset`` is the first offset behind it. ``anchor`` is the header of the batch before it in the segment, or
-    empty. ``last``: no whole batch of the log lies behind it."""
+    """A batch boundary: ``next_offset`` is the first offset after it. ``anchor`` is the header of the batch before it in the segment, or
+    empty. ``last``: no whole batch of the log lies after it."""
 
     segment: Segment
     position: int
@@ -63,7 +63,7 @@ def beginning(segment: Segment) -> Boundary:
 
 
 def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Boundary:
-    """The boundary behind the last batch that ends at or before ``offset`` (None: behind the last batch of the log).
+    """The boundary after the last batch that ends at or before ``offset`` (None: after the last batch of the log).
 
     For an offset before the first segment it is the beginning of that segment.
 
@@ -81,7 +81,7 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
             ends = scanned.batches.last_offset
             count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
             if count:
-                boundary = _behind(segment, position, scanned, count - 1)
+                boundary = _after(segment, position, scanned, count - 1)
             passed = count < len(ends)
             if passed:
                 break
@@ -123,7 +123,7 @@ def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
     return 0, file.base_offset
 
 
-def _behind(segment: Segment, position: int, scanned: Scanned, item: int) -> Boundary:
+def _after(segment: Segment, position: int, scanned: Scanned, item: int) -> Boundary:
     batches = scanned.batches
     return Boundary(
         segment,

@@ -11,14 +11,15 @@ SLICE_LOGS = 512
 
 
 class Queue:
-    """Each log is in it once. A log that is not watched any more is removed when it becomes the first.
+    """Each log is in it once.
 
     Args:
-        is_watched: whether this tail is still the current one of its log.
+        may_be_read: whether a tail is still the current one of its log, and is not held, stopped, remembered or away. A queued tail for
+            which this is false is removed when it becomes the first.
     """
 
-    def __init__(self, is_watched: Callable[[Tail], bool]) -> None:
-        self._is_watched = is_watched
+    def __init__(self, may_be_read: Callable[[Tail], bool]) -> None:
+        self._may_be_read = may_be_read
         self._tails: deque[Tail] = deque()
         self._queued: set[Tail] = set()
 
@@ -41,15 +42,7 @@ class Queue:
         while self._tails and size > 0 and len(taken) < SLICE_LOGS:
             tail = self._tails.popleft()
             self._queued.discard(tail)
-            if self._is_watched(tail):
+            if self._may_be_read(tail):
                 taken.append(tail)
-                size -= min(WINDOW_BYTES, max(1, unread_bytes(tail)))
+                size -= min(WINDOW_BYTES, max(1, tail.unread_bytes(exact=False)))
         return taken
-
-
-def unread_bytes(tail: Tail) -> int:
-    """How many bytes of a log lie behind its cursor, by its open file and the last listing."""
-    sizes = {segment.base_offset: segment.size for segment in tail.segments if segment.base_offset >= tail.cursor.segment}
-    if tail.size >= 0:
-        sizes[tail.cursor.segment] = tail.size
-    return max(0, sum(sizes.values()) - tail.cursor.position)

@@ -18,7 +18,7 @@ from streaming.scan.sums import COUNTS
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator_ranges import find_entries
-from streaming.watcher.cursors import behind, holds_anchor
+from streaming.watcher.cursors import advanced, holds_anchor
 from streaming.watcher.leading import Leading
 from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
 from streaming.watcher.preallocated import without_half_written
@@ -76,7 +76,7 @@ class Reading:
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
         now = self._clock_ms()
-        if tail.is_still(now) or not tail.is_read or self._leading.waits(tail):
+        if tail.is_still(now) or not tail.may_be_read or self._leading.waits(tail):
             return False
         return tail.has_grown(now)
 
@@ -181,10 +181,10 @@ class Reading:
         tail.note_scan(zeros=scanned.stop is Stop.ZEROS, more=more_in_file)
         if scanned.sums is not None and more_in_file:
             done.more.append(tail)
-        elif tail.behind:
+        elif tail.has_later_segment:
             found = follow(tail, window())
             if found is None:
-                self._flawed(tail, "the segment ends inside a batch although the log goes on behind it", done)
+                self._flawed(tail, "the segment ends inside a batch although the log goes on after it", done)
                 return
             tail.is_sound()
             done.events.extend(tail.relocate(found))
@@ -194,7 +194,7 @@ class Reading:
             self._caught_up(tail, done)
 
     def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
-        """Process batches of one leader epoch. Returns whether they have to wait, and what is wrong behind them."""
+        """Process batches of one leader epoch. Returns whether they have to wait, and what is wrong after them."""
         leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
         if leads is None:
             tail.poll_again()  # the range has not been read
@@ -215,7 +215,7 @@ class Reading:
         sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
         assert sums is not None
         seen_at = _appended_at(tail, now)
-        after = behind(before, start, scanned, sums)
+        after = advanced(before, start, scanned, sums)
         gaps = tail.append(after, scanned.batches, now, compacted=self._compacts(before.log))
         log = before.log
         return Event(

@@ -17,7 +17,7 @@ from streaming.scan.walk import Bytes
 from streaming.watcher.beginnings import Beginning, Unmet, as_wanted, most
 from streaming.watcher.carrying import still_open
 from streaming.watcher.copies import Copies
-from streaming.watcher.departures import Departures, Found
+from streaming.watcher.departures import Departures, ListingResult
 from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.log_listing import LogListing
 from streaming.watcher.relocate import relocate, resume
@@ -74,7 +74,7 @@ class LogRegistry:
 
     # --- listing
 
-    def rescan(self, wanted: Beginning | None = None, *, thorough: bool = True) -> Found:
+    def rescan(self, wanted: Beginning | None = None, *, thorough: bool = True) -> ListingResult:
         """List the log dirs.
 
         Args:
@@ -116,7 +116,7 @@ class LogRegistry:
             except Exception as error:  # noqa: BLE001 - an error in one log does not stop the others
                 events.extend(self._fail(key, partition, error))
         self._note_unmet(found, met, as_wanted(wanted))
-        return Found(events, gone)
+        return ListingResult(events, gone)
 
     def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogKey]]:
         """The events to publish before a new consumer begins, the watched logs, and the logs that are gone.
@@ -216,7 +216,7 @@ class LogRegistry:
         """The log dirs whose logs are not known now. Any thread may call it."""
         return self._listing.unseen()
 
-    def departed(self) -> Found:
+    def departed(self) -> ListingResult:
         """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
         return self._departures.departed()
 

@@ -66,7 +66,7 @@ def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
     """Where the log goes on: the open file has been read to its end, and an earlier listing has later files.
 
     Returns:
-        None if the file ends inside a batch although the log goes on behind it.
+        None if the file ends inside a batch although the log goes on after it.
 
     Raises:
         OSError: the directory or a segment cannot be read.
@@ -102,7 +102,7 @@ def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
 
 
 def set_back(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
-    """The way back of a cursor: a part of what was read is gone, so the log is read on behind the part that is still there.
+    """Set the cursor back, because a part of what was read is gone: the log is read on after the part that is still there.
 
     Args:
         segments: a current listing.

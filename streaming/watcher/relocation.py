@@ -26,7 +26,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """The columns of a TRUNCATED or SKIPPED event; ``opened``: what is open at the cursor behind it."""
+    """The columns of a TRUNCATED or SKIPPED event; ``opened``: what is open at the cursor after it."""
 
     kind: Kind
     opened: Open
@@ -40,7 +40,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A log is read on at ``cursor``, which is in one of ``segments``, behind any flaw.
+    """A log is read on at ``cursor``, which is in one of ``segments``, after any flaw.
 
     ``loss``: what has to be published about it, None for nothing. ``parted_by``: the stored leader epochs by which the log was set back,
     None if it was not.

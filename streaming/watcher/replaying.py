@@ -71,7 +71,7 @@ class Replaying:
                 self._current = _Current(tail, replay_of(tail, tail.cursor, segments, self._buffer), tail.breaks)
             if not self._current.replay.advance(segments, tail.cursor.next_offset, budget):
                 return tail, []
-            events = _settle(tail, self._current.replay)
+            events = _finish_replay(tail, self._current.replay)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - an error in a snapshot or an old batch does not stop the log
@@ -142,7 +142,7 @@ class Replaying:
         return [tail.appeared(None)]
 
 
-def _settle(tail: Tail, replay: Replay) -> list[Event]:
+def _finish_replay(tail: Tail, replay: Replay) -> list[Event]:
     """Store the result of a replay: what is open at the tail's cursor. Returns the events to publish."""
     past, first = replay.past(), tail.cursor.replay == Replays.FIRST
     opened = found_open(tail, past, believe_cold=first)  # else consumers may know more than these files

@@ -51,13 +51,13 @@ def failed(tail: Tail, error: Exception) -> list[Event]:
         return count_growth(tail)
     file = tail.partition.path / segment_file_name(tail.cursor.segment, FileKind.LOG)
     extra = _extra(tail) | {"path": str(file), "position": position, "what": what}
-    log.error("log cannot be dealt with and is not read on", exc_info=error, extra=extra)
+    log.error("an unexpected error stopped a log: it is not read on", exc_info=error, extra=extra)
     tail.close()  # its size is then that of the last listing
     return _stop(tail, what, failed=True)
 
 
 def _stop(tail: Tail, what: str, *, failed: bool = False) -> list[Event]:
-    skipped = _bytes_behind(tail)
+    skipped = tail.unread_bytes(exact=True)
     tail.stop(what, skipped, failed=failed)
     return [stopped_event(tail), _skipped(tail, 0, skipped)]
 
@@ -80,7 +80,7 @@ def stopped_event(tail: Tail) -> Event:
 
 
 def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Event]:
-    """Check a stopped log again: read on if the flaw is gone, else count what has grown behind it.
+    """Check a stopped log again: read on if the flaw is gone, else count what has grown after it.
 
     Args:
         segments: a current listing; ``tail.sizes`` are the sizes of the previous one.
@@ -89,7 +89,7 @@ def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Even
         OSError: a segment cannot be read.
     """
     cursor, before, sizes = tail.cursor, tail.segments, tail.sizes
-    tail.settle(segments)
+    tail.set_listing(segments)
     try:
         return _retry(tail, segments, sizes, buffer)
     except OSError:
@@ -105,7 +105,7 @@ def _retry(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buf
         return count_growth(tail)
     tail.forgive()
     if not here and segments[0].base_offset > cursor.next_offset:
-        return tail.relocate(_go_on_behind(tail, segments, sizes, buffer))
+        return tail.relocate(_go_on_after(tail, segments, sizes, buffer))
     log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": cursor.position})
     if here:
         tail.read_on()
@@ -119,19 +119,19 @@ def _still_flawed(tail: Tail, buffer: Bytes) -> bool:
         scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer)
     finally:
         tail.close()
-    return scanned.sums is None and (scanned.flaw is not None or (scanned.stop is Stop.SHORT and tail.behind))
+    return scanned.sums is None and (scanned.flaw is not None or (scanned.stop is Stop.SHORT and tail.has_later_segment))
 
 
 def count_growth(tail: Tail) -> list[Event]:
-    """A SKIPPED event for the bytes behind the flaw of a stopped log that were not skipped yet."""
-    before, behind = tail.cursor.skipped, _bytes_behind(tail)
-    if behind <= before:
+    """A SKIPPED event for the bytes after the flaw of a stopped log that were not skipped yet."""
+    before, unread = tail.cursor.skipped, tail.unread_bytes(exact=True)
+    if unread <= before:
         return []
-    tail.count_skipped(behind)
-    return [_skipped(tail, before, behind)]
+    tail.count_skipped(unread)
+    return [_skipped(tail, before, unread)]
 
 
-def _go_on_behind(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> Relocation:
+def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> Relocation:
     """The end of the log, because the flaw was deleted with its segment: everything before is counted as skipped already."""
     cursor = tail.cursor
     boundary = find_offset(segments, None, buffer)
@@ -151,26 +151,18 @@ def _go_on_behind(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, in
     return Relocation(after, segments, loss)
 
 
-def _skipped(tail: Tail, before: int, behind: int) -> Event:
-    """The event for bytes behind the flaw, with positions behind it: a consumer that gets it twice knows what it has counted."""
+def _skipped(tail: Tail, before: int, unread: int) -> Event:
+    """The event for bytes after the flaw, with positions after it: a consumer that gets it twice knows what it has counted."""
     cursor = tail.cursor
     return replace(
         tail.event(Kind.SKIPPED),
         reason="corrupt",
         start_position=cursor.position + before,
-        end_position=cursor.position + behind,
+        end_position=cursor.position + unread,
         base_offset=cursor.next_offset,
         next_offset=cursor.next_offset,
-        bytes=behind - before,
+        bytes=unread - before,
     )
-
-
-def _bytes_behind(tail: Tail) -> int:
-    """Bytes of a log behind its cursor."""
-    sizes = {segment.base_offset: segment.size for segment in tail.segments if segment.base_offset >= tail.cursor.segment}
-    if tail.file is not None:
-        sizes[tail.cursor.segment] = tail.file.size()
-    return max(0, sum(sizes.values()) - tail.cursor.position)
 
 
 def _extra(tail: Tail) -> dict[str, str | int]:

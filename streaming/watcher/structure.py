@@ -101,7 +101,7 @@ class Structure:
             if watch.error and watch.error != self._errors.get(watch.path):
                 log.warning(
                     "inotify does not work here: directories are compared at each poll instead",
-                    extra={"log_dir": str(watch.path), "error": watch.error, **_limits_behind(watch.error)},
+                    extra={"log_dir": str(watch.path), "error": watch.error, **_limits_reached(watch.error)},
                 )
             self._errors[watch.path] = watch.error
         working = [watch for watch in self._watches if not watch.error]
@@ -152,7 +152,7 @@ def _log_short(short: int, denied: list[Path]) -> None:
         )
 
 
-def _limits_behind(error: str) -> dict[str, Any]:
+def _limits_reached(error: str) -> dict[str, Any]:
     """The limits, if inotify has failed because of one of them."""
     return _limits("instances") | _limits("watches") if error in _SHORT else {}
 

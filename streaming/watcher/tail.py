@@ -46,14 +46,13 @@ class Tail:
     """
 
     __slots__ = (  # there is one tail for each log, and a dict is four times as large
-        "ahead",
+        "anchor_unchecked",
         "appended_ms",
         "awaited",
         "breaks",
         "calm",
         "cursor",
         "directory",
-        "doubtful",
         "doubts",
         "error",
         "failed",
@@ -80,6 +79,7 @@ class Tail:
         "sizes",
         "stamp",
         "suspect_since_ms",
+        "unread_state",
         "zero_tail",
     )
 
@@ -88,7 +88,7 @@ class Tail:
     ) -> None:
         self.directory = State.REMEMBERED if remembered else State.WATCHED
         self.log_dir = State.AVAILABLE
-        self.ahead = State.READING  # until the cursor is taken over below
+        self.unread_state = State.READING  # until the cursor is taken over below
         self.pace = State.BACKLOG
         self.partition = partition
         self.cursor = cursor
@@ -103,22 +103,22 @@ class Tail:
         self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
         self.appended_ms = -1  # when an append was last seen
         self.segments: tuple[Segment, ...] = ()
-        self.sizes: dict[int, int] = {}  # of segments by base offset, also of those that have vanished since `settle` was called
-        self.settle(segments)
+        self.sizes: dict[int, int] = {}  # of segments by base offset, also of those that have vanished since `set_listing` was called
+        self.set_listing(segments)
         self.log_start = segments[0].base_offset
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.new = False  # it appeared while the watcher was running, and was not read yet
-        self.looked_ms = -1  # when a poll last found nothing behind the cursor
+        self.looked_ms = -1  # when a poll last found that everything is read
         self.calm = False  # it is read on, and only another size of the open file can mean that there is something to do
         self.failed = False  # it is stopped by an error of this program: another try soon would fail in the same way
         self.error = ""  # why it could not be read at the last try
         self.refused: tuple[str, str] | None = None  # the file that cannot be read now, and why
-        self.doubtful = True  # something happened in the directory: the anchor has to be checked, the size is not enough
+        self.anchor_unchecked = True  # something happened in the directory: the anchor has to be checked, the size is not enough
         self.file: OpenSegment | None = None
         self.size = -1  # of the open file at the last poll
         self.zero_tail = False  # preallocated: the size does not show growth
         self.plain = False  # it was seen to end with a whole batch, or inside one: the size shows growth
-        self.suspect_since_ms = -1  # since when the bytes behind the cursor are no batch
+        self.suspect_since_ms = -1  # since when the bytes after the cursor are no batch
         self.awaited: Awaited | None = None
         self.parted_by: tuple[EpochEntry, ...] = ()  # the leader epochs by which it was set back last
         self.lost_since_ms = -1  # since when the open file is not among the segments
@@ -152,18 +152,18 @@ class Tail:
         return self.pace is State.LIVE
 
     @property
-    def is_read(self) -> bool:
+    def may_be_read(self) -> bool:
         """Whether it may be read on, once it has grown."""
-        stands = self.ahead is not State.STOPPED and self.ahead is not State.HELD
-        return stands and self.log_dir is State.AVAILABLE and self.directory is not State.REMEMBERED
+        blocked = self.unread_state is State.STOPPED or self.unread_state is State.HELD
+        return not blocked and self.log_dir is State.AVAILABLE and self.directory is not State.REMEMBERED
 
     @property
     def unsure(self) -> bool:
         """Whether another poll soon may lead to something, though nothing has grown."""
-        return self.ahead is State.SUSPECT or self.ahead is State.WAITING
+        return self.unread_state is State.SUSPECT or self.unread_state is State.WAITING
 
     @property
-    def behind(self) -> bool:
+    def has_later_segment(self) -> bool:
         """Whether the log goes on in another file than the file of the cursor."""
         return not self.is_at(self.segments[-1])
 
@@ -177,8 +177,22 @@ class Tail:
         whole = self.resumed and not self.cursor.stopped and self.lost_since_ms < 0 and self.producers.now is not None
         return whole and stamp is not None and stamp == self.stamp
 
+    def unread_bytes(self, *, exact: bool) -> int:
+        """Bytes after the cursor in the segments of the last listing. ``exact``: with the size that the open file has now, by a call of the
+        system; otherwise with its size at the last poll.
+        """
+        sizes = {segment.base_offset: segment.size for segment in self.segments if segment.base_offset >= self.cursor.segment}
+        size = (-1 if self.file is None else self.file.size()) if exact else self.size
+        if size >= 0:
+            sizes[self.cursor.segment] = size
+        return max(0, sum(sizes.values()) - self.cursor.position)
+
     def bytes_left_unread(self, before: int | None = None) -> int:
-        """Bytes behind the cursor, as far as they were ever seen; with ``before``, in the segments that begin before that offset."""
+        """Bytes after the cursor, also in segments that have vanished since they were listed: what vanishes unread is skipped.
+
+        Args:
+            before: only in the segments that begin before this offset.
+        """
         cursor = self.cursor
         sizes = {base: size for base, size in self.sizes.items() if base >= cursor.segment and (before is None or base < before)}
         if self.file is not None:
@@ -217,7 +231,7 @@ class Tail:
 
         A calm log stays calm: `_rests` decides whether it has grown.
         """
-        if self.file is None or self.ahead is State.SUSPECT or self.lost_since_ms >= 0:
+        if self.file is None or self.unread_state is State.SUSPECT or self.lost_since_ms >= 0:
             return False
         if not self.calm:
             self.close()
@@ -238,7 +252,7 @@ class Tail:
         return listed.path if listed else self.partition.path / segment_file_name(self.cursor.segment, FileKind.LOG)
 
     def close(self) -> None:
-        """Close the open file; what was seen behind the cursor has to be seen again."""
+        """Close the open file; what was seen after the cursor has to be seen again."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -250,7 +264,7 @@ class Tail:
         self.awaited = None
         self.lost_since_ms = -1
         if self.unsure:
-            self.ahead = step(self.ahead, Cause.FILE_CLOSED)
+            self.unread_state = step(self.unread_state, Cause.FILE_CLOSED)
 
     # --- a poll of it
 
@@ -275,17 +289,17 @@ class Tail:
             self.looked_ms = now_ms
             return False
         self.size, self.calm = size, False
-        if self.pace is not State.LIVE or self.ahead is State.SUSPECT or self.behind:
+        if self.pace is not State.LIVE or self.unread_state is State.SUSPECT or self.has_later_segment:
             return True
-        if self.doubtful:
-            self.doubtful = False
+        if self.anchor_unchecked:
+            self.anchor_unchecked = False
             if not holds_anchor(file, self.cursor):
                 return True
         if size not in (seen, self.cursor.position):
             return True
         if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
             return True
-        self.calm = not self.zero_tail and self.ahead is State.READING
+        self.calm = not self.zero_tail and self.unread_state is State.READING
         self.looked_ms = now_ms
         self.was_readable()
         return False
@@ -320,8 +334,8 @@ class Tail:
 
     def append(self, after: Cursor, batches: Batches, now_ms: int, *, compacted: bool) -> int:
         """Move over batches that are published now, with the high watermark; returns how many gaps there are in producers' sequences."""
-        if self.ahead is not State.READING:
-            self.ahead = step(self.ahead, Cause.SOUND)
+        if self.unread_state is not State.READING:
+            self.unread_state = step(self.unread_state, Cause.SOUND)
         self.appended_ms = now_ms
         self.list_due = self.list_due or self.cursor.position == 0
         if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
@@ -341,9 +355,9 @@ class Tail:
         self.plain = self.plain or not (more or self.zero_tail or self.cursor.position == 0)
 
     def is_sound(self) -> None:
-        """Note that no bytes stand behind its cursor that are no batch."""
-        if self.ahead is State.SUSPECT:
-            self.ahead = step(self.ahead, Cause.SOUND)
+        """Note that a batch, or the end of the log, comes after its cursor."""
+        if self.unread_state is State.SUSPECT:
+            self.unread_state = step(self.unread_state, Cause.SOUND)
 
     def reach_end(self, now_ms: int) -> bool:
         """Note that everything was read; returns whether it ends before the offset up to which it was published, which then moves back."""
@@ -371,31 +385,31 @@ class Tail:
         awaited = self.awaited
         if awaited is None or awaited.epoch != epoch:
             awaited = Awaited(epoch, now_ms)
-        if self.ahead is not State.WAITING and not awaited.given_up:
-            self.ahead, self.calm = step(self.ahead, Cause.LEADER_UNKNOWN), False
+        if self.unread_state is not State.WAITING and not awaited.given_up:
+            self.unread_state, self.calm = step(self.unread_state, Cause.LEADER_UNKNOWN), False
         self.awaited = awaited
         return awaited
 
     def know_leader(self) -> None:
         """The leader is known, or that no leader will be."""
         self.awaited = None
-        if self.ahead is State.WAITING:
-            self.ahead = step(self.ahead, Cause.LEADER_SETTLED)
+        if self.unread_state is State.WAITING:
+            self.unread_state = step(self.unread_state, Cause.LEADER_KNOWN)
 
     def give_up_leader(self) -> None:
         """Wait no longer for the leader of this epoch."""
-        self.ahead = step(self.ahead, Cause.LEADER_SETTLED)
+        self.unread_state = step(self.unread_state, Cause.LEADER_KNOWN)
         assert self.awaited is not None  # it is what was waited for
         self.awaited = replace(self.awaited, given_up=True)
 
     def poll_again(self) -> None:
-        """Let the next poll look behind the cursor, whatever the size of the file."""
+        """Let the next poll look for bytes after the cursor, whatever the size of the file."""
         self.size, self.calm = -1, False
 
     def suspect(self, now_ms: int) -> int:
-        """Note that the bytes behind the cursor are no batch; returns since when."""
-        if self.ahead is not State.SUSPECT:
-            self.ahead, self.calm = step(self.ahead, Cause.NO_BATCH), False
+        """Note that the bytes after the cursor are no batch; returns since when."""
+        if self.unread_state is not State.SUSPECT:
+            self.unread_state, self.calm = step(self.unread_state, Cause.NO_BATCH), False
             self.suspect_since_ms = now_ms
         return self.suspect_since_ms
 
@@ -405,7 +419,7 @@ class Tail:
         """Read on where it was found; returns the events to publish."""
         if found.cursor is not self.cursor:
             self.close()
-        self.settle(found.segments)
+        self.set_listing(found.segments)
         self._take(found.cursor)
         if found.parted_by is not None:
             self.parted_by = found.parted_by
@@ -441,7 +455,7 @@ class Tail:
 
         Args:
             what: why.
-            skipped: the bytes behind the cursor.
+            skipped: the bytes after the cursor.
             failed: it is an error of this program.
         """
         self.failed = failed
@@ -456,23 +470,23 @@ class Tail:
         """Read a stopped log on where it is: the flaw is gone."""
         self._take(replace(self.cursor, stopped="", skipped=0))
 
-    def count_skipped(self, behind: int) -> None:
-        """Note how many bytes behind the cursor of a stopped log are published as skipped."""
-        self.cursor = replace(self.cursor, skipped=behind)
+    def count_skipped(self, skipped: int) -> None:
+        """Note how many bytes after the cursor of a stopped log are published as skipped."""
+        self.cursor = replace(self.cursor, skipped=skipped)
 
     def _take(self, cursor: Cursor) -> None:
         """Take over a cursor. It says whether the log is stopped or held, and it lasts longer than this process."""
         self.cursor = cursor
         if cursor.stopped:
-            if self.ahead is not State.STOPPED:
-                self.ahead = step(self.ahead, Cause.STOP)
+            if self.unread_state is not State.STOPPED:
+                self.unread_state = step(self.unread_state, Cause.STOP)
             return
-        if self.ahead is State.STOPPED:
-            self.ahead = step(self.ahead, Cause.READ_ON)
-        if cursor.held and self.ahead is not State.HELD:
-            self.ahead, self.calm = step(self.ahead, Cause.HOLD), False
-        elif not cursor.held and self.ahead is State.HELD:
-            self.ahead = step(self.ahead, Cause.RELEASE)
+        if self.unread_state is State.STOPPED:
+            self.unread_state = step(self.unread_state, Cause.READ_ON)
+        if cursor.held and self.unread_state is not State.HELD:
+            self.unread_state, self.calm = step(self.unread_state, Cause.HOLD), False
+        elif not cursor.held and self.unread_state is State.HELD:
+            self.unread_state = step(self.unread_state, Cause.RELEASE)
 
     def _into_backlog(self) -> None:
         if self.live:
@@ -480,8 +494,8 @@ class Tail:
 
     # --- its directory
 
-    def settle(self, segments: Sequence[Segment]) -> None:
-        """Take over the segments; the cursor is in one of them."""
+    def set_listing(self, segments: Sequence[Segment]) -> None:
+        """Take over the segments of a listing; the cursor is in one of them."""
         self.restore_listing(segments, {segment.base_offset: segment.size for segment in segments})
         self.list_due = True
 
@@ -493,7 +507,7 @@ class Tail:
         """Take over another listing of the directory; it is not known yet where the cursor is in it."""
         self.segments = tuple(segments)
         self.sizes.update((segment.base_offset, segment.size) for segment in segments if segment.base_offset >= self.cursor.segment)
-        self.doubt()
+        self.recheck_anchor()
         self.list_due = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
             self.lost_since_ms = -1
@@ -506,9 +520,9 @@ class Tail:
             self.lost_since_ms = now_ms
         return self.lost_since_ms
 
-    def doubt(self) -> None:
+    def recheck_anchor(self) -> None:
         """Let the next poll check the anchor: a log that is truncated and grows again may show no other sign."""
-        self.doubtful, self.calm = True, False
+        self.anchor_unchecked, self.calm = True, False
 
     def note_log_start(self, log_start: int) -> None:
         """Note the log start, as a listing shows it."""
@@ -527,12 +541,12 @@ class Tail:
         self.log_dir = step(self.log_dir, Cause.LOG_DIR_LOST)
         if not barred:
             self.close()
-        self.doubt()
+        self.recheck_anchor()
 
     def regain_log_dir(self) -> None:
         """Read on in a log dir that is available again. Hints about it were ignored meanwhile."""
         self.log_dir = step(self.log_dir, Cause.LOG_DIR_BACK)
-        self.doubt()
+        self.recheck_anchor()
         self.stamp = None
 
     def leave(self, found: tuple[Partition, Sequence[Segment]] | None, now_ms: int) -> None:
@@ -541,10 +555,10 @@ class Tail:
         if found is not None:
             self.partition, segments = found
             if self.cursor.stopped:
-                self.settle(segments)
+                self.set_listing(segments)
             else:
                 self.relist(segments, now_ms)
-        self.doubt()
+        self.recheck_anchor()
         self._into_backlog()
         self.new = True
 

@@ -18,9 +18,9 @@ class State(StrEnum):
     AVAILABLE = "available"
     AWAY = "away"  # its log dir is unavailable: no call into it may be made
 
-    READING = "reading"  # as far as is known, batches stand behind the cursor
-    WAITING = "waiting"  # the leader of the leader epoch behind the cursor is not known yet
-    SUSPECT = "suspect"  # the bytes behind the cursor are no batch; they may be one in a moment
+    READING = "reading"  # as far as is known, batches stand after the cursor
+    WAITING = "waiting"  # the leader of the leader epoch after the cursor is not known yet
+    SUSPECT = "suspect"  # the bytes after the cursor are no batch; they may be one in a moment
     HELD = "held"  # the cursor says that something else has to be published before the log is read on
     STOPPED = "stopped"  # the cursor says why the log is not read on
 
@@ -31,7 +31,7 @@ class State(StrEnum):
 QUESTIONS = {
     "where is its directory?": (State.REMEMBERED, State.WATCHED, State.LEAVING, State.GONE),
     "is its log dir available?": (State.AVAILABLE, State.AWAY),
-    "what stands behind its cursor?": (State.READING, State.WAITING, State.SUSPECT, State.HELD, State.STOPPED),
+    "what stands after its cursor?": (State.READING, State.WAITING, State.SUSPECT, State.HELD, State.STOPPED),
     "how is it read?": (State.BACKLOG, State.LIVE),
 }
 """The states by the question that they answer. A tail begins as watched or remembered, available, reading, and in backlog."""
@@ -48,14 +48,14 @@ class Cause(StrEnum):
     LOG_DIR_BACK = "log dir back"
 
     LEADER_UNKNOWN = "leader unknown"
-    LEADER_SETTLED = "leader settled"  # the metadata names it, or it was waited for long enough
+    LEADER_KNOWN = "leader known"  # the metadata names it, or it was waited for long enough
     NO_BATCH = "no batch"
     SOUND = "sound"  # a batch stands there after all, or the log ends there
-    FILE_CLOSED = "file closed"  # what was seen behind the cursor has to be seen again
+    FILE_CLOSED = "file closed"  # what was seen after the cursor has to be seen again
     HOLD = "hold"
     RELEASE = "release"
     STOP = "stop"
-    READ_ON = "read on"  # the flaw is gone, or the cursor is behind it
+    READ_ON = "read on"  # the flaw is gone, or the cursor is after it
 
     END_REACHED = "end reached"
     FAR_BEHIND = "far behind"  # it has grown faster than it is read
@@ -76,7 +76,7 @@ TRANSITIONS = {
     (State.READING, Cause.NO_BATCH): State.SUSPECT,
     (State.READING, Cause.HOLD): State.HELD,
     (State.READING, Cause.STOP): State.STOPPED,
-    (State.WAITING, Cause.LEADER_SETTLED): State.READING,
+    (State.WAITING, Cause.LEADER_KNOWN): State.READING,
     (State.WAITING, Cause.NO_BATCH): State.SUSPECT,
     (State.WAITING, Cause.FILE_CLOSED): State.READING,
     (State.WAITING, Cause.HOLD): State.HELD,

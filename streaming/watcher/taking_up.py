@@ -51,7 +51,7 @@ class TakingUp:
         wanted = as_beginning(most(as_wanted(wanted), self._unmet.of(key, partition)))
         stamp, known = directory_stamp(partition.path, self._clock_ms()), self._watched.tails.get(key)
         if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
-            known.doubt()
+            known.recheck_anchor()
             return
         segments = list_segments(partition.path)
         if not segments or self._half_made(key, segments):
@@ -109,7 +109,7 @@ class TakingUp:
         first = cursor.replay == Replays.FIRST
         met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor
         tail, events = resume(partition, segments, met, producers, self._buffer)
-        if first and events:  # these events happened behind the cursor where the log appears
+        if first and events:  # these events happened after the cursor where the log appears
             events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
         elif first:
             tail.plan_replay(Replays.FIRST)

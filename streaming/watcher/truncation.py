@@ -2,7 +2,7 @@
 
 A follower truncates when the leader changes (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and the batches that
 follow have a later leader epoch. The size alone cannot show it, so the header of the last batch read (the anchor) is read again before
-anything behind it is believed.
+anything after it is believed.
 """
 
 import logging

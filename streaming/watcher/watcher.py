@@ -24,10 +24,10 @@ from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.log_key import LogKey
 from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Cluster
-from streaming.watcher.departures import Found
+from streaming.watcher.departures import ListingResult
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
-from streaming.watcher.queues import Queue, unread_bytes
+from streaming.watcher.queues import Queue
 from streaming.watcher.reading import Reading
 from streaming.watcher.registry import LogRegistry
 from streaming.watcher.replaying import Replaying
@@ -70,7 +70,7 @@ PIECE_BYTES = 4 << 10
 
 
 class Doubt(StrEnum):
-    """A kind of file that could not be believed, so that a fallback was used."""
+    """A kind of file that could not be believed, so that a fallback was used, where there is one."""
 
     PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, showed what was open
     TIME_INDEX = "time_index"  # its segment was scanned
@@ -154,8 +154,8 @@ class Watcher:
         self._owed: _Publication | None = None  # what could not be written to the journal yet
         self._replaying = Replaying(self._is_watched)
         self._rereading = Rereading(self._is_watched, redact)
-        self._live = Queue(self._is_read)  # logs that grow or appear while they are watched: read at once
-        self._backlog = Queue(self._is_read)
+        self._live = Queue(self._may_be_read)  # logs that grow or appear while they are watched: read at once
+        self._backlog = Queue(self._may_be_read)
         self.backlog_bytes = 0
         """Bytes of logs that the last poll read besides new appends."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
@@ -264,7 +264,7 @@ class Watcher:
             if not self._once:  # a single reading does not publish what has happened before it
                 self._publish(self._unclean.events(self._registry.tails), ())
             more = self._let_go() or more
-            more = self._publish_lists() or more
+            more = self._publish_found_events() or more
             self._note_caught_up(asked, more)
             more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
         return more
@@ -340,14 +340,14 @@ class Watcher:
             self._next_rescan = now + RESCAN_MS
         elif is_due(now, self._next_rescan, RESCAN_MS):
             self._next_rescan = now + RESCAN_MS
-            self._publish_found(self._registry.rescan())
+            self._publish_listing(self._registry.rescan())
             self._replaying.retry()
             self._rereading.retry()
         else:
             self._directories_changed = self._registry.take_hints(hints) or self._directories_changed
             if self._directories_changed and is_due(now, self._next_listing, LISTING_MS):
                 self._directories_changed, self._next_listing = False, now + LISTING_MS
-                self._publish_found(self._registry.rescan(thorough=False))
+                self._publish_listing(self._registry.rescan(thorough=False))
         with self._asked_lock:
             missed, self._missed = self._missed, None
         if missed is not None:
@@ -368,7 +368,7 @@ class Watcher:
             self._directories_changed, self._next_listing = True, 0
         return departed.again
 
-    def _publish_found(self, found: Found) -> None:
+    def _publish_listing(self, found: ListingResult) -> None:
         self._publish(found.events, self.tails(), found.gone)
 
     # --- what has grown
@@ -424,7 +424,7 @@ class Watcher:
             self._directories_changed = self._directories_changed or done.lost
 
     def _enqueue(self, tail: Tail) -> None:
-        unread = unread_bytes(tail)
+        unread = tail.unread_bytes(exact=False)
         at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
         (self._live if at_once else self._backlog).put([tail])
 
@@ -434,8 +434,8 @@ class Watcher:
     def _is_there(self, tail: Tail) -> bool:
         return self._is_watched(tail) and not tail.away
 
-    def _is_read(self, tail: Tail) -> bool:
-        return self._is_watched(tail) and tail.is_read
+    def _may_be_read(self, tail: Tail) -> bool:
+        return self._is_watched(tail) and tail.may_be_read
 
     def _grown(self, tail: Tail) -> bool:
         try:
@@ -453,7 +453,7 @@ class Watcher:
         state = self._cluster.partition(log_id)
         return None if state is None else state.directory(log_id.broker)
 
-    def _publish_lists(self) -> bool:
+    def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._backlog  # logs that are read from a backlog meanwhile have to be checked again
         round_ = self._found.round(self.tails(), at_once=soon)

@@ -204,7 +204,7 @@ def test_what_the_simulator_writes_reads_back(group: str, topic: str, partition:
     [
         (OffsetCommitKey("g", "t", 0), b"\0\5", "offset commit of version 5"),
         (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[3][:-1], "cut short"),
-        (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[3] + b"\0", "behind the end"),
+        (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[3] + b"\0", "after the end"),
         (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[0][:10] + b"\xff\xff" + bytes(8), "null where a string"),
         (OffsetCommitKey("g", "t", 0), OFFSET_COMMITS[0][:10] + b"\xff\xf0" + bytes(8), "length -16"),
         (GroupKey("g"), b"\0\5", "group metadata of version 5"),

@@ -91,7 +91,7 @@ def test_a_record_without_its_key_is_refused(key: bytes | None) -> None:
         (3, None, "without a value"),
         (3, b"", "cut short"),
         (3, CONTROL_VALUES["snapshot header"][:-1], "varint"),
-        (4, CONTROL_VALUES["snapshot footer"] + b"\0", "behind the end"),
+        (4, CONTROL_VALUES["snapshot footer"] + b"\0", "after the end"),
     ],
 )
 def test_damaged_ones_are_refused(control_type: int, value: bytes | None, what: str) -> None:

@@ -179,7 +179,7 @@ def test_credentials_are_skipped_without_being_opened(key: int) -> None:
         ("00020004666f6f" + UUID + "00", "frame version 0"),
         ("01020104666f6f" + UUID + "00", "version 1 of metadata record 2"),
         ("01020004666f6f" + UUID, "varint"),
-        ("01020004666f6f" + UUID + "0000", "behind the end"),
+        ("01020004666f6f" + UUID + "0000", "after the end"),
         ("01020004666f6f" + UUID[2:] + "00", "varint"),
         ("01020009666f6f", "cut short"),
         ("010200" + "00" + UUID + "00", "null"),

@@ -94,7 +94,7 @@ STATES_AFTER_A_WRAP = ProducerState(
     ("data", "what"),
     [
         (b"\0\2", "version 2, known is 1 at position 0"),
-        (ONE + b"\0", "behind the 1 entries of a producer snapshot at position 56"),
+        (ONE + b"\0", "after the 1 entries of a producer snapshot at position 56"),
         (NONE[:6] + b"\xff\xff\xff\xff", "-1 entries at position 6"),
         (ONE[:-1] + b"\x65", "wrong CRC in a producer snapshot at position 2"),
     ],

@@ -95,7 +95,7 @@ def test_records_are_not_opened_beyond_the_limit() -> None:
     [
         ("14000000046b31047631", 1, "record longer than its batch"),
         ("01", 1, "record longer than its batch"),
-        ("14000000046b310476310000", 1, "bytes behind the last record"),
+        ("14000000046b310476310000", 1, "bytes after the last record"),
         ("14000000046b3104763100", 2, "varint without an end"),
         ("12000000046b3104763100", 1, "does not end"),
         ("16000000046b310476310000", 1, "does not end"),

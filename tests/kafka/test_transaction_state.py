@@ -155,7 +155,7 @@ def test_states_are_called_as_kafka_calls_them() -> None:
         (b"\0\2", "version 2 is not known"),
         (b"\xff\xff", "version -1 is not known"),
         (TRANSACTION_VALUES["ongoing 0"][:16] + b"\x08" + TRANSACTION_VALUES["ongoing 0"][17:], "state 8 is not known"),
-        (TRANSACTION_VALUES["ongoing 0"] + b"\0", "behind the end"),
+        (TRANSACTION_VALUES["ongoing 0"] + b"\0", "after the end"),
         (TRANSACTION_VALUES["ongoing 1"][:-1], "cut short"),
     ],
 )

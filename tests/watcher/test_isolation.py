@@ -62,7 +62,7 @@ def assert_stopped(station: Station, bad: PartitionLog, good: PartitionLog, capl
     assert losses(station.events) == [(Kind.CORRUPT, "bad", 0), (Kind.SKIPPED, "bad", bad_size)]
     (corrupt,) = [event for event in station.events if event.kind is Kind.CORRUPT]
     assert corrupt.reason == "UnforeseenError: a number too large"
-    (record,) = [record for record in caplog.records if record.message == "log cannot be dealt with and is not read on"]
+    (record,) = [record for record in caplog.records if record.message == "an unexpected error stopped a log: it is not read on"]
     assert (record.__dict__["log"], record.__dict__["path"], record.__dict__["position"]) == ("bad-0", str(bad.active.path("log")), 0)
     assert record.exc_info is not None
     assert station.fold_of("good").bytes == good.active.size

@@ -153,7 +153,7 @@ def test_a_segment_that_ends_inside_a_batch_although_the_log_goes_on_stops_it(st
         file.write(GOOD[:100])
     log.append(batch(7))
     stop(station)
-    assert losses(station)[0] == (Kind.CORRUPT, "the segment ends inside a batch although the log goes on behind it", 0)
+    assert losses(station)[0] == (Kind.CORRUPT, "the segment ends inside a batch although the log goes on after it", 0)
     assert losses(station)[1] == (Kind.SKIPPED, "corrupt", 100 + log.active.size)
 
 

@@ -109,7 +109,7 @@ def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False,
 
 
 def states_of(tail: Tail) -> set[State]:
-    return {tail.directory, tail.log_dir, tail.ahead, tail.pace}
+    return {tail.directory, tail.log_dir, tail.unread_state, tail.pace}
 
 
 class Asked(RuleBasedStateMachine):
@@ -164,7 +164,7 @@ class Asked(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         self.now += 1
-        if self.tail.is_read and self.tail.directory is not State.GONE:
+        if self.tail.may_be_read and self.tail.directory is not State.GONE:
             self._ask(lambda: self.tail.is_still(self.now) or self.tail.has_grown(self.now))
 
     @rule()
@@ -302,19 +302,19 @@ class Asked(RuleBasedStateMachine):
 
     @invariant()
     def stops_and_is_held_as_its_cursor_says(self) -> None:
-        assert (self.tail.ahead is State.STOPPED) == bool(self.tail.cursor.stopped)
-        assert (self.tail.ahead is State.HELD) == (self.tail.cursor.held and not self.tail.cursor.stopped)
+        assert (self.tail.unread_state is State.STOPPED) == bool(self.tail.cursor.stopped)
+        assert (self.tail.unread_state is State.HELD) == (self.tail.cursor.held and not self.tail.cursor.stopped)
 
     @invariant()
     def is_calm_only_while_it_is_read(self) -> None:
-        assert not self.tail.calm or (self.tail.is_read and not self.tail.unsure)
+        assert not self.tail.calm or (self.tail.may_be_read and not self.tail.unsure)
 
     @invariant()
     def knows_what_it_waits_for(self) -> None:
-        if self.tail.ahead is State.WAITING:
+        if self.tail.unread_state is State.WAITING:
             assert self.tail.awaited is not None
             assert not self.tail.awaited.given_up
-        if self.tail.ahead is State.SUSPECT:
+        if self.tail.unread_state is State.SUSPECT:
             assert self.tail.suspect_since_ms >= NOW
 
     @invariant()
@@ -370,7 +370,7 @@ CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
     Cause.LOG_DIR_LOST: (lambda tail: tail.lose_log_dir(barred=True),),
     Cause.LOG_DIR_BACK: (Tail.regain_log_dir,),
     Cause.LEADER_UNKNOWN: (lambda tail: tail.wait_for(3, NOW),),
-    Cause.LEADER_SETTLED: (Tail.know_leader, Tail.give_up_leader),
+    Cause.LEADER_KNOWN: (Tail.know_leader, Tail.give_up_leader),
     Cause.NO_BATCH: (lambda tail: tail.suspect(NOW),),
     Cause.SOUND: (Tail.is_sound,),
     Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.relocate(Relocation(replace(tail.cursor), tail.segments))),
