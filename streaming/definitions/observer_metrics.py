@@ -39,7 +39,7 @@ SKIPPED_BYTES = Metric("segtail_skipped_bytes_total", "Log bytes that never reac
 LOGS_PER_SHARD = Metric(
     "segtail_query_logs_per_shard",
     "Logs of all agents, including those that are down, divided by the shards of the job's state. Above 5,000 the checkpoint has too few "
-    "shards: each micro-batch writes megabytes a shard. Only a new checkpoint has more.",
+    "shards: each micro-batch writes megabytes per shard. Only a new checkpoint has more.",
     ("query",),
 )
 LAST_LOOK = Metric(

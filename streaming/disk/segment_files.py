@@ -109,7 +109,7 @@ class Listing:
     segments: tuple[Segment, ...]
 
 
-SETTLED_MS = 2_000
+STAMP_RELIABLE_MS = 2_000
 """A directory's time shows every change only if it is older than the clock's resolution (some milliseconds) when the listing begins."""
 
 
@@ -122,7 +122,7 @@ def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
 
 def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
     """The stamp of a directory from its stat result; None if it is not reliable yet."""
-    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > SETTLED_MS else None
+    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > STAMP_RELIABLE_MS else None
 
 
 def file_stamp(path: Path) -> tuple[Identity, int]:

@@ -38,7 +38,7 @@ class Topic:
 class Traffic:
     """One producer.
 
-    Records a batch and bytes a value are ranges; ``share`` is its part of the broker's bytes. A ``transactional_id`` makes it write in
+    Records per batch and bytes per value are ranges; ``share`` is its part of the broker's bytes. A ``transactional_id`` makes it write in
     transactions, a ``group`` commit that group's offsets in ``source`` with them. Random values do not compress; the others are text.
     """
 

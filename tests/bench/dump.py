@@ -51,7 +51,7 @@ def _compare(kind: lab.Segment) -> None:
     show(
         "CRC of every batch, one core, without reading the file",
         ("", "GB/s"),
-        [("segtail", f"{verified:.1f}"), ("the library alone, a call a batch", f"{library:.1f}")],
+        [("segtail", f"{verified:.1f}"), ("the library alone, one call per batch", f"{library:.1f}")],
     )
 
 

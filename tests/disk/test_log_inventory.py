@@ -25,7 +25,7 @@ from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
 
 LATER = NOW * 2
-"""A clock so late that every directory counts as settled."""
+"""A clock so late that the stamp of every directory is reliable."""
 
 
 def until(newest: int, records: int = 1) -> Batch:

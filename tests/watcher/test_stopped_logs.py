@@ -27,7 +27,7 @@ FLAWED = {
 
 
 def write(log: PartitionLog, data: bytes) -> None:
-    """Bytes that no broker writes, behind the end of the log."""
+    """Bytes that no broker writes, after the end of the log."""
     with log.active.path("log").open("ab") as file:
         file.write(data)
 
