@@ -126,7 +126,10 @@ class LogDirs(Sequence[LogDir]):
             raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is not watched")
         expected = self._broker_of_others() if known is None else known.broker
         if expected not in (found.broker, UNKNOWN_BROKER):
-            raise LogDirError(f"{path} belongs to node {found.broker}, it was taken for one of node {expected}: start anew if it is meant")
+            raise LogDirError(
+                f"{path} belongs to node {found.broker}, this process watches it for node {expected}: "
+                "restart segtail if the log dir has changed hands on purpose"
+            )
         for other in self._known if known is None else ():
             if other not in self._barred and _is_same(path, other):
                 raise LogDirError(f"log dir {path} is given twice (also as {other}): name each one once")

@@ -113,7 +113,10 @@ class Checkpoint:
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{path} is not valid ({error}): restore it, or delete the directory to begin anew") from error
         if identity.version != _VERSION:
-            raise CheckpointError(f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {_VERSION}")
+            raise CheckpointError(
+                f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {_VERSION}: "
+                "use the segtail that wrote it, or name another with --checkpoint DIR"
+            )
         if identity.cluster_id != cluster_id:
             raise CheckpointError(
                 f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs or agents to {cluster_id}: "
