@@ -99,7 +99,7 @@ BROKER_KEYS = frozenset(
         "transactional.id.expiration.ms",
     }
 )
-"""The configurations of a broker that apply to a topic without its own, and those about logs and transactions."""
+"""The configurations of a broker that apply to a topic without its own, and those about logs, transactions and committed offsets."""
 
 READABLE_KEYS = TOPIC_KEYS | BROKER_KEYS
 """Keys with values that are read. The value of every other key is skipped without being parsed."""

@@ -3,12 +3,11 @@
 A key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix milliseconds.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeVar
 
-from streaming.kafka.message_schema import Int8, Int32, Int64, Message, Uuid, structure, tagged
-from streaming.kafka.wire import Reader
+from streaming.kafka.message_schema import Int8, Int32, Int64, Message, Uuid, tagged
 
 
 class KeyType(IntEnum):
@@ -183,10 +182,15 @@ class RegexTopics:
     timestamp: Int64
 
 
+_T = TypeVar("_T")
+
+GroupRecordKind = tuple[type[AnyConsumerGroupKey], Message[_T]]
+"""How a record is read: the class of its key, and its value."""
+
 ConsumerGroupValue = ConsumerGroup | SubscribedTopics | ConsumerGroupMember | TargetAssignment | TargetMember | CurrentMember | RegexTopics
 
 
-_RECORDS: dict[KeyType, tuple[type[AnyConsumerGroupKey], Message[ConsumerGroupValue]]] = {
+CONSUMER_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ConsumerGroupValue]] = {
     KeyType.CONSUMER_GROUP_METADATA: (ConsumerGroupKey, Message(ConsumerGroup, "0")),
     KeyType.CONSUMER_GROUP_PARTITION_METADATA: (ConsumerGroupKey, Message(SubscribedTopics, "0")),
     KeyType.CONSUMER_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, Message(ConsumerGroupMember, "0")),
@@ -195,18 +199,4 @@ _RECORDS: dict[KeyType, tuple[type[AnyConsumerGroupKey], Message[ConsumerGroupVa
     KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, Message(CurrentMember, "0")),
     KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (ConsumerGroupRegexKey, Message(RegexTopics, "0")),
 }
-
-CONSUMER_GROUP_KEYS: dict[int, Callable[[Reader], AnyConsumerGroupKey]] = {
-    key_type: structure(kind, key_type=key_type) for key_type, (kind, _) in _RECORDS.items()
-}
-"""What reads the part of a key after its type, by the types of keys that are known."""
-
-
-def read_consumer_group_value(key: AnyConsumerGroupKey, value: bytes) -> ConsumerGroupValue:
-    """Parse the value of a record that is no tombstone.
-
-    Raises:
-        FormatError: it is damaged, or of a version that is not known.
-    """
-    _, message = _RECORDS[key.key_type]
-    return message.read(value, key.key_type.name)
+"""The records by the types of their keys."""

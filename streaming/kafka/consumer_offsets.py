@@ -2,16 +2,18 @@
 
 The key is `type i16` and then plain; types 0 and 1 are the same identity. A null value deletes what the key names. The value is `version
 i16` and the message.
-A group of the newer protocol takes several records: `consumer_groups`. Commits in transactional batches count only from the COMMIT marker
-of their producer in the same partition on. Times are Unix milliseconds.
+A group of a newer protocol takes several records: `consumer_groups`, `share_groups`, `streams_groups`. Commits in transactional batches
+count only from the COMMIT marker of their producer in the same partition on. Times are Unix milliseconds.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.kafka.consumer_groups import CONSUMER_GROUP_KEYS, AnyConsumerGroupKey, ConsumerGroupValue, KeyType, read_consumer_group_value
+from streaming.kafka.consumer_groups import CONSUMER_GROUP_RECORDS, AnyConsumerGroupKey, ConsumerGroupValue, GroupRecordKind, KeyType
 from streaming.kafka.group_metadata import GroupMetadata, read_group_metadata
 from streaming.kafka.message_schema import Int32, Int64, Message, Uuid, structure, tagged, versions
+from streaming.kafka.share_groups import SHARE_GROUP_RECORDS, ShareGroupValue
+from streaming.kafka.streams_groups import STREAMS_GROUP_RECORDS, StreamsGroupValue
 from streaming.kafka.wire import PlainReader, Reader
 
 
@@ -54,14 +56,21 @@ class OffsetCommit:
     topic_id: Uuid | None = tagged(0, "4+", None)
 
 
-OffsetsValue = OffsetCommit | GroupMetadata | ConsumerGroupValue | bytes
+NewerGroupValue = ConsumerGroupValue | ShareGroupValue | StreamsGroupValue
+
+OffsetsValue = OffsetCommit | GroupMetadata | NewerGroupValue | bytes
 
 
+_NEWER_GROUPS: dict[KeyType, GroupRecordKind[NewerGroupValue]] = {
+    **CONSUMER_GROUP_RECORDS,
+    **SHARE_GROUP_RECORDS,
+    **STREAMS_GROUP_RECORDS,
+}
 _KEYS: dict[int, Callable[[Reader], OffsetsKey]] = {
     KeyType.LEGACY_OFFSET_COMMIT: structure(OffsetCommitKey),
     KeyType.OFFSET_COMMIT: structure(OffsetCommitKey),
     KeyType.GROUP_METADATA: structure(GroupKey),
-    **CONSUMER_GROUP_KEYS,
+    **{key_type: structure(kind, key_type=key_type) for key_type, (kind, _) in _NEWER_GROUPS.items()},
 }
 _OFFSET_COMMIT = Message(OffsetCommit, "0-4", flexible="4+")
 
@@ -96,7 +105,7 @@ def read_offsets_value(key: OffsetsKey, value: bytes) -> OffsetsValue:
         case OtherKey():
             return value
         case _:
-            return read_consumer_group_value(key, value)
+            return _NEWER_GROUPS[key.key_type][1].read(value, key.key_type.name)
 
 
 def read_offset_commit(value: bytes) -> OffsetCommit:

@@ -88,7 +88,7 @@ def structure(kind: type[_T], version: int = 0, **given: object) -> Callable[[Re
     for one in fields(kind):  # type: ignore[arg-type]  # a dataclass
         if one.name in given or version not in one.metadata.get("versions", _ALWAYS):
             continue
-        read_field = _reader_of(hints[one.name], version)
+        read_field = _reader_of(hints[one.name], version, tagged="tag" in one.metadata)
         if "tag" in one.metadata:
             tags[one.metadata["tag"]] = one.name, read_field
         else:
@@ -105,25 +105,27 @@ def structure(kind: type[_T], version: int = 0, **given: object) -> Callable[[Re
     return read
 
 
-def _reader_of(hint: Any, version: int) -> _Read:
+def _reader_of(hint: Any, version: int, *, tagged: bool = False) -> _Read:
     """What reads a field of a type in a version of its message."""
     if get_origin(hint) is Annotated:
         return cast(_Read, hint.__metadata__[0])
     if get_origin(hint) is tuple:
         return _array(_reader_of(get_args(hint)[0], version), null=())
     if get_origin(hint) in (Union, UnionType):
-        return _nullable(next(one for one in get_args(hint) if one is not NoneType), version)
+        return _nullable(next(one for one in get_args(hint) if one is not NoneType), version, tagged)
     return _READS[hint] if hint in _READS else structure(hint, version)
 
 
-def _nullable(hint: Any, version: int) -> _Read:
+def _nullable(hint: Any, version: int, tagged: bool) -> _Read:
     if hint is str:
         return Reader.nullable_string
     if get_origin(hint) is tuple:
         return _array(_reader_of(get_args(hint)[0], version), null=None)
     read = _reader_of(hint, version)
-    if is_dataclass(hint):  # as a tagged field contains it
+    if is_dataclass(hint) and tagged:
         return lambda reader: read(reader) if reader.uvarint() else None
+    if is_dataclass(hint):
+        return lambda reader: read(reader) if reader.int8() >= 0 else None
     return read  # never null, but some versions do not have it
 
 

@@ -15,7 +15,10 @@ TRANSACTION_TOPIC = "__transaction_state"
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
+SHARE_STATE_TOPIC = "__share_group_state"
+"""The topic of the share coordinators' entries (`Topic.SHARE_GROUP_STATE_TOPIC_NAME`)."""
+
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
 """Topics that the broker itself writes as a coordinator (`Topic.INTERNAL_TOPICS`)."""
 
 META_PROPERTIES = "meta.properties"

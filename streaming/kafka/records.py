@@ -8,6 +8,7 @@ The length of key and value comes before them as a varint, -1 for null (a null v
 (not null) and values in the same way. Deltas count from the batch's base offset and base timestamp.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streaming.errors import FormatError
@@ -70,6 +71,28 @@ def read_records(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> tuple[Re
     if position != len(data):
         raise FormatError("bytes after the last record", position)
     return tuple(records)
+
+
+def read_record_times(batch: RecordBatch, limit: int = MAX_RECORDS_BYTES) -> Iterator[tuple[int, int]]:
+    """Offset and timestamp of each record, one after the other, as `read_records` has them; what else is in a record is not read.
+
+    Raises:
+        FormatError: as `read_records`, as far as it is read.
+    """
+    data = decompress(batch.codec, batch.payload, limit) if batch.records_count else b""
+    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    position = 0
+    try:
+        for _ in range(batch.records_count):
+            length, start = read_varint(data, position)
+            position = start + length
+            timestamp_delta, at = read_varlong(data, start + 1)
+            offset_delta, at = read_varint(data, at)
+            if not at <= position <= len(data):
+                raise FormatError("record longer than its batch", start)
+            yield batch.base_offset + offset_delta, batch.base_timestamp + timestamp_delta if append_time is None else append_time
+    except IndexError as error:
+        raise FormatError("record is cut short", position) from error
 
 
 def _fields(data: bytes, start: int, end: int) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:

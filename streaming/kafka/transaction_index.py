@@ -7,10 +7,18 @@ Entries are appended in the order of `last_offset`; there is no checksum and no 
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streaming.errors import FormatError
 
 _ENTRY = struct.Struct(">hqqqq")
 ENTRY_BYTES = _ENTRY.size
+
+ABORTED = np.dtype(
+    [("version", ">i2"), ("producer_id", ">i8"), ("first_offset", ">i8"), ("last_offset", ">i8"), ("last_stable_offset", ">i8")]
+)
+"""An entry as a numpy record. Its fields are those of `AbortedTransaction`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +47,12 @@ def read_aborted_transactions(data: bytes | memoryview) -> tuple[tuple[AbortedTr
             raise FormatError(f"aborted transaction of version {version}", len(found) * ENTRY_BYTES)
         found.append(AbortedTransaction(*fields))
     return tuple(found), used
+
+
+def read_aborted_columns(data: bytes) -> NDArray[np.void]:
+    """The complete entries as records of `ABORTED`, for an index that may have many of them. Raises as `read_aborted_transactions` does."""
+    entries = np.frombuffer(data[: len(data) // ENTRY_BYTES * ENTRY_BYTES], ABORTED)
+    other = np.flatnonzero(entries["version"])
+    if len(other):
+        raise FormatError(f"aborted transaction of version {entries['version'][other[0]]}", int(other[0]) * ENTRY_BYTES)
+    return entries

@@ -113,8 +113,7 @@ def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Step
             continue
         start_ms, last_ms = times.clamp_one(oldest), times.clamp_one(newest)
         if control:
-            step = _usual_marker_type(buffer, position, size)
-            step = _marker_type(buffer, position, size) if step < 0 else step
+            step = marker_type(buffer, position, size)
             if step >= 0:
                 goes_on.pop(own, None)
                 rows.append((step, 0, epoch, own, first, last + 1, size, before, start_ms, last_ms))
@@ -125,6 +124,16 @@ def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Step
             goes_on[own] = len(rows)
             rows.append((int(Step.DATA), int(times.source), epoch, own, first, last + 1, size, before, start_ms, last_ms))
     return np.array(rows, TRANSACTION_STEPS)
+
+
+def marker_type(buffer: Bytes, position: int, size: int) -> int:
+    """COMMIT or ABORT for the control batch of ``size`` bytes at ``position``, -1 for one of another type.
+
+    Raises:
+        FormatError: it is not understood; with its position in ``buffer``.
+    """
+    usual = _usual_marker_type(buffer, position, size)
+    return _marker_type(buffer, position, size) if usual < 0 else usual
 
 
 def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 
 from streaming.kafka.checkpoint_files import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from streaming.kafka.cluster_image import ClusterImage
-from streaming.kafka.consumer_groups import ConsumerGroupKey, KeyType, read_consumer_group_value
+from streaming.kafka.consumer_groups import ConsumerGroupKey, KeyType
 from streaming.kafka.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.control import read_control
-from streaming.kafka.entries import read_entry_records
+from streaming.kafka.entries import read_entry_records, read_entry_times
 from streaming.kafka.entry_head import read_entry_head
 from streaming.kafka.group_metadata import read_group_metadata
 from streaming.kafka.legacy_messages import inner_messages, read_message
@@ -25,8 +25,9 @@ from streaming.kafka.quorum_state import parse_quorum_state
 from streaming.kafka.record_batches import read_batch, read_batches
 from streaming.kafka.records import Record, read_records
 from streaming.kafka.server_properties import parse_server_properties
+from streaming.kafka.share_group_state import read_share_key, read_share_value
 from streaming.kafka.time_index import read_time_entries
-from streaming.kafka.transaction_index import read_aborted_transactions
+from streaming.kafka.transaction_index import read_aborted_columns, read_aborted_transactions
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 from streaming.scan.pieces import Piece, scan
 from tests.kafka import vectors
@@ -48,16 +49,16 @@ class Parser:
         return self.name
 
 
-def _logs(pattern: str = "*/*/*.log") -> tuple[bytes, ...]:
-    return tuple(path.read_bytes()[:_LARGEST_SEED] for path in sorted((DATA / "logs").glob(pattern)))
+def _logs(pattern: str = "*/*/*.log", folder: str = "logs") -> tuple[bytes, ...]:
+    return tuple(path.read_bytes()[:_LARGEST_SEED] for path in sorted((DATA / folder).glob(pattern)))
 
 
 def _files(suffix: str) -> tuple[bytes, ...]:
     return tuple(path.read_bytes()[:_LARGEST_SEED] for path in sorted((DATA / "logs").glob(f"*/*/*{suffix}")))
 
 
-def _records(pattern: str) -> list[Record]:
-    return [record for data in _logs(pattern) for batch in read_batches(memoryview(data))[0] for record in read_records(batch)]
+def _records(pattern: str, folder: str = "logs") -> list[Record]:
+    return [record for data in _logs(pattern, folder) for batch in read_batches(memoryview(data))[0] for record in read_records(batch)]
 
 
 def _batch_records(data: bytes) -> object:
@@ -84,19 +85,27 @@ def _offsets(data: bytes) -> object:
 
 def _newer_group(data: bytes) -> object:
     """The first byte is the type of the key."""
-    if not data or data[0] not in {kind for kind, _, _ in vectors.CONSUMER_GROUP_RECORDS}:
+    if not data or data[0] not in set(KeyType) - {KeyType.LEGACY_OFFSET_COMMIT, KeyType.OFFSET_COMMIT, KeyType.GROUP_METADATA}:
         return None
-    return read_consumer_group_value(ConsumerGroupKey(KeyType(data[0]), "g"), data[1:])
+    return read_offsets_value(ConsumerGroupKey(KeyType(data[0]), "g"), data[1:])
+
+
+def _share_state(data: bytes) -> object:
+    key = read_share_key(data[:_SHARE_KEY_BYTES])
+    return None if key is None else read_share_value(key, data[_SHARE_KEY_BYTES:])
 
 
 _BATCHES = (vectors.DATA_BATCH, vectors.COMMIT_MARKER, vectors.ABORT_MARKER, vectors.EMPTY_BATCH, *_logs("codecs/*/*.log"))
 _TRANSACTIONS = _records("transactions*/__transaction_state-*/*.log")
 _OFFSETS = _records("transactions/__consumer_offsets-*/*.log")
+_SHARE_STATE = _records("__share_group_state-*/*.log", "groups")
+_SHARE_KEY_BYTES = 31
 _METADATA = (DATA / "metadata" / "with_snapshots" / "log.bin").read_bytes()[:_LARGEST_SEED]
 
 PARSERS = (
     Parser("batch", lambda data: read_batch(memoryview(data)), _BATCHES),
     Parser("records", _batch_records, _BATCHES),
+    Parser("times of an entry", lambda data: list(read_entry_times(memoryview(data), limit=_LIMIT)), _logs()),
     Parser("entry", lambda data: read_entry_records(memoryview(data), limit=_LIMIT), _logs()),
     Parser("head of an entry", read_entry_head, _logs()),
     Parser("message", _inner, _logs("old_formats/*/*.log")),
@@ -107,6 +116,7 @@ PARSERS = (
     Parser("offset index", read_offset_entries, _files(".index")),
     Parser("time index", read_time_entries, _files(".timeindex")),
     Parser("aborted transactions", read_aborted_transactions, _files(".txnindex")),
+    Parser("aborted transactions as columns", read_aborted_columns, _files(".txnindex")),
     Parser("producer snapshot", read_producer_snapshot, _files(".snapshot")),
     Parser("leader epochs", parse_leader_epochs, (b"0\n2\n0 0\n1 32\n",)),
     Parser("offset checkpoint", parse_offset_checkpoint, (b"0\n2\na 0 1\nb-c 10 92233720368\n",)),
@@ -131,8 +141,9 @@ PARSERS = (
     Parser(
         "group of the newer protocol",
         _newer_group,
-        tuple(bytes((kind,)) + bytes.fromhex(value) for kind, value, _ in vectors.CONSUMER_GROUP_RECORDS),
+        tuple(bytes((kind,)) + bytes.fromhex(value) for kind, value, _ in vectors.CONSUMER_GROUP_RECORDS + vectors.STREAMS_GROUP_RECORDS),
     ),
+    Parser("share group's state", _share_state, tuple((record.key or b"") + (record.value or b"") for record in _SHARE_STATE)),
     Parser("offset commit", read_offset_commit, vectors.OFFSET_COMMITS),
     Parser("group", read_group_metadata, tuple(value for pair in vectors.GROUPS for value in pair)),
     Parser("metadata record", read_metadata_record, tuple(vectors.METADATA_RECORDS.values())),

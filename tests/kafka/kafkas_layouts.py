@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -25,6 +25,7 @@ class Structure:
 
     fields: tuple[tuple[str, "Type"], ...]
     tagged: tuple[tuple[int, str, "Type"], ...]
+    nullable: bool = False
 
 
 Type = str | Array | Structure
@@ -57,8 +58,8 @@ def layouts() -> list[Layout]:
 
 
 def _parse(text: str) -> tuple[Type, str]:
-    if text.startswith("{"):
-        return _parse_structure(text[1:])
+    if text.startswith(("{", "?{")):
+        return _parse_structure(text.removeprefix("?")[1:], text.startswith("?"))
     name = text[: min((at for at in map(text.find, ",:(){}") if at >= 0), default=len(text))]
     rest = text[len(name) :]
     if not name.endswith("ARRAY"):
@@ -67,7 +68,7 @@ def _parse(text: str) -> tuple[Type, str]:
     return Array(item, name.startswith("NULLABLE")), rest[1:]
 
 
-def _parse_structure(text: str) -> tuple[Structure, str]:
+def _parse_structure(text: str, nullable: bool) -> tuple[Structure, str]:
     fields: list[tuple[str, Type]] = []
     tagged: list[tuple[int, str, Type]] = []
     while not text.startswith("}"):
@@ -78,7 +79,7 @@ def _parse_structure(text: str) -> tuple[Structure, str]:
             tagged.append((int(tag), tag_name, kind))
         else:
             fields.append((name, kind))
-    return Structure(tuple(fields), tuple(tagged)), text[1:]
+    return Structure(tuple(fields), tuple(tagged), nullable), text[1:]
 
 
 def contents(kind: Type, special: dict[str, st.SearchStrategy[object]], name: str = "") -> st.SearchStrategy[object]:
@@ -90,7 +91,8 @@ def contents(kind: Type, special: dict[str, st.SearchStrategy[object]], name: st
         return special[name]
     if isinstance(kind, Structure):
         plain = {field: contents(one, special, field) for field, one in kind.fields}
-        return st.fixed_dictionaries(plain, optional={field: contents(one, special, field) for _, field, one in kind.tagged})
+        found = st.fixed_dictionaries(plain, optional={field: contents(one, special, field) for _, field, one in kind.tagged})
+        return st.none() | found if kind.nullable else found
     if isinstance(kind, Array):
         items = st.lists(contents(kind.item, special), max_size=3)
         return st.none() | items if kind.nullable else items
@@ -108,8 +110,11 @@ def contents(kind: Type, special: dict[str, st.SearchStrategy[object]], name: st
     return simple[kind]
 
 
-def encoded(kind: Type, content: object, flexible: bool) -> bytes:
+def encoded(kind: Type, content: object, flexible: bool, *, tagged: bool = False) -> bytes:
     """The bytes of a content. A structure of a flexible message has also a tagged field that nobody knows."""
+    if isinstance(kind, Structure) and kind.nullable:  # in one byte, whether it is tagged or not
+        present = replace(kind, nullable=False)
+        return (b"\0" if tagged else b"\xff") if content is None else b"\1" + encoded(present, content, flexible)
     if isinstance(kind, Structure):
         assert isinstance(content, dict)
         body = b"".join(encoded(one, content[name], flexible) for name, one in kind.fields)
@@ -136,8 +141,7 @@ def _tagged_fields(structure: Structure, content: dict[str, object]) -> bytes:
     found = {}
     for tag, name, kind in structure.tagged:
         if name in content:
-            present = b"\1" if isinstance(kind, Structure) else b""  # such a one may be null
-            found[tag] = present + encoded(kind, content[name], True)
+            found[tag] = encoded(kind, content[name], True, tagged=True)
     found[_UNKNOWN_TAG] = b"?"
     return _uvarint(len(found)) + b"".join(_uvarint(tag) + _uvarint(len(raw)) + raw for tag, raw in sorted(found.items()))
 

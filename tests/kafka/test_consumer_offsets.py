@@ -37,8 +37,9 @@ from streaming.kafka.records import Record
 from streaming.scan.headers import Batches
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.dump.told import as_ours, shared
+from tests.groups.logs import dumped, segments
 from tests.kafka.dumped import columns, files, read, told
-from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME, TOPIC_ID
+from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
 
 PAYLOAD = re.compile(r" key: (.*?\}\}) payload: (.*)$")
 
@@ -104,7 +105,8 @@ def test_groups_of_the_newer_protocol() -> None:
         ("0004000167", ConsumerGroupKey(KeyType.CONSUMER_GROUP_PARTITION_METADATA, "g")),
         ("000500016700016d", ConsumerGroupMemberKey(KeyType.CONSUMER_GROUP_MEMBER_METADATA, "g", "m")),
         ("001000016700022e2a", ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", ".*")),
-        ("000a00016700016d", OtherKey(KeyType.SHARE_GROUP_MEMBER_METADATA, bytes.fromhex("00016700016d"))),
+        ("000a00016700016d", ConsumerGroupMemberKey(KeyType.SHARE_GROUP_MEMBER_METADATA, "g", "m")),
+        ("0017000167", ConsumerGroupKey(KeyType.STREAMS_GROUP_TOPOLOGY, "g")),
         ("03e7aa", OtherKey(999, b"\xaa")),
     ],
 )
@@ -113,10 +115,10 @@ def test_keys(key: str, expected: OffsetsKey) -> None:
 
 
 def test_the_value_of_a_key_that_is_not_opened_is_kept_as_it_stands() -> None:
-    assert read_offsets_value(OtherKey(KeyType.SHARE_GROUP_METADATA, b""), b"raw") == b"raw"
+    assert read_offsets_value(OtherKey(999, b""), b"raw") == b"raw"
 
 
-@pytest.mark.parametrize(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS)
+@pytest.mark.parametrize(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS + STREAMS_GROUP_RECORDS)
 def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, value: str, told_value: str) -> None:
     expected = as_ours(json.loads(told_value))
     found = plain(read_offsets_value(key_of(key_type), bytes.fromhex(value)))
@@ -124,7 +126,7 @@ def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, valu
 
 
 def key_of(key_type: int) -> OffsetsKey:
-    more = bytes.fromhex("00016d" if key_type in (5, 7, 8, 16) else "")
+    more = bytes.fromhex("00016d" if key_type in (5, 7, 8, 10, 13, 14, 16, 19, 21, 22) else "")
     return read_offsets_key(key_type.to_bytes(2, "big") + bytes.fromhex("000167") + more)
 
 
@@ -187,6 +189,24 @@ def test_records_are_what_kafka_prints(name: str) -> None:
         assert kafkas_json(read_offsets_value(key, record.value)) == expected
 
 
+@pytest.mark.parametrize("partition", range(4))
+def test_records_of_groups_of_every_kind_are_what_kafka_prints(partition: int) -> None:
+    data = segments("__consumer_offsets")[partition]
+    lines = [match for line in dumped("__consumer_offsets", partition) if (match := re.search(r" key: (\{.*?\}\}) payload: (.*)$", line))]
+    records = records_of(data, columns(data))
+    assert len(records) == len(lines) > 0
+    for record, line in zip(records, lines, strict=True):
+        key, told_key = read_offsets_key(record.key or b""), json.loads(line[1])
+        assert plain(key) == as_ours(told_key["data"]) | (
+            {} if int(told_key["type"]) < 3 else {"key_type": KeyType(int(told_key["type"])).name}
+        )
+        if record.value is None:
+            assert line[2] == "<DELETE>"
+        else:
+            expected = as_ours(json.loads(line[2])["data"])
+            assert shared(plain(read_offsets_value(key, record.value)), expected) == expected
+
+
 @given(st.text(max_size=20), st.text(max_size=20), st.integers(0, 2**31 - 1), st.integers(0, 2**62))
 def test_what_the_simulator_writes_reads_back(group: str, topic: str, partition: int, offset: int) -> None:
     record = offset_commit_record(group, topic, partition, offset, TIME)
@@ -222,6 +242,6 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes, version: int, at: i
     for data in (garbage, OFFSET_COMMITS[version][:at] + garbage, GROUPS[version][0][:at] + garbage, CONSUMER_GROUPS[1][:at] + garbage):
         with suppress(FormatError):
             read_offsets_key(data)
-        for key in (OffsetCommitKey("g", "t", 0), GroupKey("g"), *map(key_of, (3, 4, 5, 6, 7, 8, 16))):
+        for key in (OffsetCommitKey("g", "t", 0), GroupKey("g"), *map(key_of, (*range(3, 9), *range(10, 18), *range(19, 24)))):
             with suppress(FormatError):
                 read_offsets_value(key, data)

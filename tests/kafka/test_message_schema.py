@@ -18,6 +18,7 @@ from streaming.kafka.control import ControlType, read_control
 from streaming.kafka.message_schema import Int16, Message, structure, tagged, versions
 from streaming.kafka.metadata_records import MetadataKind, read_metadata_record
 from streaming.kafka.records import Record
+from streaming.kafka.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.transaction_state import TransactionState, read_transaction_key, read_transaction_value
 from streaming.kafka.wire import Reader
 from tests.dump import told
@@ -67,6 +68,14 @@ def offsets_value(key: str) -> Parser:
     return lambda version, body: read_offsets_value(read_offsets_key(bytes.fromhex(key)), struct.pack(">h", version) + body)
 
 
+def share_key(kind: ShareKeyType) -> Parser:
+    return lambda _version, body: read_share_key(struct.pack(">h", kind) + body)
+
+
+def share_value(kind: ShareKeyType) -> Parser:
+    return lambda version, body: read_share_value(ShareKey(kind, "g", "", 0), struct.pack(">h", version) + body)
+
+
 PARSERS: dict[str, Parser] = {
     "RegisterBrokerRecord": metadata(MetadataKind.REGISTER_BROKER),
     "UnregisterBrokerRecord": metadata(MetadataKind.UNREGISTER_BROKER),
@@ -105,6 +114,34 @@ PARSERS: dict[str, Parser] = {
     "ConsumerGroupCurrentMemberAssignmentValue": offsets_value("000800016700016d"),
     "ConsumerGroupRegularExpressionKey": offsets_key(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION),
     "ConsumerGroupRegularExpressionValue": offsets_value("001000016700022e2a"),
+    "ShareGroupMemberMetadataKey": offsets_key(KeyType.SHARE_GROUP_MEMBER_METADATA),
+    "ShareGroupMemberMetadataValue": offsets_value("000a00016700016d"),
+    "ShareGroupMetadataKey": offsets_key(KeyType.SHARE_GROUP_METADATA),
+    "ShareGroupMetadataValue": offsets_value("000b000167"),
+    "ShareGroupTargetAssignmentMetadataKey": offsets_key(KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA),
+    "ShareGroupTargetAssignmentMetadataValue": offsets_value("000c000167"),
+    "ShareGroupTargetAssignmentMemberKey": offsets_key(KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER),
+    "ShareGroupTargetAssignmentMemberValue": offsets_value("000d00016700016d"),
+    "ShareGroupCurrentMemberAssignmentKey": offsets_key(KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT),
+    "ShareGroupCurrentMemberAssignmentValue": offsets_value("000e00016700016d"),
+    "ShareGroupStatePartitionMetadataKey": offsets_key(KeyType.SHARE_GROUP_STATE_PARTITION_METADATA),
+    "ShareGroupStatePartitionMetadataValue": offsets_value("000f000167"),
+    "StreamsGroupMetadataKey": offsets_key(KeyType.STREAMS_GROUP_METADATA),
+    "StreamsGroupMetadataValue": offsets_value("0011000167"),
+    "StreamsGroupMemberMetadataKey": offsets_key(KeyType.STREAMS_GROUP_MEMBER_METADATA),
+    "StreamsGroupMemberMetadataValue": offsets_value("001300016700016d"),
+    "StreamsGroupTargetAssignmentMetadataKey": offsets_key(KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA),
+    "StreamsGroupTargetAssignmentMetadataValue": offsets_value("0014000167"),
+    "StreamsGroupTargetAssignmentMemberKey": offsets_key(KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER),
+    "StreamsGroupTargetAssignmentMemberValue": offsets_value("001500016700016d"),
+    "StreamsGroupCurrentMemberAssignmentKey": offsets_key(KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT),
+    "StreamsGroupCurrentMemberAssignmentValue": offsets_value("001600016700016d"),
+    "StreamsGroupTopologyKey": offsets_key(KeyType.STREAMS_GROUP_TOPOLOGY),
+    "StreamsGroupTopologyValue": offsets_value("0017000167"),
+    "ShareSnapshotKey": share_key(ShareKeyType.SHARE_SNAPSHOT),
+    "ShareSnapshotValue": share_value(ShareKeyType.SHARE_SNAPSHOT),
+    "ShareUpdateKey": share_key(ShareKeyType.SHARE_UPDATE),
+    "ShareUpdateValue": share_value(ShareKeyType.SHARE_UPDATE),
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.record_batches import RecordBatch, read_batch
-from streaming.kafka.records import Header, Record, read_records
+from streaming.kafka.records import Header, Record, read_record_times, read_records
 from streaming.simulator import batch_writer as written
 from streaming.simulator.compressor import Codec
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
@@ -56,6 +56,13 @@ def test_records_read_back_from_every_codec(records: list[written.Record], codec
         Record(base_offset + place, r.timestamp, -1, r.key, r.value, tuple(Header(name.encode(), value) for name, value in r.headers))
         for place, r in enumerate(records)
     )
+
+
+@given(RECORDS, st.sampled_from(list(Codec)), st.none() | st.integers(0, 2**42))
+def test_offsets_and_times_alone_are_those_of_the_records(records: list[written.Record], codec: Codec, append_time: int | None) -> None:
+    batch = batch_of(written.encode(written.Batch(records=tuple(records), codec=codec, log_append_time=append_time), 7))
+    assert list(read_record_times(batch)) == [(record.offset, record.timestamp) for record in read_records(batch)]
+    assert list(read_record_times(batch_of(EMPTY_BATCH))) == []
 
 
 def test_with_log_append_time_every_record_has_the_time_of_the_batch() -> None:
@@ -121,3 +128,5 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes, count: int, codec: 
     batch = replace(batch_of(DATA_BATCH), payload=memoryview(garbage), records_count=count, attributes=codec)
     with suppress(FormatError):
         assert len(read_records(batch)) == count
+    with suppress(FormatError):
+        assert len(list(read_record_times(batch))) == count

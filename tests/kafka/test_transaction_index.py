@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_transactions
+from streaming.kafka.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
 from tests.kafka.dumped import files, read, told
 
 VECTOR = bytes.fromhex("0000" + "0000000000000fa1" + "000000000000005a" + "0000000000000067" + "0000000000000068")
@@ -28,6 +28,16 @@ def test_entries_are_what_kafka_prints(name: str) -> None:
         f"lastStableOffset: {one.last_stable_offset}"
         for one in found
     ] == told(name)
+
+
+@pytest.mark.parametrize("name", files(".txnindex"))
+def test_columns_are_the_entries(name: str) -> None:
+    data = read(name)
+    assert [AbortedTransaction(*fields) for _, *fields in read_aborted_columns(data + b"\0\0").tolist()] == list(
+        read_aborted_transactions(data)[0]
+    )
+    with pytest.raises(FormatError, match=f"version 1 at position {len(data)}"):
+        read_aborted_columns(data + b"\0\1" + VECTOR[2:])
 
 
 def test_an_entry_that_is_still_being_written_is_left() -> None:

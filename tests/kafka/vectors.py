@@ -203,3 +203,55 @@ CONSUMER_GROUP_RECORDS = (
     ),
 )
 """Records of groups of the newer protocol that a broker of Kafka 4.3.1 wrote: type, value, and what its own dump tool says of it."""
+
+STREAMS_GROUP_RECORDS = (
+    (
+        17,
+        "000000000007fffffffffffffffb02000400000003011902156e756d2e7374616e6462792e7265706c69636173023100",
+        '{"epoch":7,"metadataHash":-5,"validatedTopologyEpoch":3,"lastAssignmentConfigs":[{"key":"num.standby.replicas","value":"1"}]}',
+    ),
+    (
+        17,
+        "000000000001000000000000000200",
+        '{"epoch":1,"metadataHash":2}',
+    ),
+    (
+        19,
+        "0000026900066170702d310a2f31302e302e302e31000493e00000000304702d31010268fde80002057a6f6e6502610000",
+        '{"instanceId":"i","rackId":null,"clientId":"app-1","clientHost":"/10.0.0.1","rebalanceTimeoutMs":300000,"topologyEpoch'
+        '":3,"processId":"p-1","userEndpoint":{"host":"h","port":65000},"clientTags":[{"key":"zone","value":"a"}]}',
+    ),
+    (
+        19,
+        "0000010101032f68ffffffff0000000001ff0100",
+        '{"instanceId":"","rackId":"","clientId":"","clientHost":"/h","rebalanceTimeoutMs":-1,"topologyEpoch":0,"processId":"",'
+        '"userEndpoint":null,"clientTags":[]}',
+    ),
+    (
+        20,
+        "0000000000070100080000018bcfe56800",
+        '{"assignmentEpoch":7,"assignmentTimestamp":1700000000000}',
+    ),
+    (
+        21,
+        "000002023003000000010000000200010100",
+        '{"activeTasks":[{"subtopologyId":"0","partitions":[1,2]}],"standbyTasks":[],"warmupTasks":[]}',
+    ),
+    (
+        22,
+        "00000000000700000006020202300300000001000000020100090300000006000000070102023102000000000001010100",
+        '{"memberEpoch":7,"previousMemberEpoch":6,"state":2,"activeTasks":[{"subtopologyId":"0","partitions":[1,2],"assignmentE'
+        'pochs":[6,7]}],"standbyTasks":[],"warmupTasks":[{"subtopologyId":"1","partitions":[0]}],"activeTasksPendingRevocation"'
+        ':[],"standbyTasksPendingRevocation":[],"warmupTasksPendingRevocation":[]}',
+    ),
+    (
+        23,
+        "0000000000030202300303696e05616c736f0204612e2a020e6170702d6368616e67656c6f67000000000003020f636c65616e75702e706f6c6963"
+        "7908636f6d70616374000002106170702d7265706172746974696f6e010203000000010101000000",
+        '{"epoch":3,"subtopologies":[{"subtopologyId":"0","sourceTopics":["in","also"],"sourceTopicRegex":["a.*"],"stateChangel'
+        'ogTopics":[{"name":"app-changelog","partitions":0,"replicationFactor":3,"topicConfigs":[{"key":"cleanup.policy","value'
+        '":"compact"}]}],"repartitionSinkTopics":["app-repartition"],"repartitionSourceTopics":[],"copartitionGroups":[{"source'
+        'Topics":[0,1],"sourceTopicRegex":[],"repartitionSourceTopics":[]}]}]}',
+    ),
+)
+"""Values of a Streams group's records by the types of their keys, and how Kafka's tool prints them."""

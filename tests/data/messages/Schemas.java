@@ -1,7 +1,7 @@
 import java.util.*;
 import org.apache.kafka.common.protocol.types.*;
 
-/** Prints the layouts of Kafka's own generated messages: a line a message and version; tag=name:type is a tagged field. */
+/** Prints the layouts of Kafka's own generated messages: a line a message and version; tag=name:type is a tagged field, ? may be null. */
 public class Schemas {
     static String text(Type type) {
         if (type instanceof Schema schema) {
@@ -11,7 +11,7 @@ public class Schemas {
                     tagged.fields().forEach((tag, one) -> parts.add(tag + "=" + one.name + ":" + text(one.type)));
                 else
                     parts.add(field.def.name + ":" + text(field.def.type));
-            return "{" + String.join(",", parts) + "}";
+            return (schema instanceof NullableSchema ? "?{" : "{") + String.join(",", parts) + "}";
         }
         String plain = type.toString().replace("COMPACT_", "");
         return type.arrayElementType().map(item -> plain.substring(0, plain.indexOf("(")) + "(" + text(item) + ")").orElse(plain);
