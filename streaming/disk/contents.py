@@ -16,7 +16,7 @@ _METADATA_DIR = f"{METADATA_TOPIC}-0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirContents:
-    """A log dir. Sizes in bytes; ``free`` and ``capacity`` are those of its file system.
+    """A log dir. Sizes in bytes; ``free`` and ``capacity`` are those of its file system, ``device`` its number.
 
     ``checkpoint_ms`` is when a broker last wrote its high watermarks, Unix milliseconds, -1 if it never did. It does so every 5 s while it
     runs and has a replica there (`ReplicaManager.checkpointHighWatermarks`).
@@ -30,6 +30,7 @@ class DirContents:
     log_dir: LogDir
     free: int
     capacity: int
+    device: int
     checkpoint_ms: int
     delete: int
     stray: int
@@ -68,6 +69,7 @@ def _read_contents(log_dir: LogDir) -> DirContents:
         log_dir=log_dir,
         free=system.f_bavail * system.f_frsize,
         capacity=system.f_blocks * system.f_frsize,
+        device=log_dir.path.stat().st_dev,
         checkpoint_ms=_modified_ms(log_dir.path / HIGH_WATERMARK_CHECKPOINT),
         delete=taken[DirState.DELETE],
         stray=taken[DirState.STRAY],

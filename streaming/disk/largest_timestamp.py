@@ -2,7 +2,6 @@
 
 import logging
 import os
-from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.disk.oldest_record import MOST_BATCHES
@@ -24,12 +23,18 @@ def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
 
     Kafka writes the entry when it closes the segment, and uses it from then on (`LogSegment.onBecomeInactiveSegment`).
     """
-    path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))
+    return last_indexed(
+        str(segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))), segment.base_offset, next_base
+    )
+
+
+def last_indexed(path: str, base_offset: int, next_base: int) -> tuple[int, int] | None:
+    """The same as `indexed_largest`, from the time index at a path."""
     with Calling(path):
-        return _last_of(path, segment, next_base)
+        return _last_of(path, base_offset, next_base)
 
 
-def _last_of(path: Path, segment: Segment, next_base: int) -> tuple[int, int] | None:
+def _last_of(path: str, base_offset: int, next_base: int) -> tuple[int, int] | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # absent, or renamed with its segment
@@ -44,9 +49,9 @@ def _last_of(path: Path, segment: Segment, next_base: int) -> tuple[int, int] | 
     entries = unpack_time_entries(data)
     timestamp, offset = entries[-1]
     grows = len(entries) == 1 or (timestamp > entries[0][0] and offset >= entries[0][1])
-    if not grows or timestamp < 0 or not 0 <= offset < next_base - segment.base_offset:
+    if not grows or timestamp < 0 or not 0 <= offset < next_base - base_offset:
         return None
-    return timestamp, segment.base_offset + offset
+    return timestamp, base_offset + offset
 
 
 def is_there(segment: Segment, timestamp: int, offset: int) -> bool:

@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from streaming.pace.schedule import Expected, Schedule
+from streaming.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,7 @@ def write_schedule(path: Path, schedule: Schedule) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(json.dumps(asdict(schedule)))
-    temporary.replace(path)
+    write_whole(path, json.dumps(asdict(schedule)).encode(), lasting=False)
 
 
 def read_schedule(path: Path, now: float) -> Schedule | None:
