@@ -1,0 +1,105 @@
+"""The rows about consumer groups, which go from an agent to the job: committed offsets, pending commits, groups.
+
+Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_TEXT, _INT, _LONG, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
+
+LATER = b"later"
+"""Marks a column that agents of earlier versions do not send: then it is -1, which means "none"."""
+
+
+def _later(name: str) -> pa.Field:
+    return pa.field(name, _LONG, metadata={LATER: b""})
+
+
+REMOVED = -1
+"""Used instead of a committed offset, or of a number of members: the coordinator has deleted it."""
+
+NOT_UNDERSTOOD = -2
+"""Used instead of a committed offset: its record is damaged, or of a later version."""
+
+COMMITS = pa.schema(
+    [
+        ("group", _TEXT),
+        ("topic", _TEXT),
+        ("topic_id", _TEXT),  # "" before version 4 of the record
+        ("partition", _INT),
+        ("coordinator", _INT),  # the partition of the coordinator's log
+        ("offset", _LONG),  # the next one that the group reads; REMOVED, or NOT_UNDERSTOOD
+        ("commit_ms", _LONG),
+        ("expire_ms", _LONG),  # only in version 1 of the record
+        ("record_offset", _LONG),  # of the record in the coordinator's log
+        ("effective_offset", _LONG),  # of the record that made it count: its own, or the COMMIT marker of its transaction
+        ("share", pa.bool_()),  # the start offset of a share group
+        ("delivered", _LONG),  # of a share group: how many records after the offset it has done with
+    ]
+)
+"""One row for each group, topic and partition."""
+
+PENDING = pa.schema(
+    [
+        ("group", _TEXT),
+        ("topic", _TEXT),
+        ("topic_id", _TEXT),
+        ("partition", _INT),
+        ("coordinator", _INT),
+        ("producer_id", _LONG),
+        ("offset", _LONG),
+        ("record_offset", _LONG),
+        _later("commit_ms"),  # by the coordinator's clock
+    ]
+)
+"""Offsets that were committed in transactions which are open."""
+
+GROUPS = pa.schema(
+    [
+        ("group", _TEXT),
+        ("coordinator", _INT),
+        ("effective_offset", _LONG),
+        ("type", _TEXT),  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
+        ("protocol", _TEXT),  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
+        ("state", _TEXT),  # as `GroupState`
+        ("members", _INT),  # REMOVED: the group is deleted
+        ("epoch", _INT),  # of a classic group its generation
+        ("state_ms", _LONG),  # since when the group is in its state, as far as that is stored
+        ("clients", _TEXTS),  # client ids of its first members
+        ("hosts", _TEXTS),
+        ("topics", _TEXTS),  # that it subscribes to, where that is stored
+    ]
+)
+"""One row for each group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupChanges:
+    """What changed in one coordinator's log since a version that the reader has.
+
+    ``topic``: ``__consumer_offsets`` or ``__share_group_state``; ``coordinator``: its partition, on ``broker``. ``edition`` is different
+    whenever the log was read from its beginning again. ``whole``: these are all rows, and what was known before is out of date; so it is of
+    another edition, and for a reader that was too far behind. ``upto``: the offset up to which it is read. ``pending`` are always all of
+    them. ``unreadable``: records that were not understood since the beginning. ``omitted``: the number of groups beyond the limit.
+    """
+
+    broker: int
+    topic: str
+    topic_id: str
+    coordinator: int
+    edition: str
+    version: int
+    whole: bool
+    upto: int
+    commits: pa.RecordBatch
+    pending: pa.RecordBatch
+    groups: pa.RecordBatch
+    unreadable: int = 0
+    omitted: int = 0
+
+
+def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
+    """Rows of a schema by their columns; without columns none."""
+    return pa.RecordBatch.from_arrays([pa.array(columns.get(field.name, ()), field.type) for field in schema], schema=schema)

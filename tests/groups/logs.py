@@ -1,0 +1,36 @@
+"""The logs of a real broker's coordinators, and what Kafka's own tools said of the same moment."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streaming.groups.followed_groups import GroupLimit
+from streaming.groups.replays import Replay, new_replay
+from streaming.log_key import LogKey
+from tests.kafka.dumped import columns
+
+DATA = Path(__file__).parents[1] / "data" / "groups"
+
+
+def said(name: str) -> list[list[Any]]:
+    """What a tool said, a row each."""
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+
+
+def segments(topic: str) -> dict[int, bytes]:
+    """The only segment of each partition of a coordinator's topic."""
+    return {int(path.parent.name.rsplit("-", 1)[1]): path.read_bytes() for path in sorted(DATA.glob(f"{topic}-*/*.log"))}
+
+
+def dumped(topic: str, partition: int) -> list[str]:
+    """The lines that Kafka printed about it."""
+    return (DATA / f"{topic}-{partition}" / f"{0:020}.log.txt").read_text().splitlines()
+
+
+def replayed(topic: str, partition: int, data: bytes, limit: GroupLimit) -> Replay:
+    """The replay of a segment."""
+    log = new_replay(LogKey(1, topic, partition, "id"), f"{topic}-{partition}", limit)
+    log.read(columns(data), np.frombuffer(data, np.uint8))()
+    return log

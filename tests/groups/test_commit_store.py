@@ -1,0 +1,210 @@
+"""What a job makes of what agents say of coordinators' logs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streaming.groups.commit_log import CommitLog
+from streaming.groups.commit_store import CommitStore
+from streaming.groups.commit_table import Commits, Current
+from streaming.groups.followed_groups import GroupLimit
+from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, REMOVED, GroupChanges, batch_of
+from streaming.kafka.names import SHARE_STATE_TOPIC
+from streaming.log_key import LogKey
+from streaming.scan.group_records import EndMarker
+from tests.groups.test_commit_log import commit, new_log, replay
+
+TOPIC = "__consumer_offsets"
+LOG = (TOPIC, 3)
+
+
+def at(high_watermark: int, agent: str = "a", log: tuple[str, int] = LOG) -> dict[tuple[str, int], Current]:
+    return {log: Current(agent, high_watermark)}
+
+
+def told(commits: Commits) -> dict[tuple[str, str, int], int]:
+    rows = commits.rows
+    return {
+        (rows.group_names[group], rows.topic_names[topic], partition): offset
+        for group, topic, partition, offset in zip(
+            rows.group.tolist(), rows.topic.tolist(), rows.partition.tolist(), rows.offset.tolist(), strict=True
+        )
+    }
+
+
+def changes(log: CommitLog, store: CommitStore, agent: str = "a") -> GroupChanges:
+    edition, version = store.version(agent, (log.log.topic, log.log.partition))
+    return log.changes(version if edition == log.edition else 0)
+
+
+def test_what_is_above_the_high_watermark_waits() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1)), CommitStore()
+    store.take("a", changes(log, store))
+    assert told(store.table(at(1))) == {("g", "t", 0): 10}
+    replay(log, commit(2, 11), commit(3, None, partition=1))
+    store.take("a", changes(log, store))
+    assert told(store.table(at(2))) == {("g", "t", 0): 10, ("g", "t", 1): 20}
+    found = store.table(at(4))
+    assert told(found) == {("g", "t", 0): 11}
+    assert (found.logs[0].waiting, found.logs[0].complete, found.logs[0].observed) == (0, True, True)
+    assert not store.table(at(9)).logs[0].complete
+
+
+def test_of_several_replicas_that_one_agent_has_that_of_the_leading_broker_counts() -> None:
+    """The log dirs of several brokers may be on one host; one of them may be down."""
+    ahead, stale, store = replay(new_log(), commit(0, 10), commit(1, 11)), replay(new_log(), commit(0, 10)), CommitStore()
+    for broker, log in ((7, ahead), (8, stale)):
+        store.take("a", replace(log.changes(0), broker=broker))
+    assert told(store.table({LOG: Current("a", 2, 7)})) == {("g", "t", 0): 11}
+    followed = store.table({LOG: Current("a", 2, 8)})
+    assert (told(followed), followed.logs[0].broker, followed.logs[0].complete) == ({("g", "t", 0): 10}, 8, False)
+    before = ahead.version
+    store.take("a", replace(replay(ahead, commit(2, 12)).changes(before), broker=7))
+    assert told(store.table({LOG: Current("a", 3, 7)})) == {("g", "t", 0): 12}
+
+
+def test_columns_are_the_same_objects_while_nothing_changes() -> None:
+    log, store = replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("a", changes(log, store))
+    first = store.table(at(1))
+    store.take("a", changes(log, store))
+    second = store.table(at(2))
+    assert second.rows is first.rows
+    assert second.groups is first.groups
+    replay(log, commit(1, 11))
+    store.take("a", changes(log, store))
+    third = store.table(at(2))
+    assert (first.rows.offset.tolist(), third.rows.offset.tolist()) == ([10], [11])
+    assert first.rows.key.tolist() == third.rows.key.tolist()
+
+
+def test_the_current_replica_counts_and_of_a_log_without_one_the_last_that_is_known() -> None:
+    ahead, behind, store = replay(new_log(), commit(0, 10), commit(1, 11)), replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("a", changes(ahead, store))
+    store.take("b", changes(behind, store, "b"))
+    assert told(store.table(at(2, "a"))) == {("g", "t", 0): 11}
+    followed = store.table(at(2, "b"))
+    assert (told(followed), followed.logs[0].complete) == ({("g", "t", 0): 10}, False)
+    unknown = store.table({})
+    assert told(unknown) == {("g", "t", 0): 11}
+    assert (unknown.logs[0].observed, unknown.logs[0].agent, unknown.logs[0].high_watermark) == (False, "a", -1)
+    of_another_agent = store.table(at(2, "c"))
+    assert not of_another_agent.logs[0].observed
+    store.forget("a", [LOG])
+    assert len(store.table({}).rows) == 1
+    store.forget("a")
+    store.forget("b")
+    assert len(store.table({}).rows) == 0
+
+
+def test_another_edition_replaces_what_was_known() -> None:
+    store = CommitStore()
+    store.take("a", changes(replay(new_log(), commit(0, 10), commit(1, 5, group="h")), store))
+    store.table(at(9))
+    again = CommitLog(LogKey(1, TOPIC, 3, ""), "e2", GroupLimit(9))
+    store.take("a", changes(replay(again, commit(0, 10)), store))
+    assert told(store.table(at(9))) == {("g", "t", 0): 10}
+
+
+def test_pending_commits_below_the_high_watermark() -> None:
+    log, store = replay(new_log(), commit(0, 10, producer=7), commit(1, 11, producer=8)), CommitStore()
+    store.take("a", changes(log, store))
+    assert [one.producer_id for one in store.table(at(1)).pending] == [7]
+    replay(log, EndMarker(2, 7, True))
+    store.take("a", changes(log, store))
+    found = store.table(at(3))
+    assert ([one.producer_id for one in found.pending], told(found)) == ([8], {("g", "t", 0): 10})
+
+
+@pytest.mark.parametrize("partition", [-1, -(2**31), 2**31 - 1])
+def test_any_partition_is_told_as_it_is(partition: int) -> None:
+    log, store = replay(new_log(), commit(0, 10, partition=partition), commit(1, 11, partition=0)), CommitStore()
+    store.take("a", changes(log, store))
+    assert told(store.table(at(2))) == {("g", "t", partition): 10, ("g", "t", 0): 11}
+
+
+def share_changes(*rows: tuple[str, str, int, int]) -> GroupChanges:
+    count = len(rows)
+    commits = batch_of(
+        COMMITS,
+        group=[group for group, _, _, _ in rows],
+        topic=[""] * count,
+        topic_id=[topic_id for _, topic_id, _, _ in rows],
+        partition=[partition for _, _, partition, _ in rows],
+        coordinator=[0] * count,
+        offset=[offset for _, _, _, offset in rows],
+        effective_offset=range(count),
+        share=[True] * count,
+        **{name: [-1] * count for name in ("commit_ms", "expire_ms", "record_offset", "delivered")},
+    )
+    return GroupChanges(
+        broker=1,
+        topic=SHARE_STATE_TOPIC,
+        topic_id="",
+        coordinator=0,
+        edition="s",
+        version=1,
+        whole=True,
+        upto=count,
+        commits=commits,
+        pending=batch_of(PENDING),
+        groups=batch_of(GROUPS),
+    )
+
+
+def test_rows_of_share_groups_are_told_apart_by_topic_id() -> None:
+    log, store = replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("a", changes(log, store))
+    store.take("a", share_changes(("g", "id1", 0, 5), ("g", "id2", 0, 6)))
+    rows = store.table({**at(9), (SHARE_STATE_TOPIC, 0): Current("a", 9)}).rows
+    assert sorted(
+        (rows.topic_names[topic], rows.topic_ids[number], share, offset)
+        for topic, number, share, offset in zip(
+            rows.topic.tolist(), rows.topic_id.tolist(), rows.share.tolist(), rows.offset.tolist(), strict=True
+        )
+    ) == [("", "id1", True, 5), ("", "id2", True, 6), ("t", "", False, 10)]
+
+
+def test_what_waits_is_bounded_while_no_high_watermark_is_known() -> None:
+    log, store = new_log(), CommitStore()
+    for number in range(300):
+        replay(log, commit(number, number))
+        store.take("a", changes(log, store))
+    assert store.table({}).logs[0].waiting < 200
+    assert told(store.table(at(300))) == {("g", "t", 0): 299}
+
+
+def test_of_a_key_that_is_told_twice_the_last_counts() -> None:
+    store = CommitStore()
+    store.take("a", share_changes(("g", "id", 0, 5), ("g", "id", 0, 6)))
+    rows = store.table({(SHARE_STATE_TOPIC, 0): Current("a", 9)}).rows
+    assert rows.offset.tolist() == [6]
+    assert np.all(np.diff(rows.key) > 0)
+
+
+def test_a_removal_of_what_is_not_known_is_nothing() -> None:
+    store = CommitStore()
+    store.take("a", share_changes(("g", "id", 0, REMOVED)))
+    assert len(store.table({(SHARE_STATE_TOPIC, 0): Current("a", 9)}).rows) == 0
+    store.take("a", replace(share_changes(("g", "id", 0, 7)), whole=False, version=2))
+    assert len(store.table({(SHARE_STATE_TOPIC, 0): Current("a", 9)}).rows) == 1
+
+
+def test_names_of_groups_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streaming.groups.commit_store._FEW_PAIRS", 50)
+    log, store = replay(new_log(1000), commit(0, 7, group="stays"), commit(1, 8, group="a")), CommitStore()
+    store.take("a", changes(log, store))
+    first = store.table(at(10**6)).rows
+    for number in range(300):
+        replay(log, commit(log.upto, 1, group=f"console-{number}"), commit(log.upto + 1, None, group=f"console-{number}"))
+        replay(log, commit(log.upto, 2, group=f"open-{number}", producer=5))
+        replay(log, EndMarker(log.upto, 5, False))
+        replay(log, commit(log.upto, number, group="last"))
+        store.take("a", changes(log, store))
+        found = store.table(at(log.upto - 1))
+        assert len(found.rows.group_names) < 200
+        assert np.all(np.diff(found.rows.key) > 0)
+    assert told(store.table(at(log.upto))) == {("stays", "t", 0): 7, ("a", "t", 0): 8, ("last", "t", 0): 299}
+    assert set(first.key[:2].tolist()) < set(found.rows.key.tolist())
+    assert len(log.changes(0).commits) < 100
