@@ -24,6 +24,7 @@ PARTITIONS = pa.schema(
         ("adding_replicas", _INTS),
         ("isr", _INTS),
         ("leader_metadata_version", _INT),
+        ("eligible", _INTS),
     ]
 )
 """The state of partitions in the newest copy of the metadata log that the agent reads.
@@ -31,8 +32,12 @@ PARTITIONS = pa.schema(
 ``leader`` is -1 if there is no leader, and -2 if the leader is not known; then ``leader_epoch`` is -1. ``replicas`` (without
 ``adding_replicas``, which a reassignment adds) and ``isr`` are broker ids, null if they are not known. ``leader_metadata_version`` is the
 highest metadata.version that the leader's registration supports. It is -1 if the registration names none (before Kafka 3.3), if there is
-no leader, or if it is not known.
+no leader, or if it is not known. ``eligible`` are the eligible leader replicas of a partition without any replica in sync: each of them has
+everything up to the high watermark (KIP-966). Null if they are not known: an earlier version does not send them.
 """
+
+LATER = frozenset({"eligible"})
+"""The columns that an earlier version does not send."""
 
 LOGS = pa.schema(
     [
@@ -66,7 +71,8 @@ class Catalog:
 
 
 SCHEMAS = (TOPICS, PARTITIONS, LOGS)
-NOTHING_DECIDED = Catalog(topics=TOPICS.empty_table(), partitions=PARTITIONS.empty_table(), logs=LOGS.empty_table())
+_EMPTY = {name: pa.Table.from_batches([], schema) for name, schema in (("topics", TOPICS), ("partitions", PARTITIONS), ("logs", LOGS))}
+NOTHING_DECIDED = Catalog(**_EMPTY)  # not by `empty_table`, which imports pandas if it is there
 
 
 def key_of(schema: pa.Schema) -> list[str]:

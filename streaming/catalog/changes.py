@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.catalog.catalog_tables import NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
+from streaming.catalog.catalog_tables import LATER, NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
 from streaming.errors import FormatError
 
 GONE = "gone"
@@ -53,7 +53,7 @@ class Changes:
 
 
 def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
-    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored.
+    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored; those that came later may be missing.
 
     Raises:
         FormatError: the text is something else, or a column is missing.
@@ -64,10 +64,17 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
         stream = io.BytesIO(zlib.decompress(b64decode(packed)))
         lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
         found = [pa.ipc.open_stream(stream.read(length)).read_all() for length in lengths]
-        tables = tuple(table.select(_schema(schema).names).cast(_schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
+        tables = tuple(_completed(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
     except (ValueError, KeyError, zlib.error, OSError, pa.ArrowException) as error:
         raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
     return Changes(version=version, whole=whole, tables=tables)
+
+
+def _completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table with the columns of a schema; those of `LATER` are null where an earlier version has sent it."""
+    for name in LATER.intersection(schema.names).difference(table.column_names):
+        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    return table.select(schema.names).cast(schema)
 
 
 def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.event_row import Event
-from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, totals
+from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, stored_ladders, totals
 from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.journal.cursor import Cursor
 from streaming.journal.database import Database
@@ -143,6 +143,22 @@ class Journal:
         with self.database.transaction() as run:
             scanned_segments.write(run, found)
             scanned_segments.forget(run, gone)
+
+    def laddered(self) -> set[SegmentKey]:
+        """The closed segments whose ladders are stored."""
+        with self.database.reading() as run:
+            return stored_ladders.keys(run)
+
+    def ladders(self, wanted: Iterable[SegmentKey]) -> dict[SegmentKey, bytes]:
+        """The packed ladders of those of the segments whose ladders are stored."""
+        with self.database.reading() as run:
+            return stored_ladders.read(run, wanted)
+
+    def keep_ladders(self, found: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
+        """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
+        with self.database.transaction() as run:
+            stored_ladders.write(run, found)
+            stored_ladders.forget(run, gone)
 
     def renew(self) -> None:
         """Become another journal with a new id. This one was restored from a copy: a consumer has read it up to a point that it lacks."""

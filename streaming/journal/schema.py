@@ -1,7 +1,7 @@
 """The tables of a journal's file, and how a file of an earlier version is brought to this one.
 
 Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_cursors`, `producer_pages`, `consumer_rows`,
-`losses` (two tables), `scanned_segments`, `totals`. The table ``journal`` is this module's.
+`losses` (two tables), `scanned_segments`, `stored_ladders`, `totals`. The table ``journal`` is this module's.
 """
 
 import sqlite3
@@ -13,14 +13,19 @@ from streaming.journal import totals
 from streaming.journal.earlier_events import into_blocks
 from streaming.journal.tables import Table, value
 
-VERSION = 7
+VERSION = 8
 
 _BLOCKS = """CREATE TABLE blocks (
   last INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL, total INTEGER NOT NULL,
   size INTEGER NOT NULL, published INTEGER NOT NULL, rows BLOB NOT NULL)"""
 
+_LADDERS = """CREATE TABLE ladders (
+  base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  ladder BLOB NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms))"""
+
 _SCHEMA = f"""
 {_BLOCKS};
+{_LADDERS};
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
 CREATE TABLE cursors (
   broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
@@ -91,6 +96,7 @@ UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
         "ALTER TABLE cursors RENAME COLUMN settled_position TO backlog_position",
         "ALTER TABLE cursors RENAME COLUMN told TO entries_upto",
     ),
+    7: (_LADDERS,),
 }
 """The steps that upgrade a journal from each earlier version that is still read to the next version."""
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from streaming.disk.locate import scan_on, start_near
 from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
 from streaming.disk.reads import bytes_read
+from streaming.disk.replay import batches_between
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.journal.cursor import TIMES_UNKNOWN
@@ -23,8 +25,6 @@ from streaming.scan.headers import Batches, Longs
 from streaming.scan.producer_states import Producers
 from streaming.scan.transaction_steps import Steps, Times, first_timestamps, steps_of
 from streaming.scan.walk import Bytes
-from streaming.watcher.locate import scan_on, start_near
-from streaming.watcher.replay import batches_between
 
 _LOOK_BYTES = 256 << 10
 """How many bytes are read at once to find first batches: the distance between two entries of an index is some kilobytes."""

@@ -7,13 +7,13 @@ They are published at once if little has to be read to find them. Else the curso
 import logging
 from collections.abc import Sequence
 
+from streaming.disk.locate import window
 from streaming.disk.segment_files import Segment
 from streaming.journal.blobs import encode_ongoing
 from streaming.journal.cursor import Cursor
 from streaming.scan.producer_states import Producers
 from streaming.scan.walk import Bytes
 from streaming.watcher.bootstrap import Past, Replay
-from streaming.watcher.locate import window
 from streaming.watcher.relocation import Open
 from streaming.watcher.tail import Tail
 

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable, Sequence
 
+from streaming.disk.locate import find_offset
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Identity, Segment, list_segments
 from streaming.journal.cursor import Cursor
 from streaming.log_key import LogKey
 from streaming.scan.walk import Bytes
-from streaming.watcher.locate import find_offset
 
 log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from streaming.disk.locate import Boundary
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.journal.cursor import TIMES_UNKNOWN, Cursor
 from streaming.log_key import LogKey
 from streaming.scan.pieces import Scanned
 from streaming.scan.sums import Sums
-from streaming.watcher.locate import Boundary
 from streaming.watcher.seen_epochs import with_epoch
 
 EVERYTHING = 2**63 - 1

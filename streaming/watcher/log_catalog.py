@@ -40,9 +40,10 @@ def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints) -> pa.Table:
 
 def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
     if state is None:
-        return (*LEADER_UNKNOWN, None, None, None, -1)
+        return (*LEADER_UNKNOWN, None, None, None, -1, None)
     version = cluster.metadata_version(state.leader) if state.leader >= 0 else -1
-    return state.leader, state.leader_epoch, state.assigned_replicas, state.adding_replicas, state.isr, version
+    eligible = () if state.isr else state.eligible_leader_replicas
+    return state.leader, state.leader_epoch, state.assigned_replicas, state.adding_replicas, state.isr, version, eligible
 
 
 def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:

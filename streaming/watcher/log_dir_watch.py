@@ -198,7 +198,7 @@ class LogDirWatch:
             heard = self._heard & due
             self._heard -= heard
         if missed:
-            self._fail(now, "it did not tell of a change")
+            self._fail(now, "it did not report a change")
         self._unheard = set()
         changed = []
         for name in due:

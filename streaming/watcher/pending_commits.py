@@ -6,15 +6,15 @@ The keys of its records name the groups. While it is open, none of these offsets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streaming.disk.locate import window
 from streaming.disk.reads import bytes_read
+from streaming.disk.replay import batches_between
 from streaming.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.consumer_offsets import OffsetCommitKey, read_offsets_key
 from streaming.kafka.entries import read_entry_records
 from streaming.scan.headers import Batches
 from streaming.scan.walk import Bytes
-from streaming.watcher.locate import window
-from streaming.watcher.replay import batches_between
 
 MOST_GROUPS = 10
 """The most groups that are named; a transactional application mostly has one."""

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from streaming.watcher.locate import WINDOW_BYTES
+from streaming.disk.locate import WINDOW_BYTES
 from streaming.watcher.tail import Tail
 
 SLICE_LOGS = 512

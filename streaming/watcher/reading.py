@@ -3,7 +3,10 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from streaming.disk.locate import SEEDED_BYTES, scan_on, window
+from streaming.disk.preallocated import without_half_written
 from streaming.disk.reads import bytes_read
 from streaming.event_row import Event
 from streaming.journal.blobs import encode_steps
@@ -13,15 +16,15 @@ from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.detail import pack
 from streaming.scan.epochs import by_epoch
+from streaming.scan.headers import Batches
 from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
-from streaming.scan.sums import COUNTS
+from streaming.scan.sums import COUNTS, Sums
+from streaming.scan.transaction_steps import Steps
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
 from streaming.watcher.coordinator_ranges import find_entries
 from streaming.watcher.cursors import advanced, holds_anchor
 from streaming.watcher.leading import Leading
-from streaming.watcher.locate import SEEDED_BYTES, scan_on, window
-from streaming.watcher.preallocated import without_half_written
 from streaming.watcher.range_transactions import find_steps
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.watcher.stopped_logs import failed, flawed
@@ -55,6 +58,17 @@ class _RangeColumns:
     coordinator: bytes | None
 
 
+class Noting(Protocol):
+    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise."""
+
+    def __call__(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+        """``seen_ms``: when its append was seen, Unix milliseconds, -1 if it was not; ``steps``: of transactions, markers among them."""
+
+
+def note_nothing(tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+    """Nobody wants to know of ranges besides their events."""
+
+
 class Reading:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
@@ -62,15 +76,22 @@ class Reading:
         leading: whether a log's replica led when a range was appended.
         compacts: whether batches may be missing in the middle of a log.
         redact: returns the text that replaces a transactional id in events.
+        note: is called with every range.
     """
 
     def __init__(
-        self, leading: Leading, compacts: Callable[[LogKey], bool], redact: Callable[[str], str], clock_ms: Callable[[], int]
+        self,
+        leading: Leading,
+        compacts: Callable[[LogKey], bool],
+        redact: Callable[[str], str],
+        clock_ms: Callable[[], int],
+        note: Noting = note_nothing,
     ) -> None:
         self._leading = leading
         self._compacts = compacts
         self._redact = redact
         self._clock_ms = clock_ms
+        self._note = note
         self.buffer: Bytes = window()
 
     def grown(self, tail: Tail) -> bool:
@@ -208,13 +229,14 @@ class Reading:
                 transactions=encode_steps(steps),
                 coordinator=find_entries(tail, scanned, buffer, self._redact),
             )
-            done.events.append(self._appended(tail, start, scanned, columns))
+            done.events.append(self._appended(tail, start, scanned, steps, columns))
         return False, scanned.flaw
 
-    def _appended(self, tail: Tail, start: int, scanned: Scanned, columns: "_RangeColumns") -> Event:
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, steps: Steps, columns: "_RangeColumns") -> Event:
         sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
         assert sums is not None
         seen_at = _appended_at(tail, now)
+        self._note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
         after = advanced(before, start, scanned, sums)
         gaps = tail.append(after, scanned.batches, now, compacted=self._compacts(before.log))
         log = before.log

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from streaming.disk.locate import beginning, find_offset
 from streaming.disk.logdirs import Partition, read_topic_id
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, deleted_segments, list_segments
 from streaming.event_row import Event
@@ -18,7 +19,6 @@ from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import holds_anchor, moved
-from streaming.watcher.locate import beginning, find_offset
 from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.same_log import has_files_of
 from streaming.watcher.tail import Tail

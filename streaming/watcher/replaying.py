@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from streaming.disk.locate import window
 from streaming.disk.segment_files import list_segments
 from streaming.event_row import Event
 from streaming.journal.cursor import Replays
 from streaming.watcher.bootstrap import Replay
 from streaming.watcher.carrying import REPLAY_BYTES, found_open, replay_of
-from streaming.watcher.locate import window
 from streaming.watcher.tail import Tail
 from streaming.watcher.tries import Tries
 

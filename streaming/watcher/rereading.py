@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from streaming.disk.locate import window
 from streaming.disk.reads import bytes_read
+from streaming.disk.replay import batches_between
 from streaming.disk.segment_files import Segment, list_segments
 from streaming.errors import FormatError
 from streaming.event_row import Event
@@ -20,8 +22,6 @@ from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE, Kind
 from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.scan.walk import Bytes
-from streaming.watcher.locate import window
-from streaming.watcher.replay import batches_between
 from streaming.watcher.tail import Tail
 from streaming.watcher.tries import Tries
 

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 
+from streaming.disk.locate import find_offset, scan_on
 from streaming.disk.segment_files import Segment
 from streaming.event_row import Event
 from streaming.kafka.names import FileKind, segment_file_name
@@ -10,7 +11,6 @@ from streaming.rows import Kind
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import holds_anchor, moved
-from streaming.watcher.locate import find_offset, scan_on
 from streaming.watcher.relocate import list_again, relocate, set_back
 from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.tail import Tail

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from streaming.disk.locate import beginning, start_boundary
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset
 from streaming.event_row import Event
@@ -14,7 +15,6 @@ from streaming.start_from import StartFrom
 from streaming.watcher.beginnings import Beginning, Unmet, as_beginning, as_wanted, most
 from streaming.watcher.carrying import open_at, still_open
 from streaming.watcher.cursors import cursor_at
-from streaming.watcher.locate import beginning, start_boundary
 from streaming.watcher.relocate import resume
 from streaming.watcher.stopped_logs import retry, stopped_event
 from streaming.watcher.tail import Tail

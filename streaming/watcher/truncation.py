@@ -9,13 +9,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from streaming.disk.locate import Boundary, beginning, find_offset
 from streaming.disk.segment_files import Segment, read_leader_epochs
 from streaming.kafka.entry_head import read_base_offset
 from streaming.rows import Kind
 from streaming.scan.walk import Bytes
 from streaming.watcher.carrying import open_at
 from streaming.watcher.cursors import moved
-from streaming.watcher.locate import Boundary, beginning, find_offset
 from streaming.watcher.relocation import Loss, Relocation
 from streaming.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.watcher.tail import Tail

@@ -28,7 +28,7 @@ from streaming.watcher.departures import ListingResult
 from streaming.watcher.found_events import FoundPublisher
 from streaming.watcher.leading import Leading
 from streaming.watcher.queues import Queue
-from streaming.watcher.reading import Reading
+from streaming.watcher.reading import Noting, Reading, note_nothing
 from streaming.watcher.registry import LogRegistry
 from streaming.watcher.replaying import Replaying
 from streaming.watcher.rereading import Rereading, chained
@@ -117,6 +117,7 @@ class Watcher:
         attached: bool,
         should_stop: Callable[[], bool] = _never,
         scope: Scope = EVERYTHING,
+        note: Noting = note_nothing,
     ) -> None:
         """Begin with the cursors in the journal.
 
@@ -128,6 +129,7 @@ class Watcher:
             should_stop: whether a poll has to end early, with what it has published. It is called between pieces of work that take a second
                 at most, so each call is a sign of life.
             scope: which logs are watched, and how thoroughly.
+            note: is called with every range that is read.
         """
         self.log_dirs = log_dirs
         self.journal = journal
@@ -135,7 +137,7 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms)
+        self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._found = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)

@@ -1,11 +1,13 @@
 """What changed since a version, put into what was known then, leads to what there is, whoever asks when."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.catalog import editions
-from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
+from streaming.catalog.catalog_tables import LATER, NOTHING_DECIDED, Catalog
 from streaming.catalog.changes import Changes, Version, unpack
 from streaming.catalog.editions import Editions
 from streaming.errors import FormatError
@@ -116,3 +118,14 @@ def test_what_a_later_process_was_told_is_not_taken_for_this_one() -> None:
 def test_what_is_no_catalog_is_an_error(packed: str) -> None:
     with pytest.raises(FormatError, match="a catalog is not understood"):
         unpack(packed, Version("one", 1), whole=True)
+
+
+def test_a_catalog_of_an_earlier_version_has_null_in_columns_that_came_later() -> None:
+    made = Editions()
+    made.update(catalog(partitions=[{"isr": [1], "eligible": [2]}]))
+    now = changes(made)
+    earlier = replace(now, tables=(now.tables[0], now.tables[1].drop_columns(sorted(LATER)), now.tables[2]))
+    (row,) = unpack(earlier.pack(), now.version, whole=True).tables[1].to_pylist()
+    assert (row["isr"], row["eligible"]) == ([1], None)
+    with pytest.raises(FormatError, match="a catalog is not understood"):
+        unpack(replace(now, tables=(now.tables[0], now.tables[1].drop_columns(["isr"]), now.tables[2])).pack(), now.version, whole=True)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.errors import JournalBusyError, JournalError
 from streaming.event_row import Event
 from streaming.journal.consumers import Consumers
@@ -477,3 +478,16 @@ def test_of_what_a_slow_reader_did_not_get_the_last_list_of_segments_is_kept(jou
     kept = {event.partition: (event.leader, event.segments) for _, event in everything(journal) if event.kind is Kind.FOUND}
     assert kept == {0: (3, b"second"), 1: (7, b"other")}
     assert [event.kind for _, event in everything(journal)].count(Kind.FOUND) == 2
+
+
+def test_ladders_of_closed_segments_are_there_for_a_later_process_until_their_segments_are_gone(journal: Journal, tmp_path: Path) -> None:
+    first, second = (SegmentKey(base, 1 << 30, 5, 1, 40 + base) for base in (0, 7))
+    journal.keep_ladders({first: b"a", second: b"b"})
+    journal.keep_ladders({second: b"c"})
+    journal.close()
+    again = opened(tmp_path / "journal")
+    assert again.laddered() == {first, second}
+    assert again.ladders([second, first._replace(size=3)]) == {second: b"c"}
+    again.keep_ladders({}, [second])
+    assert (again.laddered(), again.ladders([first, second])) == ({first}, {first: b"a"})
+    again.close()

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.disk.locate import find_offset, window
 from streaming.disk.segment_files import list_segments
 from streaming.rows import StartSource, Step
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.watcher.bootstrap import Past, Replay
-from streaming.watcher.locate import find_offset, window
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 
 LIMIT = 100

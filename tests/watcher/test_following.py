@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streaming.disk.locate import WINDOW_BYTES
 from streaming.disk.segment_files import OpenSegment
 from streaming.event_row import Event
 from streaming.rows import Kind
@@ -16,7 +17,6 @@ from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
-from streaming.watcher.locate import WINDOW_BYTES
 from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors

@@ -1,13 +1,18 @@
 """What a watcher says is decided of its logs: by metadata, configurations and checkpoints, and only what changed."""
 
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
 from streaming.catalog.changes import Version
+from streaming.kafka.metadata_partitions import PartitionState
+from streaming.log_key import LogKey
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.found_events import CHECK_MS
+from streaming.watcher.log_catalog import partitions_of
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 
@@ -63,6 +68,15 @@ def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: S
     assert row["leader_metadata_version"] == 20
     station.cluster.changes = 4
     assert asker.changes(PARTITION) == []
+
+
+@pytest.mark.parametrize(("isr", "eligible"), [((), [1, 2]), ((3,), [])])
+def test_who_is_eligible_to_lead_is_told_where_none_is_in_sync(isr: tuple[int, ...], eligible: list[int]) -> None:
+    state = PartitionState(replicas=(1, 2, 3), isr=isr, leader=-1, leader_epoch=4, partition_epoch=9, eligible_leader_replicas=(1, 2))
+    cluster = create_autospec(Cluster)
+    cluster.partition.return_value = state
+    (row,) = partitions_of([LogKey(1, "t", 0, "id")], cluster).to_pylist()
+    assert (row["isr"], row["eligible"]) == ([*isr], eligible)
 
 
 def test_a_topic_is_told_once_with_what_is_configured(asker: Asker, station: Station, disk: LogDir) -> None:

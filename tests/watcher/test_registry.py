@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streaming.disk.locate import window
 from streaming.disk.logdirs import open_log_dirs
 from streaming.event_row import Event
 from streaming.journal.producer_pages import KnownProducers
@@ -16,7 +17,6 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import watcher
 from streaming.watcher.leaving import HOLD_MS
-from streaming.watcher.locate import window
 from streaming.watcher.registry import LogRegistry
 from streaming.watcher.taking_up import HALF_MADE_MS
 from tests.builders import batch, delete, partition

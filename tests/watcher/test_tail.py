@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import streaming
 from streaming.disk.identity import LogDir
+from streaming.disk.locate import beginning, find_offset, walk_on, window
 from streaming.disk.logdirs import Partition
 from streaming.disk.segment_files import list_segments
 from streaming.journal.cursor import Replays
@@ -24,7 +25,6 @@ from streaming.scan.producer_states import Producers
 from streaming.simulator.log import PartitionLog
 from streaming.watcher import tail as tail_module
 from streaming.watcher.cursors import cursor_at, log_id
-from streaming.watcher.locate import beginning, find_offset, walk_on, window
 from streaming.watcher.relocation import Loss, Open, Relocation
 from streaming.watcher.tail import Tail
 from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
@@ -350,6 +350,43 @@ def test_the_end_of_its_first_backlog_leaves_what_is_still_to_be_found_out(tmp_p
     assert tail.note_open(Open(None, None)) is None
     tail.settle_backlog()
     assert (tail.cursor.settled, tail.cursor.replay) == (True, Replays.ALONGSIDE)
+
+
+def sizes_unread(tail: Tail) -> tuple[int, int]:
+    """What is unread by the last poll, and by a call of the system."""
+    return tail.unread_bytes(exact=False), tail.unread_bytes(exact=True)
+
+
+def test_what_is_unread_is_counted_by_the_last_poll_or_exactly_as_it_is_now(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t")
+    log.append(batch(2), batch(1))
+    tail = begun(log)
+    listed = log.active.size
+    log.append(batch(5))
+    grown = log.active.size
+    assert sizes_unread(tail) == (listed, listed)  # no file is open yet: the listing's size
+    tail.has_grown(NOW)
+    assert sizes_unread(tail) == (grown, grown)
+    log.append(batch(3))
+    assert sizes_unread(tail) == (grown, log.active.size)
+    tail.cursor = replace(tail.cursor, position=listed)
+    assert sizes_unread(tail) == (grown - listed, log.active.size - listed)
+    tail.cursor = replace(tail.cursor, position=grown + 1)  # read on since the poll
+    assert sizes_unread(tail) == (0, log.active.size - grown - 1)
+    tail.close()
+
+
+def test_segments_after_the_open_one_are_unread_as_listed_and_those_before_are_not(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t")
+    sizes = []
+    for records in (1, 2, 3):
+        log.append(batch(records))
+        sizes.append(log.active.size)
+        log.roll()
+    tail = begun(log)
+    assert sizes_unread(tail) == (sum(sizes), sum(sizes))
+    tail.cursor = cursor_at(tail.cursor.log, beginning(tail.segments[1]), tail.segments, 1)
+    assert sizes_unread(tail) == (sum(sizes[1:]), sum(sizes[1:]))
 
 
 WAYS: dict[State, tuple[Callable[[Tail], object], ...]] = {
