@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from streaming.disk.locate import walk_on, window
 from streaming.disk.logdirs import LogDir, Partition, list_partitions
 from streaming.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.errors import AgentError
@@ -14,7 +15,6 @@ from streaming.kafka.names import DirState
 from streaming.protocol.segment_list import Log
 from streaming.rows import BATCHES, CODECS
 from streaming.scan.headers import Batches
-from streaming.watcher.locate import walk_on, window
 
 log = logging.getLogger(__name__)
 

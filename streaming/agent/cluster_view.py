@@ -132,6 +132,22 @@ class ClusterView:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
 
+    def partition_count(self, topic: str) -> int | None:
+        """How many partitions a topic has: 0 if there is no such topic, None if that is not known."""
+        image = self._newest
+        if image is None:
+            return None
+        topic_id = image.topic_id(topic)
+        return 0 if topic_id is None else len(image.partition_numbers(topic_id))
+
+    def topic_names(self) -> tuple[str, ...]:
+        """The names of all topics, none if they are not known."""
+        return () if self._newest is None else tuple(topic.name for topic in self._newest.topics())
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """The name of a topic, None if there is no such topic or that is not known."""
+        return None if self._newest is None else self._newest.topic_name(topic_id)
+
     def rejected_configs(self) -> int:
         """The number of configuration values so far that could not be read."""
         return sum(follower.configs.rejected for follower in list(self._followers.values()))

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+import pyarrow as pa
 import pyarrow.flight as flight
 
 from streaming.agent.batch_listing import list_logs, scan_segment
@@ -13,6 +14,8 @@ from streaming.agent.security import Certificates, TokenGate
 from streaming.agent.service import Service
 from streaming.errors import AgentError, SegtailError
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.protocol.group_messages import BatchRequest, GroupsRequest, RecordsRequest
+from streaming.protocol.problems import UNKNOWN_ACTION
 from streaming.protocol.segment_list import Log, Logs
 from streaming.protocol.status_messages import StatusRequest
 from streaming.reloading import Reloading
@@ -53,6 +56,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         )
         self._service = service
         self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
         self._actions: dict[str, Callable[[bytes], bytes]] = {
             "status": lambda body: service.status(StatusRequest.decode(body)).encode(),
             "hello": lambda body: service.register(Register.decode(body)).encode(),
@@ -61,22 +65,41 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
             "logs": lambda _: Logs(list_logs(service.watcher.log_dirs.available)).encode(),
             "committed": lambda body: _acknowledged(service.committed, Committed.decode(body)),
         }
+        self._streams: dict[str, Callable[[bytes], Iterator[bytes | pa.Buffer]]] = {}
+        about_groups = service.about_groups
+        if about_groups is not None:
+            self._actions["batch"] = lambda body: about_groups.check_batch(BatchRequest.decode(body)).encode()
+            self._streams["positions"] = about_groups.positions
+            self._streams["records"] = lambda body: about_groups.records(RecordsRequest.decode(body))
+            self._streams["groups"] = lambda body: about_groups.groups(GroupsRequest.decode(body))
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
         """Answer a message."""
         del context
-        answer = self._actions.get(action.type)
-        if answer is None:
+        answer, stream = self._actions.get(action.type), self._streams.get(action.type)
+        if answer is None and stream is None:
             self._count("unknown", "failed")
-            raise flight.FlightServerError(f"segtail: this agent knows no action {action.type!r}: are job and agent of the same version?")
+            raise flight.FlightServerError(f"segtail: {UNKNOWN_ACTION} {action.type!r}: are job and agent of the same version?")
         body = action.body.to_pybytes() if action.body is not None else b"{}"
         try:
-            result = flight.Result(answer(body))
+            if answer is not None:
+                yield flight.Result(answer(body))
+            elif stream is not None:
+                yield from self._one_by_one(stream(body), self._slow if action.type == "positions" else self._room)
         except SegtailError as error:
             self._count(action.type, "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
         self._count(action.type, "ok")
-        yield result
+
+    @staticmethod
+    def _one_by_one(messages: Iterator[bytes | pa.Buffer], room: threading.Semaphore) -> Iterator[flight.Result]:
+        """The messages of an answer. Each is made when the one before it is sent, and only a few at the same time for all jobs."""
+        while True:
+            with room:
+                message = next(messages, None)
+            if message is None:
+                return
+            yield flight.Result(message)
 
     def _count(self, call: str, result: str) -> None:
         self._metrics.calls.labels(call, result).inc()
@@ -84,7 +107,7 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
     def list_actions(self, context: flight.ServerCallContext) -> list[tuple[str, str]]:
         """The actions that a client may call."""
         del context
-        return [(name, "") for name in self._actions]
+        return [(name, "") for name in (*self._actions, *self._streams)]
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
         """Stream the rows of a ticket."""

@@ -83,6 +83,7 @@ class HostStatus:
             index=index,
             metadata=found.metadata,
             hosts=self._cluster.hosts(log_dir, found.live),
+            device=found.device,
         )
 
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:

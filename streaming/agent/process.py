@@ -17,9 +17,13 @@ from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.descriptors import raise_limit
+from streaming.agent.dir_calls import DirCalls
 from streaming.agent.ending import Ending, send_address
+from streaming.agent.group_answers import GroupAnswers
+from streaming.agent.group_following import GroupFollowing
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
+from streaming.agent.ladders import Ladders
 from streaming.agent.listening import Listening
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
@@ -35,10 +39,13 @@ from streaming.disk.silence import FirstRead, open_answering
 from streaming.errors import JournalBusyError
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
+from streaming.protocol.group_messages import Following
 from streaming.protocol.status_messages import BlockedFile
 from streaming.scrub.threads import Scrub, ScrubOptions
 from streaming.units import Address
+from streaming.watcher.reading import note_nothing
 from streaming.watcher.structure import Structure
+from streaming.watcher.tail import Tail
 from streaming.watcher.watcher import Doubt, Watcher
 
 log = logging.getLogger(__name__)
@@ -68,8 +75,9 @@ class AgentOptions:
     """The options of an agent.
 
     ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
-    backlog for each second; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the agent's
-    own metrics, None for none; ``web_config``: how they are secured.
+    backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
+    counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
+    agent's own metrics, None for none; ``web_config``: how they are secured.
     """
 
     name: str
@@ -80,6 +88,8 @@ class AgentOptions:
     metrics_listen: Address | None
     web_config: Path | None
     read_rate: int
+    groups_limit: int
+    ladder_rate: int
     producers_limit: int
     redact_ids: bool
     bounds: Bounds
@@ -127,9 +137,9 @@ def serve(options: AgentOptions) -> None:
         resources.callback(agent.end)
         if health is not None:
             health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
-        agent.start_scrub(resources)
+        agent.start_background(resources)
         service, rights = agent.service(), Rights(log_dirs)
-        _show_metrics(metrics, service, security, rights, agent.blocking)
+        _show_metrics(metrics, service, security, rights, agent)
         listening = Listening(service, options.listen, security, metrics)
         resources.callback(listening.close)
         threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
@@ -158,7 +168,13 @@ class _Agent:
         self._pulse, self._polls, self._ending = pulse, polls, ending
         self._consumers, self._arrivals = Consumers(journal, journal.now_ms), Arrivals()
         self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
+        self.ladders = self._new_ladders() if options.ladder_rate else None
         self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
+        self.following = GroupFollowing(log_dirs, self._tails, rate=options.read_rate, groups_limit=options.groups_limit)
+
+    def _new_ladders(self) -> Ladders:
+        rate, wait = self._options.ladder_rate, self._ending.event.wait
+        return Ladders(self._log_dirs, self._tails, self._journal, now_ms, rate=rate, wait=wait)
 
     def _start(self) -> PollingThread:
         """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
@@ -180,6 +196,7 @@ class _Agent:
             redact=self._redact,
             attached=self._consumers.any(),
             should_stop=should_stop,
+            note=note_nothing if self.ladders is None else self.ladders.note,
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
 
@@ -196,10 +213,28 @@ class _Agent:
             self._blocked,
             scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
             redact=self._redact,
+            about_groups=GroupAnswers(
+                journal=self._journal,
+                log_dirs=self._log_dirs,
+                tails=self._tails,
+                following=self.following,
+                calls=DirCalls(log_dir.path for log_dir in self._log_dirs),
+                ladders=self.ladders,
+                redact=self._redact if self._options.redact_ids else None,
+            ),
         )
 
-    def start_scrub(self, resources: ExitStack) -> None:
-        """Start the scrub, if it is on; ``resources`` end it."""
+    def _tails(self) -> list[Tail]:
+        return self.blocking.current.host_watch.watcher.tails()
+
+    def start_background(self, resources: ExitStack) -> None:
+        """Start to follow consumer groups, to count logs, and to scrub, as far as these are on; ``resources`` end them."""
+        if self._options.groups_limit:
+            self.following.start(self._ending.event)
+            resources.callback(self.following.join, END_SECONDS)
+        if self.ladders is not None:
+            self.ladders.start(self._ending.event)
+            resources.callback(self.ladders.join, END_SECONDS)
         if self._scrub is not None:
             self._scrub.start(self._ending.event)
             resources.callback(self._scrub.join, END_SECONDS)
@@ -263,9 +298,9 @@ def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, blocking: Blocking) -> None:
+def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: _Agent) -> None:
     """Show on the agent's own page what its parts do not count themselves."""
-    journal, certificates = service.journal, security.certificates
+    journal, certificates, blocking, following = service.journal, security.certificates, agent.blocking, agent.following
     brokers = ",".join(map(str, service.watcher.log_dirs.brokers))
     metrics.show(agent_metrics.BUILD, lambda: 1, streaming.__version__, service.name, brokers)
     metrics.show(agent_metrics.LOGS, lambda: len(service.watcher.tails()))
@@ -275,6 +310,12 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
     metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
     metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
     metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
+    metrics.show(agent_metrics.COORDINATOR_LOG_ERRORS, lambda: following.errors)
+    ladders = agent.ladders
+    metrics.show(agent_metrics.LADDER_UNFILLED, lambda: None if ladders is None else ladders.unfilled_bytes)
+    metrics.show(agent_metrics.LADDER_SIZE, lambda: None if ladders is None else ladders.nbytes)
+    for how in Following:
+        metrics.show(agent_metrics.COORDINATOR_LOGS, partial(_followed, following, how), how)
     for doubt in Doubt:
         metrics.show(agent_metrics.AGENT_DOUBTS, partial(_doubts, service, doubt), service.name, doubt)
     metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
@@ -283,6 +324,10 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
 
 def _doubts(service: Service, doubt: Doubt) -> int:
     return service.doubts()[doubt]
+
+
+def _followed(following: GroupFollowing, how: Following) -> int:
+    return following.counts()[how]
 
 
 def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import streaming
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
+from streaming.agent.group_answers import GroupAnswers
 from streaming.agent.health_server import Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.owners import Owners
@@ -80,6 +81,7 @@ class Service:
     owners: Owners = field(default_factory=Owners)
     scrubs: Callable[[], list[ScrubStatus]] = list
     redact: Callable[[str], str] = str  # makes the form of an id or a name that may leave the host
+    about_groups: GroupAnswers | None = None  # without it, questions about consumer groups are refused
 
     @property
     def watcher(self) -> Watcher:

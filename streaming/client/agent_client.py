@@ -16,6 +16,16 @@ from streaming.certificates import Pair, read_ca, read_pair
 from streaming.client.column_versions import as_events
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.group_messages import (
+    MOST_POSITIONS,
+    POSITIONS,
+    POSITIONS_ASKED,
+    BatchCheck,
+    BatchRequest,
+    GroupsRequest,
+    RecordsRequest,
+)
+from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table, table_message
 from streaming.protocol.json_message import Message
 from streaming.protocol.problems import Reason, explain
 from streaming.protocol.segment_list import Log, Logs
@@ -32,6 +42,12 @@ ANSWER_SECONDS = 3.0
 
 STREAM_SECONDS = 30.0
 """How long an agent may take to stream a range."""
+
+GROUPS_SECONDS = 60.0
+"""How long an agent may take to send what changed of groups, or records: a million commits, the first time."""
+
+POSITIONS_SECONDS = 30.0
+"""How long an agent may take to find the positions of `MOST_POSITIONS` offsets, or to check a batch."""
 
 SCAN_SECONDS = 3600.0
 """How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
@@ -173,6 +189,57 @@ class AgentClient:
                 yield chunk.data
         except _WRONG as error:
             raise self._failed(error) from error
+
+    # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
+
+    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
+        """What has changed in the coordinators' logs since the versions that the request names; everything without one."""
+        messages = self._messages("groups", (request or GroupsRequest()).encode(), GROUPS_SECONDS)
+        try:
+            return read_groups(messages)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        """The positions of offsets (`POSITIONS`), one row for each row of ``asked`` (`POSITIONS_ASKED`), in the same order."""
+        found = [POSITIONS.empty_table()]
+        for begin in range(0, asked.num_rows, MOST_POSITIONS):
+            part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
+            answers = self._messages("positions", table_message(part), POSITIONS_SECONDS)
+            try:
+                rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
+            except AgentError as error:
+                raise self._named(error) from error
+            if rows.num_rows != part.num_rows:
+                raise self._error(f"it answers {rows.num_rows} of {part.num_rows} positions", Reason.PROTOCOL)
+            found.append(rows)
+        return pa.concat_tables(found)
+
+    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
+        """How many records each log has, of those in which this has changed since the version that the request names."""
+        messages = list(self._messages("records", (request or RecordsRequest()).encode(), GROUPS_SECONDS))
+        try:
+            return read_records(messages)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        """Check the batch at an offset, as it is on disk."""
+        try:
+            return self._ask("batch", request.encode(), BatchCheck, POSITIONS_SECONDS)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def _messages(self, action: str, body: bytes | pa.Buffer, seconds: float) -> Iterator[pa.Buffer]:
+        try:
+            for result in self._open().do_action(flight.Action(action, body), self._options(seconds)):
+                yield result.body
+        except _WRONG as error:
+            raise self._failed(error) from error
+
+    def _named(self, error: AgentError) -> AgentError:
+        """The error with the address of the agent."""
+        return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
 
     def _ask(self, action: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
         return kind.decode(self._call(action, body, seconds))

@@ -14,7 +14,7 @@ class Message:
     """A value that is sent as JSON."""
 
     HOLDS: ClassVar[dict[str, type["Message"]]] = {}
-    """The element types of its lists, where they are not plain values."""
+    """The types of values that are messages themselves, or of the elements of its lists."""
 
     DEFAULTS: ClassVar[Mapping[str, object]] = {}
     """The values of fields that an earlier version does not send, where they differ from the field's default."""
@@ -37,9 +37,16 @@ class Message:
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Self:
-        values: dict[str, Any] = {**cls.DEFAULTS, **{name: value for name, value in fields.items() if name in cls.__slots__}}
-        lists = {name: [kind._of(each) for each in values[name]] for name, kind in cls.HOLDS.items() if name in values}
-        return cls(**values | lists)
+        values: dict[str, Any] = {**cls.DEFAULTS, **{name: value for name, value in fields.items() if name in cls.__dataclass_fields__}}
+        held = {name: kind._held(values[name]) for name, kind in cls.HOLDS.items() if name in values}
+        return cls(**values | held)
+
+    @classmethod
+    def _held(cls, value: Any) -> Any:
+        """A list of such messages, one of them, or None."""
+        if isinstance(value, list):
+            return [cls._of(each) for each in value]
+        return None if value is None else cls._of(value)
 
 
 UNNAMED_SENDER: Mapping[str, object] = {"protocol": UNNAMED}

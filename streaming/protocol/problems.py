@@ -22,10 +22,14 @@ class Reason(StrEnum):
     BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
     TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, for example because a checkpoint was copied: one of them is refused
     STUCK = "stuck"  # its watcher gives no sign of life
+    AGENT_VERSION = "agent_version"  # it does not know the question: it is of an earlier version, and everything else of it can be used
 
 
 TWIN = "another run of this job's query is served"
 """The beginning of the error that refuses a second job with the same id."""
+
+UNKNOWN_ACTION = "this agent knows no action"
+"""The beginning of the error for a question that an agent does not know."""
 
 _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
@@ -56,6 +60,8 @@ def explain(error: Exception) -> tuple[Reason, str]:
         return Reason.SILENT, "it does not answer in time"
     if TWIN in text:
         return Reason.TWIN_CONSUMER, text
+    if UNKNOWN_ACTION in text:
+        return Reason.AGENT_VERSION, text
     for sign, reason, meaning in _SIGNS:
         if sign in text:
             return reason, meaning

@@ -17,9 +17,10 @@ class LogDirStatus(Message):
     ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
     ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
     ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
-    writes that file; None where an earlier version does not send it. ``free``, ``capacity``: of its file system. The other fields are the
-    sizes of everything besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
-    ``-future``, indexes and other small files of live logs, and the metadata log.
+    writes that file; None where an earlier version does not send it. ``free``, ``capacity``: of its file system, ``device`` the number of
+    that on its host, -1 where an earlier version does not send it. The other fields are the sizes of everything besides segments of live
+    logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
+    of live logs, and the metadata log.
     """
 
     broker: int
@@ -37,6 +38,7 @@ class LogDirStatus(Message):
     metadata: int
     problem: str = ""
     hosts: bool | None = None
+    device: int = -1
 
 
 @dataclass(frozen=True, slots=True)

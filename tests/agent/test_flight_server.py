@@ -142,7 +142,7 @@ def test_a_ticket_that_is_none_is_refused(client: AgentClient) -> None:
 
 def test_the_actions_can_be_listed(client: AgentClient) -> None:
     actions = {action.type for action in flight.connect(f"grpc://{client.address}").list_actions()}
-    assert actions == {"status", "hello", "plan", "received", "committed", "logs"}
+    assert actions == {"status", "hello", "plan", "received", "committed", "logs", "groups", "batch", "positions", "records"}
 
 
 def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> None:

@@ -1,0 +1,93 @@
+"""Answers where offsets lie in their logs, by the ladders. A log dir that is silent delays its own logs alone."""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from streaming.agent.dir_calls import DirCalls
+from streaming.agent.laddered_log import LadderedLog
+from streaming.agent.ladders import Ladders
+from streaming.ladder.positions import Position, PositionState, positions
+from streaming.log_key import LogKey
+from streaming.protocol.group_messages import MOST_POSITIONS, POSITIONS, POSITIONS_ASKED
+
+log = logging.getLogger(__name__)
+
+SECONDS = 10.0
+"""How long a request waits for a log dir. What is not known by then is answered as not filled yet."""
+
+_Answer = tuple[str, Position]
+_Log = list[tuple[int, int, int]]  # of the rows of a log: the row, the offset, up to where the next record is looked for
+
+
+def find_positions(ladders: Ladders | None, calls: DirCalls, asked: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
+    """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is ""."""
+    asked = asked.slice(0, MOST_POSITIONS)
+    ends, found = clock() + SECONDS, dict[int, _Answer]()
+    for path, logs in (_by_log_dir(ladders, asked) if ladders is not None else {}).items():
+        try:
+            found |= calls.call(path, partial(_of_logs, logs, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
+        except TimeoutError:
+            log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
+    answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(asked["offset"].to_pylist())]
+    return _table(asked, answers)
+
+
+def _in_time(clock: Callable[[], float], ends: float) -> bool:
+    return clock() < ends
+
+
+def _by_log_dir(ladders: Ladders, asked: pa.Table) -> Mapping[Path, list[tuple[LadderedLog, _Log]]]:
+    rows: dict[LogKey, _Log] = defaultdict(list)
+    columns = (asked[name].to_pylist() for name in POSITIONS_ASKED.names)
+    for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
+        rows[LogKey(broker, topic, partition, topic_id)].append((row, offset, upto))
+    found: dict[Path, list[tuple[LadderedLog, _Log]]] = defaultdict(list)
+    for key, of_log in rows.items():
+        one = ladders.of(key)
+        if one is not None:
+            found[one.tail.partition.log_dir.path].append((one, of_log))
+    return found
+
+
+def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], in_time: Callable[[], bool]) -> dict[int, _Answer]:
+    found: dict[int, _Answer] = {}
+    for one, rows in logs:
+        if not in_time():
+            break
+        found.update(_of_log(one, rows))
+    return found
+
+
+def _of_log(one: LadderedLog, rows: _Log) -> Iterator[tuple[int, _Answer]]:
+    known = one.known()
+    if known is None:
+        return
+    by_end: dict[int, _Log] = defaultdict(list)
+    for each in rows:
+        by_end[each[2]].append(each)
+    answers = [
+        (row, position)
+        for upto, some in by_end.items()
+        for (row, _, _), position in zip(some, positions(known.segments, known.view, [offset for _, offset, _ in some], upto), strict=True)
+    ]
+    if not one.holds(known):  # it was truncated meanwhile
+        return
+    read = one.tail.cursor.next_offset
+    for row, position in answers:
+        if position.state is PositionState.BEYOND and position.offset <= read:  # the watcher is further than the ladder
+            position = replace(position, state=PositionState.FILLING)
+        yield row, (known.view.edition, position)
+
+
+def _table(asked: pa.Table, answers: Sequence[_Answer]) -> pa.Table:
+    rows = [(edition, position.state.name.lower(), *astuple(position)[2:]) for edition, position in answers]
+    columns = list(zip(*rows, strict=True)) or [()] * (len(POSITIONS) - len(POSITIONS_ASKED))
+    added = [pa.array(column, field.type) for column, field in zip(columns, list(POSITIONS)[len(POSITIONS_ASKED) :], strict=True)]
+    return pa.Table.from_arrays([*(asked[name] for name in POSITIONS_ASKED.names), *added], schema=POSITIONS)

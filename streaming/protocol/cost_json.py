@@ -1,0 +1,41 @@
+"""What a scrape of a job costs, as it serves it as JSON: series and bytes, by metric and by topic."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from streaming.protocol.json_message import Message
+
+COST_PATH = "/api/v1/cost"
+"""`Cost`."""
+
+MOST_TOPICS = 100
+"""The most topics of one answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share(Message):
+    """The share of one metric, or of one topic, in a page."""
+
+    name: str
+    series: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost(Message):
+    """The last scrape that was answered, at ``at_ms`` (Unix milliseconds, -1: none was yet), and how long its page took to make.
+
+    ``bytes``: before compression. ``series_dropped``: so many series of partitions are left out because of ``series_limit``. ``metrics``
+    and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.
+    """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"metrics": Share, "topics": Share}
+
+    at_ms: int
+    series: int = 0
+    bytes: int = 0
+    seconds: float = -1.0
+    series_dropped: int = 0
+    metrics: list[Share] = field(default_factory=list)
+    topics: list[Share] = field(default_factory=list)
+    omitted_topics: int = 0

@@ -1,0 +1,86 @@
+"""One partition, as a job serves it as JSON: its state, its last hour, its segments and its replicas.
+
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. -1 means "not known" or "none", and never 0.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+from urllib.parse import quote
+
+from streaming.protocol.json_message import Message
+from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionRow, RetentionRow, TransactionRow
+from streaming.protocol.problem_json import Problem
+
+MOST_SEGMENTS = 1000
+"""The most segments of one answer: the oldest half and the newest half of them."""
+
+
+def path_of_partition(topic: str, partition: int) -> str:
+    """The path of a partition's `PartitionDetail`; the topic's name may contain anything."""
+    return f"{PARTITIONS_PATH}/{quote(topic, safe='')}/{partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRow(Message):
+    """One segment. ``active``: it takes appends. ``deletable``: it is beyond a limit; ``deletion_ms``: when it will be, -1 never."""
+
+    base_offset: int
+    size_bytes: int = -1
+    max_timestamp_ms: int = -1
+    active: bool = False
+    deletable: bool = False
+    deletion_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute(Message):
+    """A minute of the last hour, which ends at ``at_ms``. Offsets are those at its end."""
+
+    at_ms: int
+    bytes_rate: float = -1.0
+    records_rate: float = -1.0
+    log_end_offset: int = -1
+    last_stable_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRow(Message):
+    """One replica that is watched. ``role``: "leader", "follower" or "unknown"; ``in_sync``: "yes", "no" or "unknown".
+
+    ``shown``: the one that the rest of the answer is about.
+    """
+
+    broker: int
+    role: str = "unknown"
+    in_sync: str = "unknown"
+    shown: bool = False
+    log_dir: str = ""
+    size_bytes: int = -1
+    log_start_offset: int = -1
+    log_end_offset: int = -1
+    last_append_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDetail(Message):
+    """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first."""
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {
+        "row": PartitionRow,
+        "retention": RetentionRow,
+        "transactions": TransactionRow,
+        "problems": Problem,
+        "segments": SegmentRow,
+        "minutes": Minute,
+        "replicas": ReplicaRow,
+    }
+
+    at_ms: int
+    row: PartitionRow
+    retention: RetentionRow | None = None
+    transactions: list[TransactionRow] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    segments: list[SegmentRow] = field(default_factory=list)
+    omitted: int = 0
+    minutes: list[Minute] = field(default_factory=list)
+    replicas: list[ReplicaRow] = field(default_factory=list)

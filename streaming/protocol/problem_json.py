@@ -1,0 +1,61 @@
+"""What is wrong, as a job serves it as JSON: problems, the most severe first.
+
+Times are Unix milliseconds. -1 and "" mean that a problem is not about one of these, or that it is not known.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streaming.protocol.json_message import Message
+
+PROBLEMS_PATH = "/api/v1/problems"
+"""`ProblemPage`, by ``?severity=WORD&filter=TEXT&offset=N&limit=N``."""
+
+CRITICAL, WARNING, INFO = "critical", "warning", "info"
+SEVERITIES = (CRITICAL, WARNING, INFO)
+"""The severities, the highest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(Message):
+    """One problem.
+
+    ``kind``: one of `streaming.verdicts.kinds`. ``broker`` to ``agent``: what it is about. ``what`` is a sentence without a period that
+    begins with its subject; ``holds_back`` says what it costs, "" if nothing waits for it. ``since_ms``: since when it is so.
+    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason. ``runbook``: the name of the alert that
+    reports the same, which is also that of its file in docs/runbooks; "" if none does.
+    """
+
+    kind: str
+    severity: str
+    what: str
+    broker: int = -1
+    topic: str = ""
+    partition: int = -1
+    group: str = ""
+    log_dir: str = ""
+    agent: str = ""
+    since_ms: int = -1
+    holds_back: str = ""
+    command: str = ""
+    no_command: str = ""
+    runbook: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemPage(Message):
+    """Some problems from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``. ``at_ms``: as of when.
+
+    ``critical``, ``warning`` and ``info`` are numbers of all problems of that severity.
+    """
+
+    HOLDS: ClassVar[dict[str, type[Message]]] = {"problems": Problem}
+
+    at_ms: int
+    total: int
+    matched: int
+    offset: int
+    problems: list[Problem]
+    critical: int = 0
+    warning: int = 0
+    info: int = 0

@@ -1,0 +1,136 @@
+"""What a job is told about consumer groups, over Flight."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.redaction import PREFIX, redacted
+from streaming.client.agent_client import AgentClient
+from streaming.errors import AgentError
+from streaming.protocol.group_messages import BatchCheck, BatchRequest, GroupsRequest, KnownLog
+from streaming.protocol.group_stream import GroupsAnswer
+from streaming.simulator.compressor import Codec
+from streaming.simulator.log import PartitionLog
+from tests.agent.test_group_following import OFFSETS, TOPIC_ID, committed
+from tests.agents import Agent, Reader
+from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
+from tests.legacy_messages import Record, encode_message
+
+
+def asked(agent: Agent, request: GroupsRequest | None = None) -> GroupsAnswer:
+    """The answer of an agent that stands still."""
+    with agent.served() as address:
+        client = AgentClient(address)
+        try:
+            return client.groups(request)
+        finally:
+            client.close()
+
+
+def test_groups_are_told_with_an_end_of_the_journal_that_covers_them(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), OFFSETS, 3)
+    log.append(committed("g", 5), committed("h", 6, producer=8))
+    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    Reader(agent).begin()
+    agent.follow_groups()
+    answer = asked(agent)
+    (changes,) = answer.changes
+    assert (changes.broker, changes.topic, changes.topic_id, changes.coordinator, changes.upto) == (1, OFFSETS, TOPIC_ID, 3, 2)
+    assert [(row["group"], row["offset"]) for row in changes.commits.to_pylist()][:1] == [("g", 5)]
+    assert [(row["group"], row["offset"], row["producer_id"]) for row in changes.pending.to_pylist()] == [("h", 6, 8)]
+    assert (answer.journal, answer.seq) == (agent.journal.id, agent.journal.end().seq)
+
+    known = KnownLog(broker=1, topic=OFFSETS, topic_id=TOPIC_ID, coordinator=3, edition=changes.edition, version=changes.version)
+    (same,) = asked(agent, GroupsRequest([known])).changes
+    assert (same.whole, same.commits.num_rows, same.version) == (False, 0, changes.version)
+    agent.close()
+
+
+def test_names_of_groups_do_not_leave_the_host_if_they_may_not(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), OFFSETS)
+    log.append(committed("secret", 5), committed("secret too", 6, producer=8), committed("secret", 7, number=1))
+    agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
+    Reader(agent).begin()
+    agent.follow_groups()
+    (changes,) = asked(agent).changes
+    names = {row["group"] for rows in (changes.commits, changes.pending, changes.groups) for row in rows.to_pylist()}
+    assert names == {redacted("secret", CLUSTER_ID), redacted("secret too", CLUSTER_ID)}
+    assert all(name.startswith(PREFIX) for name in names)
+    agent.close()
+
+
+# --- a batch as it is on disk
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> PartitionLog:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(3), batch(2, codec=Codec.GZIP, producer=9, sequence=0))
+    log.roll()
+    log.append(batch(4))
+    return log
+
+
+def check(tmp_path: Path, log: PartitionLog, offset: int) -> BatchCheck:
+    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    Reader(agent).begin()
+    try:
+        with agent.served() as address:
+            client = AgentClient(address)
+            try:
+                return client.batch(BatchRequest(broker=1, topic="orders", topic_id=TOPIC_ID, partition=0, offset=offset))
+            finally:
+                client.close()
+    finally:
+        agent.close()
+
+
+@pytest.mark.parametrize(("offset", "found"), [(0, 0), (2, 0), (3, 3), (4, 3), (5, 5), (8, 5)])
+def test_the_batch_that_holds_an_offset_is_checked(tmp_path: Path, orders: PartitionLog, offset: int, found: int) -> None:
+    checked = check(tmp_path, orders, offset)
+    (entry, segment, position) = next(
+        (entry, segment, position)
+        for segment in orders.segments
+        for entry, position in zip(segment.entries, segment.positions, strict=True)
+        if entry.base_offset == found
+    )
+    assert checked == BatchCheck(
+        sound=True,
+        base_offset=found,
+        last_offset=entry.last_offset,
+        size=entry.size,
+        codec="gzip" if found == 3 else "none",
+        records=entry.records,
+        producer_id=entry.producer_id,
+        position=position,
+        segment=segment.base_offset,
+    )
+
+
+def test_after_the_end_there_is_nothing_to_check(tmp_path: Path, orders: PartitionLog) -> None:
+    assert check(tmp_path, orders, 9) == BatchCheck(sound=True, error="the log ends there")
+
+
+@pytest.mark.parametrize(("at", "error"), [(90, "bad CRC"), (16, "bad magic byte")])
+def test_a_damaged_batch_is_found_with_its_place(tmp_path: Path, orders: PartitionLog, at: int, error: str) -> None:
+    path = orders.segments[0].path("log")
+    position = orders.segments[0].entries[0].size
+    data = bytearray(path.read_bytes())
+    data[position + at] ^= 0x40
+    path.write_bytes(data)
+    checked = check(tmp_path, orders, 4)
+    assert (checked.sound, checked.segment, checked.position) == (False, 0, position)
+    assert checked.error.startswith(error)
+
+
+def test_an_old_message_is_checked_too(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.active.write(encode_message(1, 0, Record(b"k", b"one", NOW)) + encode_message(1, 1, Record(b"k", b"two", NOW)))
+    checked = check(tmp_path, log, 1)
+    assert (checked.sound, checked.error, checked.base_offset, checked.records, checked.producer_id) == (True, "", 1, 1, -1)
+
+
+def test_a_log_that_is_not_here_is_an_error(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "others")
+    with pytest.raises(AgentError, match="orders-0 is not here"):
+        check(tmp_path, log, 0)

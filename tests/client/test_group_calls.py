@@ -1,0 +1,101 @@
+"""What a client makes of the answers of agents about groups: of this version, of an earlier one, and of wrong ones."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.flight as flight
+import pytest
+
+from streaming.client import agent_client
+from streaming.client.agent_client import AgentClient
+from streaming.errors import AgentError
+from streaming.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest
+from streaming.protocol.group_stream import read_table, table_message
+from streaming.protocol.problems import UNKNOWN_ACTION, Reason
+
+ASKED = pa.table(
+    {"broker": [1] * 5, "topic": ["t"] * 5, "topic_id": [""] * 5, "partition": [0] * 5, "offset": range(5), "upto": [9] * 5},
+    POSITIONS_ASKED,
+)
+
+
+class Answering(flight.FlightServerBase):  # type: ignore[misc]
+    """An agent that answers every action in one way."""
+
+    def __init__(self, answer: Callable[[bytes], Iterator[bytes | pa.Buffer]]) -> None:
+        super().__init__("grpc://127.0.0.1:0")
+        self._answer = answer
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
+        del context
+        return map(flight.Result, self._answer(action.body.to_pybytes()))
+
+
+@contextmanager
+def connected(answer: Callable[[bytes], Iterator[bytes | pa.Buffer]]) -> Iterator[AgentClient]:
+    with Answering(answer) as server:
+        client = AgentClient(f"127.0.0.1:{server.port}")
+        yield client
+        client.close()
+
+
+def positions(body: bytes) -> Iterator[pa.Buffer]:
+    """An answer in two messages."""
+    asked = read_table(pa.py_buffer(body), POSITIONS_ASKED)
+    found = [{name: "" if type_ == pa.string() else -1 for name, type_ in zip(POSITIONS.names, POSITIONS.types, strict=True)} | row
+             for row in asked.to_pylist()]  # fmt: skip
+    yield from (table_message(pa.Table.from_pylist(part, POSITIONS)) for part in (found[:1], found[1:]))
+
+
+def unknown(_: bytes) -> Iterator[bytes]:
+    raise flight.FlightServerError(f"segtail: {UNKNOWN_ACTION} 'groups': are job and agent of the same version?")
+    yield b""
+
+
+CALLS: dict[str, Callable[[AgentClient], object]] = {
+    "groups": lambda client: client.groups(GroupsRequest()),
+    "positions": lambda client: client.positions(ASKED),
+    "records": lambda client: client.records(),
+    "batch": lambda client: client.batch(BatchRequest(broker=1, topic="t", topic_id="", partition=0, offset=3)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_agent_of_an_earlier_version_is_told_apart(call: str) -> None:
+    with connected(unknown) as client, pytest.raises(AgentError, match=client.address) as refused:
+        CALLS[call](client)
+    assert refused.value.reason == Reason.AGENT_VERSION
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_answer_that_is_none_is_an_error_that_names_the_agent(call: str) -> None:
+    with connected(lambda _: iter([b"{"])) as client, pytest.raises(AgentError, match=client.address):
+        CALLS[call](client)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_answer_at_all_is_an_error_that_names_the_agent(call: str) -> None:
+    with connected(lambda _: iter([])) as client, pytest.raises(AgentError, match=client.address):
+        CALLS[call](client)
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_many_offsets_are_asked_in_parts_and_answered_in_order(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_client, "MOST_POSITIONS", most)
+    calls = []
+
+    def answer(body: bytes) -> Iterator[pa.Buffer]:
+        calls.append(body)
+        return positions(body)
+
+    with connected(answer) as client:
+        found = client.positions(ASKED)
+    assert found["offset"].to_pylist() == [0, 1, 2, 3, 4]
+    assert found.schema == POSITIONS
+    assert len(calls) == -(-5 // most)
+
+
+def test_an_answer_with_too_few_positions_is_an_error() -> None:
+    with connected(lambda body: iter(list(positions(body))[:1])) as client, pytest.raises(AgentError, match="1 of 5 positions"):
+        client.positions(ASKED)
