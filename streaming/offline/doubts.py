@@ -1,11 +1,11 @@
-"""Why an answer about the transactions in log dirs may not be the whole truth, in sentences for people."""
+"""Why an answer about log dirs may not be the whole truth, in sentences for people."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from streaming.formatting import format_list, format_word
-from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.formatting import format_be, format_count, format_list, format_word
+from streaming.kafka.names import TRANSACTION_TOPIC, parse_partition_dir
 from streaming.metrics.transaction_columns import CoordinatorView
 from streaming.offline.offline_agent import OfflineAgent
 from streaming.watcher.tail import Tail
@@ -13,11 +13,11 @@ from streaming.watcher.tail import Tail
 log = logging.getLogger(__name__)
 
 
-def unread(agent: OfflineAgent, topic: str | None, exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
-    """What was not read to its end or not understood: more transactions may be open there.
+def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
+    """What was not read to its end or not understood: more may be there. What may not be read at all is in `refused`.
 
     Args:
-        topic: only this one counts, None for all.
+        counts: whether the answer is about a topic and partition.
         exported: the logs that are exported.
         listed: the directories of all logs that were to be read.
     """
@@ -28,18 +28,23 @@ def unread(agent: OfflineAgent, topic: str | None, exported: Sequence[Tail], lis
             yield log_dir.problem or f"log dir {log_dir.log_dir} cannot be read"
     taken_up = {tail.partition.path for tail in agent.watcher.tails()}
     for path in sorted(set(listed) - taken_up):
-        if path.is_dir() and topic in (None, path.name.rpartition("-")[0]):
+        name = parse_partition_dir(path.name)
+        if path.is_dir() and name is not None and counts(name.topic, name.partition):
             log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
             yield f"{format_word(str(path))}: no segment of it can be read"
-    for each in agent.watcher.unreadable():
-        if topic in (None, each.log.topic):
-            yield f"{format_word(str(each.path))} cannot be read: {each.error}"
-    for tail in exported:
+    for tail in (each for each in exported if counts(each.cursor.log.topic, each.cursor.log.partition)):
         where, cursor = format_word(str(tail.partition.path)), tail.cursor
-        if topic in (None, cursor.log.topic) and cursor.stopped:
+        if cursor.stopped:
             yield f"{where} is not understood from offset {cursor.next_offset} on: {cursor.stopped}"
-        elif topic in (None, cursor.log.topic) and not tail.replayed_whole:
+        elif not tail.replayed_whole:
             yield f"{where}: some of what is needed to know what is open there is gone or damaged"
+
+
+def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator[str]:
+    """What the file system does not let be read."""
+    for each in agent.watcher.unreadable():
+        if counts(each.log.topic, each.log.partition):
+            yield f"{format_word(str(each.path))} cannot be read: {each.error}"
 
 
 def missing_coordinators(view: CoordinatorView) -> str:
@@ -50,7 +55,13 @@ def missing_coordinators(view: CoordinatorView) -> str:
     if not missing:
         return "whether a transaction hangs is not known: its log or its coordinator's was not read to the end from a current replica"
     names = format_list([str(number) for number in missing], 10)
+    count, be = format_count(view.partitions, "partition"), format_be(len(missing))
     return (
-        f"{len(missing)} of {view.partitions} partitions of {TRANSACTION_TOPIC} are not here or no current replica: {names}; "
-        "name the log dirs of the brokers that lead them too"
+        f"{len(missing)} of {count} of {TRANSACTION_TOPIC} {be} not read to the end from a current replica: {names}. "
+        f"Whether a transaction hangs whose entry may be there is not known; {name_leaders(len(missing))}"
     )
+
+
+def name_leaders(partitions: int) -> str:
+    """What to do about partitions that are not here."""
+    return f"name the log dirs of the {'broker that leads it' if partitions == 1 else 'brokers that lead them'} too"

@@ -41,6 +41,7 @@ class OfflineAgent:
         read_rate: the most bytes that are read in a second.
         clock: Unix seconds.
         sleep: waits for a number of seconds; called only to wait for files, or because reading is too fast.
+        progress: called with the number of bytes that were read, poll by poll.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class OfflineAgent:
         read_rate: int,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
+        progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         def clock_ms() -> int:
             return int(clock() * 1000)
@@ -72,6 +74,7 @@ class OfflineAgent:
         self._read_rate = read_rate
         self._clock = clock
         self._sleep = sleep
+        self._progress = progress
         self._taken = 0  # the seq up to which the journal was read
 
     def begin(self) -> pa.Table:
@@ -93,6 +96,7 @@ class OfflineAgent:
         while True:
             began = self._clock()
             more = self.watcher.poll(hints, min(POLL_BYTES, self._read_rate))
+            self._progress(self.watcher.backlog_bytes)
             if self.watcher.caught_up and not more:
                 break
             hints = set()

@@ -1,7 +1,6 @@
 """The open transactions in log dirs, taken from the view: since when, of which producer, and how to end them."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +8,22 @@ from pathlib import Path
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
-from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
-from streaming.offline.doubts import missing_coordinators, unread
+from streaming.offline.doubts import missing_coordinators, refused, unread
+from streaming.offline.servers import server_of
 from streaming.offline.single_reading import SingleReading
-from streaming.rules.verdicts import Verdict, abort_command
+from streaming.rules.verdicts import Verdict
 from streaming.settings import Settings
+from streaming.verdicts.commands import Commands
 from streaming.watcher.cursors import log_id
 from streaming.watcher.scope import Scope
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
-
-_ANY_SERVER = "HOST:PORT"
-_INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
-"""Names of listeners that are mostly not for clients. No registration contains which listener brokers use among themselves."""
 
 _UNENDED = (Verdict.HANGING.label, Verdict.UNCLAIMED.label)
 
@@ -85,8 +81,13 @@ class Answer:
         return tuple(one for one in self.transactions if one.hangs)
 
 
-def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) -> Answer:
+def find_open(
+    log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int, progress: Callable[[int], None] = lambda _: None
+) -> Answer:
     """Find the open transactions of all topics, or of one, as of ``now_ms``, Unix milliseconds. Files that cannot be read are logged.
+
+    Args:
+        progress: called with the number of bytes that were read, again and again.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
@@ -96,14 +97,15 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
         return Scope(wants=_wants(cluster, topic, listed), once=True)
 
-    with SingleReading(log_dirs, settings, scope, now_ms) as reading:
-        seen, snapshot = reading.see()
-        unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
-        if unended:
-            reading.data_again(_directories(reading, seen, snapshot, unended))
-            seen, snapshot = reading.see()
+    with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
+        seen, snapshot = see_twice(reading)
         found = list(_transactions(reading, seen, snapshot, topic))
-        doubts = list(unread(reading.agent, topic, [tail for tail in _speaking(reading, seen, snapshot) if tail is not None], listed))
+
+        def counts(of: str, _: int) -> bool:
+            return topic in (None, of)
+
+        tails = [tail for tail in _speaking(reading, seen, snapshot) if tail is not None]
+        doubts = [*unread(reading.agent, counts, tails, listed), *refused(reading.agent, counts)]
         if any(one.verdict == Verdict.UNKNOWN.label and now_ms - one.last_ms > _hanging_after_ms(settings) for one in found):
             doubts.append(missing_coordinators(seen.observed.coordinators))
         return Answer(
@@ -111,6 +113,16 @@ def find_open(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: 
             partitions=sum(topic in (None, name) for name in _names(seen, snapshot)),
             doubts=tuple(doubts),
         )
+
+
+def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
+    """The view; if transactions in it seem to be nobody's, that of after another reading of their logs."""
+    seen, snapshot = reading.see()
+    unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
+    if unended:
+        reading.data_again(_directories(reading, seen, snapshot, unended))
+        seen, snapshot = reading.see()
+    return seen, snapshot
 
 
 def _wants(cluster: ClusterView, topic: str | None, listed: set[Path]) -> Callable[[Partition], bool]:
@@ -139,7 +151,7 @@ def _transactions(reading: SingleReading, seen: View, snapshot: Snapshot, topic:
         partition, leader = int(logs["partition"][late.log]), int(logs["leader_id"][late.log])
         begins = max(late.first_offset, int(logs["log_start_offset"][late.log]))
         hangs = late.verdict == Verdict.HANGING.label
-        server = _server(reading.agent.cluster.broker(leader))
+        commands = Commands(server=server_of(reading.agent.cluster.broker(leader)))
         yield OpenTransaction(
             broker=int(logs["broker"][late.log]),
             topic=names[late.log],
@@ -154,7 +166,7 @@ def _transactions(reading: SingleReading, seen: View, snapshot: Snapshot, topic:
             coordinator_state=late.state or None,
             verdict=late.verdict,
             stuck=late.stuck,
-            abort_command=abort_command(server, names[late.log], partition, late.first_offset) if hangs else None,
+            abort_command=commands.abort(names[late.log], partition, late.first_offset).line or None if hangs else None,
             groups=late.groups,
         )
 
@@ -165,12 +177,6 @@ def _worst_first(one: OpenTransaction) -> tuple[object, ...]:
 
 def _hanging_after_ms(settings: Settings) -> float:
     return settings.hanging_after.total_seconds() * 1000
-
-
-def _server(leader: BrokerState | None) -> str:
-    endpoints = () if leader is None else leader.endpoints
-    chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
-    return _ANY_SERVER if chosen is None else f"{chosen.host}:{chosen.port}"
 
 
 def _names(seen: View, snapshot: Snapshot) -> list[str]:

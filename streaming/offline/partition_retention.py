@@ -1,18 +1,16 @@
 """The state of retention for every partition in log dirs, taken from the view, under the names of the metrics."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
-from streaming.kafka.names import METADATA_TOPIC
 from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
 from streaming.offline.single_reading import SingleReading
-from streaming.protocol.status_messages import LogDirStatus
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
@@ -63,17 +61,6 @@ class Row:
     cleaner_checkpoint_offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class DirUse:
-    """The use of space in a readable log dir. ``held``: the bytes of all replicas in it.
-
-    The metadata log is no replica: ``status`` contains its size.
-    """
-
-    status: LogDirStatus
-    held: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """``rows``: one for each replica that is exported for its partition.
@@ -82,12 +69,14 @@ class Answer:
     """
 
     rows: tuple[Row, ...]
-    uses: tuple[DirUse, ...]
     unreadable: int
 
 
-def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) -> Answer:
+def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int, progress: Callable[[int], None] = lambda _: None) -> Answer:
     """Read all logs, or those of one topic, and judge them as of ``now_ms``, Unix milliseconds.
+
+    Args:
+        progress: called with the number of bytes that were read, again and again.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
@@ -102,7 +91,7 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) 
 
         return Scope(wants=wants, opens=compacts, once=True)
 
-    with SingleReading(log_dirs, settings, scope, now_ms) as reading:
+    with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
         seen, snapshot = reading.see()
         statuses = reading.agent.host_status
         unreadable = [each for each in reading.agent.watcher.unreadable() if topic in (None, each.log.topic)]
@@ -113,20 +102,7 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int) 
             + sum(limits is None for limits in seen.logs.limits)
             + (not reading.agent.complete)
         )
-        uses = () if topic is not None else tuple(_uses(reading, seen))
-        return Answer(rows=tuple(_rows(seen, snapshot)), uses=uses, unreadable=missed)
-
-
-def _uses(reading: SingleReading, seen: View) -> Iterator[DirUse]:
-    observed = seen.observed
-    held = dict.fromkeys(observed.log_dirs, 0)
-    sizes, log_dirs = observed.replica_offsets["size_bytes"].tolist(), observed.columns["log_dir"].tolist()
-    for name, log_dir, size in zip(observed.names, log_dirs, sizes, strict=True):
-        if name != METADATA_TOPIC:
-            held[observed.log_dirs[log_dir]] += max(0, size)
-    for status in reading.agent.host_status.log_dirs:
-        if status.up:
-            yield DirUse(status, held.get((status.broker, status.log_dir), 0))
+        return Answer(rows=tuple(_rows(seen, snapshot)), unreadable=missed)
 
 
 def _rows(seen: View, snapshot: Snapshot) -> Iterator[Row]:

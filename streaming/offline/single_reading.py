@@ -1,9 +1,7 @@
 """Reads log dirs once: the rules fold the events into the table, and the view is made from the table."""
 
-import gc
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from math import inf
 from pathlib import Path
 from types import TracebackType
@@ -17,15 +15,15 @@ from streaming.agent.pending import answer
 from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.metrics import waiting_groups
 from streaming.metrics.answers import apply, written_ms
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.page_context import context_of
 from streaming.metrics.table import Snapshot, Table
 from streaming.metrics.view import View, view
-from streaming.metrics.waiting_groups import Subject
 from streaming.offline.offline_agent import NAME, OfflineAgent
-from streaming.protocol.status_messages import PendingCommits
+from streaming.offline.uncollected import uncollected
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard
@@ -45,7 +43,7 @@ class SingleReading:
         scope: which logs are read, decided from the metadata logs and the limits.
         now_ms: the time at which everything is judged, Unix milliseconds.
         clock: the time at which files are read, Unix seconds.
-        sleep: as in `OfflineAgent`.
+        sleep, progress: as in `OfflineAgent`.
 
     Raises:
         UsageError: as `context_of`.
@@ -60,6 +58,7 @@ class SingleReading:
         *,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
+        progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._now_ms = now_ms
         self._clock = clock
@@ -67,11 +66,16 @@ class SingleReading:
         limits_of = context.limiter.now()
         self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, context=context)
         self.agent = OfflineAgent(
-            log_dirs, lambda cluster: scope(cluster, limits_of), read_rate=settings.read_rate, clock=clock, sleep=sleep
+            log_dirs,
+            lambda cluster: scope(cluster, limits_of),
+            read_rate=settings.read_rate,
+            clock=clock,
+            sleep=sleep,
+            progress=progress,
         )
         self._state: bytes | None = None
         self._lists: bytes | None = None
-        with _uncollected():
+        with uncollected():
             self._take(self.agent.begin())
 
     def __enter__(self) -> Self:
@@ -119,33 +123,14 @@ class SingleReading:
         seen = view(snapshot := self._snapshot())
         waiting = self._table.waiting
         while asked := waiting.asked:
-            requests = [PendingCommits(**each._asdict()) for each in asked]
-            found = {_subject(each): (*each.groups, "...") if each.more else tuple(each.groups) for each in self._answers(requests)}
-            waiting.update(dict.fromkeys(asked, ()) | found)
+            answers = answer(waiting_groups.requests(asked), self.agent.watcher.tails(), str)
+            waiting.update(dict.fromkeys(asked, ()) | waiting_groups.answered(answers))
             seen = view(snapshot)
         return seen, snapshot
 
+    def min_isr(self, broker: int) -> int:
+        """See `streaming.metrics.limiter.Limiter.min_isr`."""
+        return self._table.min_isr(broker)
+
     def _snapshot(self) -> Snapshot:
         return self._table.snapshot(self._now_ms / 1000)
-
-    def _answers(self, requests: list[PendingCommits]) -> list[PendingCommits]:
-        return list(answer(requests, self.agent.watcher.tails(), str))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Switch the garbage collector off meanwhile.
-
-    Nearly all objects are needed to the end. To check them again and again takes a third of the time.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _subject(pending: PendingCommits) -> Subject:
-    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)

@@ -54,6 +54,7 @@ class Limits:
     remote_storage: bool
     remote_copy: bool
     source: Source
+    offsets_retention_ms: int
 
     @property
     def roll_ms(self) -> int:
@@ -135,6 +136,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         remote_storage=remote,
         remote_copy=copies,
         source=Source.STATIC if metadata else _limit_source(values, deletes, copies),
+        offsets_retention_ms=values.number("offsets.retention.minutes") * 60_000,
     )
 
 

@@ -1,6 +1,7 @@
 """The segments of many logs as columns, so that a rule is computed for all of them at once."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +67,24 @@ class Logs:
         places = {each: place for place, each in enumerate(distinct)}
         self._limits = list(distinct.values())
         self._limits_of = np.fromiter((places[id(log.limits)] for log in logs), np.int64, len(logs))
+
+    def take(self, chosen: Longs) -> "Logs":
+        """Some of the logs, by their numbers, in order."""
+        if len(chosen) == len(self.first):
+            return self
+        taken, wanted = copy(self), np.isin(self.owner, chosen)
+        taken.count = self.count[chosen]
+        taken.first = np.cumsum(taken.count) - taken.count
+        taken.last = taken.first + taken.count - 1
+        taken.owner = np.repeat(np.arange(len(chosen)), taken.count)
+        for name in ("base", "size", "recorded", "modified", "unknown", "largest"):
+            setattr(taken, name, getattr(self, name)[wanted])
+        taken.before = np.concatenate([[0], np.cumsum(taken.size)])
+        for name in ("log_start", "log_end", "high_watermark", "last_stable", "cleaner_checkpoint", "oldest_record", "_limits_of"):
+            setattr(taken, name, getattr(self, name)[chosen])
+        for name in ("total", "active", "following"):  # computed once, for all of them
+            taken.__dict__.pop(name, None)
+        return taken
 
     def ratio_limit(self, name: str) -> NDArray[np.float64]:
         """A limit that is a ratio; otherwise like `limit`."""

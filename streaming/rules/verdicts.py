@@ -190,14 +190,3 @@ def _rank(groups: Longs) -> NDArray[np.intp]:
     ranks = np.empty(len(groups), np.intp)
     ranks[order] = places - np.maximum.accumulate(np.where(begins, places, 0)) if len(groups) else places
     return ranks
-
-
-def abort_command(bootstrap_server: str, topic: str, partition: int, first_offset: int) -> str:
-    """The command line with which Kafka's own tool ends a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
-
-    Never use it for any other transaction: the aborted data is lost without its producer's knowledge, and its coordinator would not know.
-    """
-    return (
-        f"kafka-transactions.sh --bootstrap-server {bootstrap_server} abort "
-        f"--topic {topic} --partition {partition} --start-offset {first_offset}"
-    )

@@ -17,7 +17,6 @@ from streaming.rules.verdicts import (
     Judged,
     OpenTransactions,
     Verdict,
-    abort_command,
     judge,
     pending,
     select_late,
@@ -192,12 +191,6 @@ def test_the_list_is_the_one_of_a_plain_look(drawn: list[tuple[int, int, int]], 
             listed.append(one)
     expected = [one.first_offset for one in listed[:limit]]
     assert late(*transactions, limit=limit) == (expected, len(waiting) - len(expected))
-
-
-def test_the_command_that_ends_a_hanging_one() -> None:
-    assert abort_command("kafka-1:9092", "my.topic", 3, 279) == (
-        "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic my.topic --partition 3 --start-offset 279"
-    )
 
 
 def test_verdicts_are_spelt_as_the_metrics_do() -> None:

@@ -1,0 +1,48 @@
+"""How fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.rules.segment_columns import Logs, Longs
+
+Floats = NDArray[np.float64]
+
+WINDOW_MS = 86_400_000
+"""Growth is that of the last day: a shorter time would not contain the night."""
+
+LEAST_MS = 600_000
+"""If all of a log is younger than this, its growth is not known yet."""
+
+_CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
+
+
+def growth_of(logs: Logs, first_ms: Longs, now_ms: int, window_ms: int = WINDOW_MS) -> Floats:
+    """The bytes that were appended to each log in a millisecond, on average over the last ``window_ms``; nan if that is not known.
+
+    A segment was written between the largest time of those before it and its own. If the log begins later, because retention has deleted
+    what was before or because the log is young, the average is over the time since then.
+
+    Args:
+        first_ms: the time of the first batch on the disk, -1 if that is not known.
+    """
+    if not len(logs.first):
+        return np.empty(0)
+    end = running_max(np.clip(logs.largest, 0, now_ms), logs.owner)
+    start = np.empty_like(end)
+    start[1:] = end[:-1]
+    start[logs.first] = np.where(first_ms >= 0, np.minimum(first_ms, end[logs.first]), end[logs.first])
+    since = np.maximum(start[logs.first], now_ms - window_ms)
+    began = since[logs.owner]
+    within = np.clip(end - np.maximum(start, began), 0, None) / np.maximum(end - start, 1)
+    share = np.where(end > start, within, end > began)  # all of it at one moment
+    appended = np.add.reduceat(logs.size * share, logs.first)
+    span = now_ms - since
+    known = (span >= LEAST_MS) & ((first_ms >= 0) | (since > start[logs.first]) | (logs.total == 0))
+    return np.where(known, appended / np.maximum(span, 1), np.nan)
+
+
+def running_max(values: Longs, owner: Longs) -> Longs:
+    """The largest value of each log's segments up to each of them; values from 0 on."""
+    shift = owner << 42
+    found: Longs = np.maximum.accumulate(np.minimum(values, _CLOCK_END - 1) + shift) - shift
+    return found

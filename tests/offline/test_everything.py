@@ -1,0 +1,85 @@
+"""Log dirs of real clusters, read once for all that a job serves: the same as the commands say that read them for one thing."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.everything import Everything, read_everything
+from streaming.offline.group_reading import read_groups
+from streaming.offline.open_transactions import find_open
+from streaming.offline.partition_retention import keep
+from streaming.protocol.partition_json import PartitionDetail
+from streaming.settings import Settings
+from tests.frozen import NAMES, Frozen, unpack
+
+LATER_MS = 2_000_000
+"""Every transaction has timed out by then."""
+
+
+@pytest.fixture(params=NAMES)
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Frozen:
+    return unpack(request.param, tmp_path)
+
+
+def read(of: Frozen) -> Everything:
+    return read_everything(open_log_dirs(of.log_dirs), Settings(), of.frozen_ms + LATER_MS)
+
+
+def test_one_reading_says_what_each_command_says(cluster: Frozen) -> None:
+    found, now_ms = read(cluster), cluster.frozen_ms + LATER_MS
+    transactions = found.state.transactions("limit=1000")
+    alone = find_open(open_log_dirs(cluster.log_dirs), None, Settings(), now_ms).transactions
+    assert sorted(
+        (row.topic, row.partition, row.producer_id, row.first_offset, row.verdict, row.stuck, row.command) for row in transactions.rows
+    ) == sorted(
+        (one.topic, one.partition, one.producer_id, one.first_offset, one.verdict, one.stuck, one.abort_command or "") for one in alone
+    )
+    rows = {(row.broker, row.topic, row.partition): row for row in found.state.retention("limit=1000").rows}
+    for row in keep(open_log_dirs(cluster.log_dirs), None, Settings(), now_ms).rows:
+        if (row.broker, row.topic, row.partition) in rows:
+            same = rows[row.broker, row.topic, row.partition]
+            assert (same.size_bytes, same.segments, same.blocked) == (row.size_bytes, row.segments, row.retention_blocked or "")
+    assert found.groups == read_groups(open_log_dirs(cluster.log_dirs), (), Settings(), now_ms)
+
+
+def test_what_hangs_is_a_problem_with_its_command_and_what_is_overdue_one_without(cluster: Frozen) -> None:
+    found = read(cluster)
+    rows = found.state.transactions("limit=1000").rows
+    problems = found.state.problems("limit=1000").problems
+    hanging = {(row.topic, row.partition, row.command) for row in rows if row.verdict == "hanging"}
+    assert {(each.topic, each.partition, each.command) for each in problems if each.kind == "transaction_hanging"} == hanging
+    assert all(command for *_, command in hanging)
+    overdue = {row.producer_id for row in rows if row.verdict == "overdue"}
+    named = [each for each in problems if each.kind == "transaction_overdue" and each.topic]
+    assert len(named) == len(overdue)
+    assert all(each.no_command for each in named)
+    status = found.state.status()
+    assert (status.critical, status.ready, status.partitions > 0) == (sum(each.severity == "critical" for each in problems), True, True)
+    assert status.verdict.startswith("Nothing is wrong") == (not status.critical + status.warning)
+
+
+def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:
+    state = read(cluster).state
+    page = state.partitions("limit=1000&sort=topic")
+    assert page.total == page.matched == len(page.rows)
+    retention = {(row.broker, row.topic, row.partition): row for row in state.retention("limit=1000").rows}
+    for row in page.rows:
+        detail = state.partition(row.topic, row.partition)
+        assert detail is not None
+        assert (detail.row, detail.retention) == (row, retention[row.broker, row.topic, row.partition])
+        assert len(detail.transactions) == row.open_transactions
+        assert sum(each.size_bytes for each in detail.segments) == row.size_bytes
+        assert [each.active for each in detail.segments][-1:] == [True]
+        assert sum(each.shown for each in detail.replicas) == 1
+        assert PartitionDetail.decode(detail.encode()) == detail
+    assert state.partition("nothing", 0) is None
+
+
+def test_offsets_that_wait_are_those_behind_the_first_open_transaction(tmp_path: Path) -> None:
+    state = read(unpack("transactions_v2", tmp_path)).state
+    rows = {(row.topic, row.partition): row for row in state.partitions("limit=1000").rows}
+    for row in state.transactions("limit=1000").rows:
+        partition = rows[row.topic, row.partition]
+        first = row.first_offset <= partition.last_stable_offset
+        assert row.holds_offsets == (partition.high_watermark - partition.last_stable_offset if first else -1)

@@ -1,0 +1,255 @@
+"""What the disks show of consumer groups: simulated logs, each with one thing that matters to a group."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.metrics.group_expiration import DEFAULT_MS
+from streaming.offline.group_answer import GroupAnswer
+from streaming.offline.group_reading import read_groups
+from streaming.protocol.group_json import GroupDetail, GroupPartition
+from streaming.settings import Settings
+from streaming.simulator.batch_writer import Batch
+from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from streaming.verdicts.group_verdicts import Bounds, Kind, judge
+from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.frozen import unpack
+
+HOUR = 3_600_000
+GROUP = "billing"
+
+
+class Cluster:
+    """A broker with one partition for the coordinator and one of `orders`, written an hour ago."""
+
+    def __init__(self, path: Path) -> None:
+        self.disk: LogDir = log_dir(path)
+        self.coordinator = partition(self.disk, "__consumer_offsets", topic_id=7)
+        self.orders = partition(self.disk, "orders", topic_id=8)
+
+    def append(self, *batches: Batch, to: PartitionLog | None = None) -> None:
+        (to or self.orders).append(*batches)
+
+    def commit(self, offset: int, group: str = GROUP, *, topic: str = "orders", at: int = NOW - HOUR, producer: int = -1) -> None:
+        """The group commits an offset, in a transaction if there is a producer."""
+        record = offset_commit_record(group, topic, 0, offset, at)
+        in_transaction = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+        self.coordinator.append(Batch(records=(record,), **(in_transaction if producer >= 0 else {})))
+
+    def read(self, *names: str, limits: str = "604800000", now: int = NOW) -> GroupAnswer:
+        self.disk.write_high_watermarks()
+        self.disk.write_log_starts()
+        settings = Settings(broker_config={"log.retention.ms": limits})
+        return read_groups(open_log_dirs([self.disk.path]), names, settings, now)
+
+    def one(self, *names: str, limits: str = "604800000") -> GroupPartition:
+        (group,) = self.read(*names, limits=limits).groups
+        (found,) = group.partitions
+        return found
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def old(records: int = 1, **options: object) -> Batch:
+    return batch(records, timestamp=NOW - HOUR, **options)  # type: ignore[arg-type]
+
+
+def kinds(group: GroupDetail, now: int = NOW) -> list[Kind]:
+    return [each.kind for each in judge(group, now, Bounds())]
+
+
+def test_records_are_counted_without_markers_and_aborted_ones(cluster: Cluster) -> None:
+    cluster.append(old(4))
+    cluster.append(old(3, producer=9, transactional=True), abort(9), old(2, producer=9, epoch=1, transactional=True), commit(9, epoch=2))
+    cluster.commit(2)
+    of = cluster.one()
+    assert (of.log_start, of.high_watermark, of.last_stable_offset, of.committed, of.commit_ms) == (0, 11, 11, 2, NOW - HOUR)
+    assert of.expiration_ms == NOW - HOUR + DEFAULT_MS
+    assert (of.lag_offsets, of.lag_records_read_committed, of.lag_records_read_uncommitted) == (9, 4, 7)
+    assert (of.next_offset, of.next_timestamp_ms, of.held) == (2, NOW - HOUR + 2, False)
+    assert 0 < of.next_batch_bytes < of.lag_bytes == sum(path.stat().st_size for path in cluster.orders.directory.glob("*.log"))
+
+
+def test_a_group_that_only_has_markers_left_has_nothing_to_do(cluster: Cluster) -> None:
+    cluster.append(old(2, producer=9, transactional=True), commit(9))
+    cluster.commit(2)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].lag_offsets, group.partitions[0].lag_records_read_committed) == (1, 0)
+    assert kinds(group) == [Kind.ONLY_MARKERS]
+
+
+def test_an_open_transaction_holds_a_group_up_and_is_named(cluster: Cluster) -> None:
+    cluster.append(old(2), old(3, producer=9, transactional=True), old(4))
+    cluster.commit(2)
+    (group,) = cluster.read().groups
+    (of,) = group.partitions
+    assert (of.held, of.last_stable_offset, of.lag_records_read_committed, of.lag_records_read_uncommitted) == (True, 2, 0, 7)
+    assert of.held_by is not None
+    assert (of.held_by.producer_id, of.held_by.first_offset) == (9, 2)
+    assert kinds(group) == [Kind.HELD]
+
+
+def test_what_was_deleted_unread_is_counted_where_it_is_on_disk_still(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.orders.delete_records(6)
+    cluster.commit(1)
+    (group,) = cluster.read().groups
+    (of,) = group.partitions
+    assert (of.lost_offsets, of.lost_records, of.lag_records_read_committed, of.next_offset) == (5, 5, 4, 6)
+    assert kinds(group)[0] is Kind.LOST
+
+
+def test_what_was_deleted_with_its_segments_is_counted_in_offsets(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.orders.roll()
+    cluster.append(old(3))
+    cluster.orders.delete_records(11)
+    cluster.orders.delete_old_segments(NOW)
+    cluster.commit(1)
+    of = cluster.one()
+    assert (of.lost_offsets, of.lost_records, of.lag_records_read_committed, of.next_offset) == (10, -1, 2, 11)
+
+
+def test_retention_is_about_to_delete_the_next_record(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.orders.roll()
+    cluster.append(batch(3))
+    cluster.commit(4)
+    (group,) = cluster.read(limits=str(2 * HOUR)).groups
+    (of,) = group.partitions
+    assert (of.loss_ms, of.loss_records, of.retention_ms) == (NOW + HOUR + 10, 6, 2 * HOUR)
+    assert of.loss_bytes > 0
+    assert kinds(group) == [Kind.WILL_LOSE, Kind.STOPPED]
+
+
+def test_limits_are_assumed_where_no_metadata_log_shows_those_of_the_topic(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4)
+    (group,) = cluster.read().groups
+    (of,) = group.partitions
+    assert (of.limits_assumed, group.summary.limits_assumed, of.loss_by_size) == (True, True, False)
+    cluster.commit(10)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].limits_assumed, group.summary.limits_assumed) == (False, False)
+
+
+def test_an_offset_beyond_the_end_is_told_apart(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(12)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].unknown, group.partitions[0].lag_offsets, group.summary.beyond_end) == ("beyond_end", -1, 1)
+    assert kinds(group) == [Kind.BEYOND_END]
+
+
+def test_a_group_has_stopped_since_its_offset_was_first_committed_or_the_record_came(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    for minutes in (50, 40, 30, 0):  # auto-commit repeats it
+        cluster.commit(4, at=NOW - minutes * 60_000)
+    (group,) = cluster.read().groups
+    assert group.partitions[0].stopped_since_ms == NOW - 50 * 60_000
+    assert kinds(group) == [Kind.STOPPED]
+    cluster.commit(5, at=NOW - 60_000)
+    assert cluster.one().stopped_since_ms == -1
+
+
+def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4, producer=5)
+    cluster.append(commit(5), to=cluster.coordinator)
+    for epoch in (1, 2):  # it crashes after each batch, and begins anew
+        cluster.commit(7, at=NOW - 5 * 60_000, producer=5)
+        if epoch == 1:
+            cluster.append(abort(5, epoch=epoch), to=cluster.coordinator)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].committed, group.partitions[0].stopped_since_ms) == (4, NOW - HOUR + 4)
+    assert Kind.STOPPED in kinds(group)
+    cluster.append(commit(5, epoch=2), to=cluster.coordinator)
+    assert (cluster.one().committed, cluster.one().stopped_since_ms) == (7, -1)
+
+
+def test_commits_of_an_open_transaction_wait_and_do_not_count(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4)
+    cluster.commit(6, producer=5)
+    cluster.commit(7, group="new", producer=5)
+    by_name = {group.summary.group: group for group in cluster.read().groups}
+    of = by_name[GROUP].partitions[0]
+    assert (of.committed, of.pending[0].producer_id, of.pending[0].offset, of.pending[0].first_offset) == (4, 5, 6, 1)
+    assert by_name["new"].partitions[0].unknown == "not_committed"
+    assert Kind.PENDING in kinds(by_name["new"])
+
+
+def test_a_log_that_is_not_here_leaves_the_lag_unknown(cluster: Cluster) -> None:
+    cluster.commit(4, topic="elsewhere")
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].unknown, group.summary.unknown, group.summary.lag_offsets) == ("leader_not_observed", 1, -1)
+    assert kinds(group) == [Kind.UNKNOWN]
+
+
+def test_only_groups_that_are_named_are_read_and_those_that_are_not_there_are_told(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    for group in ("a", "b\x1b[2J", "c" * 10_240):
+        cluster.commit(4, group)
+    assert [group.summary.group for group in cluster.read().groups] == ["a", "b\x1b[2J", "c" * 10_240]
+    answer = cluster.read("b\x1b[2J", "z")
+    assert [group.summary.group for group in answer.groups] == ["b\x1b[2J"]
+    assert answer.missing == ("z",)
+
+
+def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Cluster) -> None:
+    cluster.append(old(4), old(3), old(2))
+    cluster.commit(5)
+    (group,) = cluster.read(GROUP).groups
+    sound = group.partitions[0].batch
+    assert sound is not None
+    assert (sound.sound, sound.records, sound.last_offset, sound.segment) == (True, 3, 6, 0)
+    path = next(cluster.orders.directory.glob("*.log"))
+    damaged = bytearray(path.read_bytes())
+    damaged[sound.position + sound.size - 1] ^= 1  # the last byte of the last record
+    path.write_bytes(damaged)
+    (group,) = cluster.read(GROUP).groups
+    batch_of = group.partitions[0].batch
+    assert batch_of is not None
+    assert (batch_of.sound, batch_of.error, batch_of.position, batch_of.file) == (False, "bad CRC", sound.position, str(path))
+    verdict = judge(group, NOW, Bounds())[0]
+    assert verdict.kind is Kind.DAMAGED
+    assert verdict.command.line.endswith("--reset-offsets --to-offset 7 --execute")
+    assert cluster.read().groups[0].partitions[0].batch is None  # a list of all groups does not read their batches
+
+
+def test_groups_of_a_real_broker_have_committed_what_kafkas_own_decoder_printed(tmp_path: Path) -> None:
+    frozen = unpack("transactions_v2", tmp_path)
+    answer = read_groups(open_log_dirs(frozen.log_dirs), (), Settings(), frozen.frozen_ms)
+    assert answer.doubts == ()
+    found = {(group.summary.group, of.topic, of.partition): of for group in answer.groups for of in group.partitions}
+    assert {key: of.committed for key, of in found.items()} == {
+        (group, topic, int(partition)): int(offset) for group, topic, partition, offset in frozen.of("committed")
+    }
+    ends = {(topic, int(partition)): int(high_watermark) for topic, partition, high_watermark, _ in frozen.of("offsets")}
+    for (_, topic, number), of in found.items():
+        assert of.lag_offsets == ends[topic, number] - of.committed
+        assert of.lag_records_read_committed == of.lag_offsets  # a topic without transactions and compaction
+    assert sum(of.lag_offsets for of in found.values()) == 13
+
+
+def doubts(of: Collection[str]) -> str:
+    return "\n".join(of)
+
+
+def test_a_coordinators_log_that_is_damaged_is_told(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4)
+    path = next(cluster.coordinator.directory.glob("*.log"))
+    damaged = bytearray(path.read_bytes())
+    damaged[16] = 9  # the magic byte
+    path.write_bytes(damaged)
+    answer = cluster.read()
+    assert answer.groups == ()
+    assert "__consumer_offsets-0 are not known" in doubts(answer.doubts)

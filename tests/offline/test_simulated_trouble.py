@@ -1,0 +1,57 @@
+"""What is wrong on the simulated broker in its first minute, as the offline commands find it on its disk, with the default limits."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.group_reading import read_groups
+from streaming.offline.open_transactions import find_open
+from streaming.offline.partition_retention import keep
+from streaming.settings import Settings
+from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
+from streaming.verdicts.group_verdicts import Bounds, Kind, judge
+
+START = 1_700_000_000_000
+NOW = START + 15_000
+
+
+@pytest.fixture(scope="module")
+def log_dirs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """The disk of a broker that was quiet, and then busy for some seconds."""
+    directory = tmp_path_factory.mktemp("faults")
+    broker = SimulatedBroker(directory, seed=7, clock=lambda: START, history_ms=HISTORY_MS, rate_bytes_per_second=300_000)
+    broker.step(NOW)
+    broker.close()
+    return broker.log_dirs
+
+
+def settings(log_dirs: tuple[Path, ...]) -> Settings:
+    return Settings(server_properties=(log_dirs[0].parent / "server.properties",))
+
+
+def test_one_transaction_hangs_and_one_is_stuck(log_dirs: tuple[Path, ...]) -> None:
+    answer = find_open(open_log_dirs(log_dirs), None, settings(log_dirs), NOW)
+    assert not answer.doubts
+    assert [(one.topic, one.partition, one.transactional_id) for one in answer.hanging] == [("invoices", 0, "invoice-import")]
+    assert [(one.topic, one.partition, one.transactional_id) for one in answer.transactions if one.stuck] == [
+        ("payments", 2, "billing-batch")
+    ]
+
+
+def test_retention_of_one_partition_is_blocked_by_a_record_of_the_future(log_dirs: tuple[Path, ...]) -> None:
+    answer = keep(open_log_dirs(log_dirs), None, settings(log_dirs), NOW)
+    blocked = {(row.topic, row.partition): row.retention_blocked for row in answer.rows if row.retention_blocked != "active_segment"}
+    assert {place: reason for place, reason in blocked.items() if reason} == {("mobile.events", 1): "future_timestamp"}
+
+
+def test_two_groups_are_held_up_and_one_has_stopped_and_will_lose_data(log_dirs: tuple[Path, ...]) -> None:
+    found = read_groups(open_log_dirs(log_dirs), (), settings(log_dirs), NOW)
+    kinds = {
+        group.summary.group: {(verdict.kind, verdict.topic, verdict.partition) for verdict in judge(group, NOW, Bounds())}
+        for group in found.groups
+    }
+    assert (Kind.HELD, "payments", 2) in kinds["ledger"]
+    assert (Kind.HELD, "invoices", 0) in kinds["invoice-mailer"]
+    assert kinds["audit-export"] == {(Kind.WILL_LOSE, "audit_log", 0), (Kind.STOPPED, "audit_log", 0)}
+    assert {kind for kind, _, _ in kinds["click-counter"]} <= {Kind.FINE, Kind.CATCHING_UP}

@@ -1,0 +1,186 @@
+"""When an offset will be deleted, beside Kafka's rule walked forward in time."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.rules.group_loss import Growth, losses, mean_rates
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import LogFacts, Logs
+from tests.rules.logs import any_log, log_facts
+from tests.rules.test_retention_rule import naive_deletable
+
+END_OF_TIME = 102  # later than every time and limit of `any_log` together
+DAY = 86_400_000
+
+
+def still(count: int) -> Growth:
+    return Growth(rate=np.zeros(count), active_first_ms=np.full(count, -1))
+
+
+def lost_at(log: LogFacts, offset: int, now: int, *, rate: float = 0.0, active_first_ms: int = -1) -> tuple[int, int, bool]:
+    growth = Growth(rate=np.array([rate]), active_first_ms=np.array([active_first_ms]))
+    found = losses(Logs([log]), growth, np.array([0]), np.array([offset]), now)
+    return int(found.at_ms[0]), int(found.end_offset[0]), bool(found.by_size[0])
+
+
+def following(log: LogFacts) -> list[int]:
+    return [*log.segments["base_offset"][1:].tolist(), log.log_end_offset]
+
+
+def first_deleted(log: LogFacts, offset: int, now: int, late: int) -> tuple[int, int]:
+    """Walk on in time with a check at every millisecond; when the offset is gone, and what a check so much later takes. -1 if it stays."""
+    if log.high_watermark > log.segments["base_offset"][-1]:
+        log = replace(log, high_watermark=log.log_end_offset)
+    for then in range(now, END_OF_TIME):
+        while count := int(RetentionRule(Logs([log])).at(then).deletable[0]):
+            ends = following(log)
+            if offset < ends[count - 1]:
+                return then, ends[int(RetentionRule(Logs([log])).at(then + late).deletable[0]) - 1]
+            log = replace(log, segments=log.segments[count:])
+            if not len(log.segments):
+                return -1, -1
+    return -1, -1
+
+
+@given(any_log(("delete", "compact,delete", "compact", "")), st.integers(0, 60), st.integers(0, 30), st.data())
+def test_without_appends_an_offset_goes_when_the_rule_walked_forward_deletes_it(log, now, late, data):
+    log = replace(log, limits=replace(log.limits, check_interval_ms=late))
+    if log.log_start_offset >= log.log_end_offset:
+        return
+    offset = data.draw(st.integers(log.log_start_offset, log.log_end_offset - 1))
+    at_ms, end, _ = lost_at(log, offset, now)
+    expected, expected_end = first_deleted(log, offset, now, late)
+    assert (max(at_ms, now) if at_ms >= 0 else at_ms, end) == (expected, expected_end)
+
+
+@given(st.lists(any_log(("delete",)), max_size=4), st.integers(0, 60), st.data())
+def test_offsets_of_many_logs_are_judged_at_once_as_one_by_one(logs, now, data):
+    asked = data.draw(st.lists(st.tuples(st.integers(0, len(logs) - 1), st.integers(0, 40)), max_size=8)) if logs else []
+    owner, offset = np.array([log for log, _ in asked], np.int64), np.array([offset for _, offset in asked], np.int64)
+    found = losses(Logs(logs), still(len(logs)), owner, offset, now)
+    together = list(zip(found.at_ms.tolist(), found.end_offset.tolist(), found.by_size.tolist(), strict=True))
+    assert together == [lost_at(logs[log], offset, now) for log, offset in asked]
+
+
+@st.composite
+def growing(draw: st.DrawFn) -> tuple[LogFacts, int, int]:
+    """A log that was written at a steady rate, its rate in bytes a millisecond, and an offset of it."""
+    rate = draw(st.integers(1, 8))
+    segment_ms, segment_bytes = draw(st.integers(20, 400)), draw(st.integers(100, 3000))
+    retention_bytes = draw(st.one_of(st.just(-1), st.integers(0, 8000)))
+    age = draw(st.integers(1, 1500))
+    log = log_facts(
+        [(0, 0, -1, 0)],
+        log_end_offset=0,
+        retention_ms=draw(st.one_of(st.just(-1), st.integers(1, 800))) if retention_bytes >= 0 else draw(st.integers(1, 800)),
+        retention_bytes=retention_bytes,
+        segment_ms=segment_ms,
+    )
+    log = replace(log, limits=replace(log.limits, segment_bytes=segment_bytes))
+    return Written(log, rate).write(age), rate, draw(st.integers(0, age - 1))
+
+
+class Written:
+    """A log to which one record is appended every millisecond."""
+
+    def __init__(self, log: LogFacts, rate: int, now: int = 0) -> None:
+        self.rate, self.log, self.now = rate, log, now
+
+    def write(self, until: int) -> LogFacts:
+        segments = [list(each) for each in self.log.segments.tolist()]
+        for now in range(self.now, until):
+            first, size = segments[-1][:2]  # the first record's offset is its time
+            if size and (size + self.rate > self.log.limits.segment_bytes or now - first > self.log.limits.roll_ms):
+                segments.append([now, 0, -1, 0])
+                size = 0
+            segments[-1][1:] = [size + self.rate, now, now]
+        self.now = until
+        self.log = replace(
+            self.log, segments=np.array([tuple(each) for each in segments], SEGMENTS), log_end_offset=until, high_watermark=until
+        )
+        return self.log
+
+    def check(self) -> int:
+        """Delete what retention deletes; up to which offset that is, -1 nothing."""
+        ends, count = following(self.log), naive_deletable(self.log, self.now)
+        self.log = replace(self.log, segments=self.log.segments[count:])
+        return ends[count - 1] if count else -1
+
+
+@given(growing())
+def test_with_steady_appends_an_offset_goes_when_the_growing_log_deletes_it(drawn):
+    log, rate, offset = drawn
+    now = log.log_end_offset
+    active_first_ms = int(log.segments["base_offset"][-1])
+    at_ms, _, _ = lost_at(log, offset, now, rate=rate * 1000.0, active_first_ms=active_first_ms)
+    written = Written(log, rate, now)
+    while offset >= written.check():
+        assert written.now <= at_ms + 3
+        written.write(written.now + 1)
+    # the rule counts in bytes and milliseconds, the log grows by whole records: one may not fit into a segment, one may come just before
+    assert abs(max(at_ms, now) - written.now) <= 3
+
+
+def test_a_segment_of_unknown_time_leaves_it_unknown_unless_its_size_decides() -> None:
+    log = log_facts([(0, 10, TIME_UNKNOWN, 5), (10, 10, 50, 50)], retention_ms=100)
+    assert lost_at(log, 3, 60) == (-1, -1, False)
+    assert lost_at(log, 12, 60) == (-1, -1, False)
+    by_size = log_facts([(0, 10, TIME_UNKNOWN, 5), (10, 10, 50, 50)], retention_ms=100, retention_bytes=5)
+    assert lost_at(by_size, 3, 60) == (50, 20, True)
+
+
+def test_nothing_is_said_of_a_log_whose_records_are_also_in_remote_storage_or_whose_high_watermark_is_unknown() -> None:
+    assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100), 3, 60) == (151, 10, False)
+    assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100, remote_storage_enable="true"), 3, 60)[0] == -1
+    assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100, high_watermark=-1), 3, 60)[0] == -1
+
+
+def test_a_log_that_keeps_everything_loses_nothing_and_neither_does_one_with_the_longest_limits() -> None:
+    longest = str(2**63 - 1)
+    assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=-1), 3, 60)[0] == -1
+    assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=longest, retention_bytes=longest), 3, 60, rate=1.0)[0] == -1
+
+
+def test_the_mean_rate_is_what_came_after_the_first_segment_until_now() -> None:
+    two = log_facts([(0, 70, 1000, 1000), (10, 20, 3000, 3000), (20, 30, 6000, 6000)])
+    one = log_facts([(0, 70, 1000, 1000)])
+    assert mean_rates(Logs([two, one]), 11_000).tolist() == [5.0, 0.0]
+
+
+def test_a_log_that_has_stopped_has_no_rate_and_loses_nothing_by_size() -> None:
+    stopped = log_facts([(0, 4096, 1000, 1000), (10, 4096, 2000, 2000), (20, 1124, 3000, 3000)], retention_bytes=8192, retention_ms=-1)
+    minute = 60_000
+    for idle_ms, grows in ((5 * minute, True), (5 * minute + 1, False), (DAY, False)):
+        now = 3000 + idle_ms
+        rate = float(mean_rates(Logs([stopped]), now)[0])
+        assert (rate > 0) is grows
+        assert (lost_at(stopped, 3, now, rate=rate)[0] > now) is grows
+    slow = log_facts([(0, 4096, 0, 0), (10, 4096, DAY, DAY), (20, 1124, 2 * DAY, 2 * DAY)])
+    assert mean_rates(Logs([slow, slow]), 3 * DAY).tolist() == [5220 / (3 * DAY / 1000)] * 2
+    assert mean_rates(Logs([slow]), 3 * DAY + 1).tolist() == [0.0]
+
+
+def test_old_timestamps_of_a_backfill_are_no_sign_that_it_has_stopped() -> None:
+    backfill = log_facts([(0, 4096, 1000, 10 * DAY), (10, 4096, 2000, 10 * DAY)])
+    assert mean_rates(Logs([backfill]), 10 * DAY + 1000)[0] > 0
+
+
+def test_the_limit_that_deletes_it_is_that_of_the_segment_that_goes_last() -> None:
+    # the first segment holds a record of later than the second's, and goes by its size; the second would go earlier, by its time
+    log = log_facts([(0, 10, 90, 90), (10, 10, 12, 12), (20, 10, 30, 30)], retention_ms=50, retention_bytes=25)
+    at_ms, _, by_size = lost_at(log, 12, 60, rate=1000.0)
+    assert (at_ms, by_size) == (65, True)
+
+
+def test_what_is_due_within_a_check_interval_goes_with_it() -> None:
+    log = log_facts([(0, 10, 50, 50), (10, 10, 60, 60), (20, 10, 80, 80)], retention_ms=100)
+    ends = []
+    for interval in (0, 9, 10, 29, 30):
+        ends.append(lost_at(replace(log, limits=replace(log.limits, check_interval_ms=interval)), 3, 60)[1])
+    assert ends == [10, 10, 20, 20, following(log)[-1]]
+    late = replace(log, limits=replace(log.limits, check_interval_ms=5))
+    assert [lost_at(late, 3, now)[:2] for now in (155, 156, 176)] == [(151, 10), (151, 20), (151, following(log)[-1])]

@@ -1,0 +1,180 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.rules.growth import LEAST_MS, WINDOW_MS, growth_of
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.space_outlook import HORIZON_MS, NEVER, outlook_of
+from tests.rules.logs import TIMES, any_log, log_facts
+
+HOUR, DAY = 3_600_000, 86_400_000
+GB = 1 << 30
+
+
+def outlook(log: LogFacts, now_ms: int, growth: float = 0.0, active_first_ms: int = -1, *, compacted_grow: bool = False):
+    return outlook_of(Logs([log]), np.array([growth]), np.array([active_first_ms]), now_ms, compacted_grow=compacted_grow)
+
+
+def late(log: LogFacts) -> int:
+    return log.limits.check_interval_ms + log.limits.file_delete_delay_ms
+
+
+def replicated(log: LogFacts) -> LogFacts:
+    return replace(log, high_watermark=log.log_end_offset)
+
+
+@given(any_log(("delete", "compact,delete", "compact")).map(replicated), TIMES, st.integers(0, 110))
+def test_what_is_gone_by_a_time_is_what_the_rule_would_delete_then(log, now, later):
+    found = outlook(log, now)
+    at = now + later
+    gone = int(np.count_nonzero(found.gone - late(log) <= at))
+    assert gone == int(RetentionRule(Logs([log])).at(at).deletable[0])
+    assert found.freed_by(at + late(log))[0] == int(log.segments["size"][:gone].sum())
+
+
+@given(st.lists(any_log(("delete",)).map(replicated), min_size=1, max_size=4), TIMES)
+def test_logs_together_are_as_each_alone(logs, now):
+    pace = np.arange(len(logs)) % 3 * 0.5
+    together = outlook_of(Logs(logs), pace, np.full(len(logs), -1), now)
+    alone = [outlook(log, now, float(each)) for log, each in zip(logs, pace, strict=True)]
+    assert together.gone.tolist() == [at for each in alone for at in each.gone.tolist()]
+    assert together.next_gone().tolist() == [each.next_gone()[0] for each in alone]
+    assert together.level.tolist() == [each.level[0] for each in alone]
+
+
+def naive_full(free: float, size: float, pace: float, segment_bytes: float, retention_ms: float, step: float) -> float | None:
+    """A log that begins now with a segment of ``size`` bytes, segment by segment, in small steps."""
+    closed: list[tuple[float, float]] = []
+    active, time, total = size, 0.0, size
+    limit = size + free
+    while time < 400 * DAY:
+        time += step
+        active += pace * step
+        total += pace * step
+        if active >= segment_bytes:
+            closed.append((time, active))
+            active = 0.0
+        while closed and time - closed[0][0] > retention_ms:
+            total -= closed.pop(0)[1]
+        if total >= limit:
+            return time
+    return None
+
+
+@pytest.mark.parametrize("free", [3 * GB, 30 * GB, 100 * GB])
+@pytest.mark.parametrize("retention", [DAY, 7 * DAY])
+def test_a_disk_is_full_when_a_log_that_is_written_segment_by_segment_has_filled_it(free, retention):
+    pace = 10 * GB / DAY
+    log = log_facts([(0, 0, -1, 0)], retention_ms=retention, segment_bytes=GB)
+    found = outlook(log, 0, pace, 0).full_at(np.array([True]), free, 0)
+    naive = naive_full(free, 0, pace, GB, retention, 60_000)
+    steady = pace * retention
+    if free < steady - GB:
+        assert naive is not None
+        assert found == pytest.approx(naive, abs=2 * 60_000)
+    elif free > steady + 1.5 * GB:
+        assert (naive, found) == (None, NEVER)
+
+
+def test_a_log_limited_by_its_size_stops_growing_at_its_limit():
+    pace = 10 * GB / DAY
+    log = log_facts([(0, GB, 0, 0), (10, 0, -1, 0)], retention_ms=-1, retention_bytes=5 * GB, segment_bytes=GB)
+    found = outlook(log, 0, pace, 0)
+    assert found.full_at(np.array([True]), 3 * GB, 0) == pytest.approx(3 * GB / pace)
+    assert found.full_at(np.array([True]), 8 * GB, 0) == NEVER
+    assert found.next_gone()[0] == pytest.approx(5 * GB / pace + late(log))
+
+
+def test_without_a_limit_a_disk_is_full_when_its_free_bytes_are_written():
+    log = log_facts([(0, 100, 0, 0)], retention_ms=-1)
+    found = outlook(log, 1000, 2.0)
+    assert found.full_at(np.array([True]), 5000, 1000) == 3500
+    assert found.full_at(np.array([False]), 5000, 1000) == NEVER
+    assert found.full_at(np.array([True]), 0, 1000) == 1000
+    assert found.full_at(np.array([True]), 3 * HORIZON_MS, 1000) == NEVER
+
+
+def test_what_expires_tonight_puts_off_when_the_disk_is_full():
+    """200 bytes go after two hours at the latest; without them 100 would be full in one hour more than with them."""
+    segments = [(0, 200, 0, 0), (10, 0, -1, 0)]
+    pace = 100 / (3 * HOUR)
+    kept, gone = (log_facts(segments, retention_ms=each, segment_bytes=GB) for each in (-1, 2 * HOUR))
+    assert outlook(kept, HOUR, pace).full_at(np.array([True]), 100, HOUR) == pytest.approx(4 * HOUR)
+    assert outlook(gone, HOUR, pace).full_at(np.array([True]), 100, HOUR) > 9 * HOUR
+
+
+def test_a_compacted_log_grows_or_stays_by_choice():
+    log = log_facts([(0, 100, 0, 0)], cleanup_policy="compact")
+    assert outlook(log, 0, 1.0).full_at(np.array([True]), 500, 0) == NEVER
+    assert outlook(log, 0, 1.0, compacted_grow=True).full_at(np.array([True]), 500, 0) == 500
+
+
+def test_an_idle_active_segment_goes_by_its_records_and_one_that_grows_after_its_roll():
+    log = log_facts([(0, 100, 50, 60)], retention_ms=1000, segment_ms=400, segment_bytes=GB)
+    assert outlook(log, 100).gone[0] == 50 + 1000 + 1 + late(log)
+    grows = outlook(log, 100, 2.0, active_first_ms=20)
+    assert grows.gone[0] == 420 + 1000 + 1 + late(log)
+    assert grows.freed[0] == 100 + 2.0 * 320
+
+
+def growth(log: LogFacts, first_ms: int, now_ms: int) -> float:
+    return float(growth_of(Logs([log]), np.array([first_ms]), now_ms)[0])
+
+
+def test_growth_is_that_of_the_last_day_by_the_times_of_segments():
+    log = log_facts([(0, 5000, 10 * DAY, 0), (10, 300, 11 * DAY, 0), (20, 60, 11 * DAY + HOUR, 0)])
+    assert growth(log, 9 * DAY, 11 * DAY + HOUR) * DAY == pytest.approx(300 * 23 / 24 + 60)
+    assert growth(log, 9 * DAY, 20 * DAY) == 0
+
+
+def test_growth_of_a_log_that_begins_within_the_day_is_over_the_time_that_is_there():
+    log = log_facts([(0, 600, 100 * HOUR, 0), (10, 300, 101 * HOUR, 0)])
+    assert growth(log, 98 * HOUR, 101 * HOUR) * HOUR == pytest.approx(300)
+
+
+def test_growth_that_minutes_show_is_not_known():
+    now = 1_000 * HOUR
+    log = log_facts([(0, 600, now, 0)])
+    assert np.isnan(growth(log, now - LEAST_MS + 1, now))
+    assert growth(log, now - LEAST_MS, now) * LEAST_MS == pytest.approx(600)
+    assert np.isnan(growth(log, -1, now))
+    assert growth(log_facts([(0, 0, -1, now - 2 * WINDOW_MS)]), -1, now) == 0
+
+
+def test_times_in_the_future_count_as_now():
+    now = 1_000 * HOUR
+    log = log_facts([(0, 600, now + 400 * HOUR, 0), (10, 300, now, 0)])
+    assert growth(log, now - 10 * HOUR, now) * HOUR == pytest.approx(90)
+
+
+@given(st.lists(any_log(("delete",)), min_size=1, max_size=4), st.lists(TIMES, min_size=4, max_size=4), st.integers(61, 200))
+def test_growth_of_logs_together_is_that_of_each_alone(logs, firsts, now):
+    together = growth_of(Logs(logs), np.array(firsts[: len(logs)]), now + LEAST_MS)
+    alone = [growth(log, first, now + LEAST_MS) for log, first in zip(logs, firsts, strict=False)]
+    np.testing.assert_array_equal(together, alone)
+    total = np.array([int(log.segments["size"].sum()) for log in logs])
+    known = ~np.isnan(together)
+    assert (together[known] * LEAST_MS <= total[known] + 1e-6).all()
+
+
+def test_no_logs_at_all():
+    logs = Logs([])
+    found = outlook_of(logs, growth_of(logs, np.empty(0, np.int64), 0), np.empty(0, np.int64), 0)
+    assert found.full_at(np.empty(0, np.bool_), 100, 0) == NEVER
+
+
+@given(st.lists(any_log(("delete", "compact")), min_size=1, max_size=5), st.data())
+def test_some_of_the_logs_are_as_if_the_others_had_never_been_there(logs, data):
+    chosen = sorted(data.draw(st.sets(st.integers(0, len(logs) - 1), min_size=1)))
+    whole = Logs(logs)
+    assert len(whole.total) == len(whole.following[whole.last]) == len(whole.active[whole.last])
+    taken, expected = whole.take(np.array(chosen)), Logs([logs[item] for item in chosen])
+    one, other = RetentionRule(taken).at(30), RetentionRule(expected).at(30)
+    for name in ("deletable", "reclaimable", "next_deletion", "blocked"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    assert taken.total.tolist() == expected.total.tolist()
+    assert taken.following.tolist() == expected.following.tolist()
