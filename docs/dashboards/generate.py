@@ -17,7 +17,10 @@ _VARIABLES = {
     "broker": "label_values(segtail_agent_up, broker)",
     "topic": "label_values(segtail_partition_appended_bytes_total{BROKER}, topic)",
     "partition": "label_values(segtail_partition_appended_bytes_total{TOPIC}, partition)",
+    "group": "label_values(segtail_group_last_commit_timestamp_seconds, group)",
 }
+_OF_GROUPS = {"topic": "label_values(segtail_group_last_commit_timestamp_seconds{GROUP}, topic)"}
+"""Variables that depend on the group, and not on the broker."""
 
 
 def render(name: str) -> str:
@@ -48,21 +51,22 @@ def _empty(uid: str, table: Dashboard) -> dashboard.Dashboard:
         .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
     )
     for name in table.variables:
-        made = made.with_variable(_choice(name, several=name not in table.one))
+        values = (_VARIABLES | _OF_GROUPS if "group" in table.variables else _VARIABLES)[name]
+        made = made.with_variable(_choice(name, values, several=name not in table.one))
     # Where docs/runbooks is published differs from place to place; who sets this variable has links that work.
     return made.with_variable(
         dashboard.TextBoxVariable("runbooks").label("Runbooks").default_value("docs/runbooks").hide(models.VariableHide.HIDE_VARIABLE)
     )
 
 
-def _choice(name: str, *, several: bool) -> dashboard.QueryVariable:
+def _choice(name: str, values: str, *, several: bool) -> dashboard.QueryVariable:
     variable = (
         dashboard.QueryVariable(name)
         .label(name.capitalize())
         .datasource(DATASOURCE)
-        .query({"query": promql(_VARIABLES[name]), "refId": name})
+        .query({"query": promql(values), "refId": name})
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(models.VariableSort.NUMERICAL_ASC if name != "topic" else models.VariableSort.ALPHABETICAL_ASC)
+        .sort(models.VariableSort.ALPHABETICAL_ASC if name in ("topic", "group") else models.VariableSort.NUMERICAL_ASC)
     )
     # ".*" and not all values joined: at 10,000 topics that would be a query of megabytes.
     everything = models.VariableOption(selected=True, text="All", value="$__all")

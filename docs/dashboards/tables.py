@@ -19,6 +19,8 @@ _WORDS = {
     "TOPIC": f'{_BROKER},topic=~"$topic"',
     "PARTITION": f'{_BROKER},topic=~"$topic",partition=~"$partition"',
     "ONE": f'{_BROKER},topic="$topic",partition="$partition"',
+    "GROUP": 'group=~"$group"',
+    "CONSUMED": 'group=~"$group",topic=~"$topic"',
     "RATE": "$__rate_interval",
 }
 """Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates."""

@@ -17,6 +17,18 @@ UNWATCHED_DIRECTORIES = Metric(
     "Partition directories without a working inotify watch: they are compared at each poll instead.",
     (),
 )
+COORDINATOR_LOGS = Metric(
+    "segtail_agent_coordinator_logs",
+    "Logs of group coordinators: read up to what the agent has published of them, being read, or unavailable.",
+    ("following",),
+)
+COORDINATOR_LOG_ERRORS = Metric(
+    "segtail_agent_coordinator_log_errors_total", "How often a log of a group coordinator could not be read on.", ()
+)
+LADDER_UNFILLED = Metric(
+    "segtail_agent_uncounted_bytes", "Bytes of closed segments whose records are not counted yet: see the option ladder_rate.", ()
+)
+LADDER_SIZE = Metric("segtail_agent_ladders_size_bytes", "Memory of the counts of all logs, without Python's own.", ())
 SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certificates or tokens that could not be used.", ())
 CERTIFICATE_END = Metric("segtail_agent_certificate_end_timestamp_seconds", "When the agent's certificate ends.", ())
 CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, by their result.", ("call", "result"))

@@ -15,6 +15,12 @@ LOG_DIR_OTHER = Metric(
     "Bytes in the log dir that belong to no live log: logs that wait for deletion, are being moved or are left over, indexes, metadata.",
     (*LOG_DIR, "kind"),
 )
+LOG_DIR_FULL = Metric(
+    "segtail_log_dir_full_timestamp_seconds",
+    "When the file system of the log dir is full, with what retention frees reckoned in: its logs grow on as in the last day, compaction "
+    "frees what is appended. Absent where that is not within a year, or not known.",
+    LOG_DIR,
+)
 LOG_DIR_UP = Metric("segtail_log_dir_up", "0 if the log dir cannot be read, or its broker no longer lists it among those it uses.", LOG_DIR)
 LOG_DIR_BLOCKED = Metric(
     "segtail_log_dir_blocked_seconds",

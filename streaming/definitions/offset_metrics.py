@@ -1,9 +1,17 @@
 """Offsets, leaders and replicas of partitions."""
 
-from streaming.definitions.metric import Metric, Total
+from streaming.definitions.metric import PARTITION, Metric, Total
 
 LOG_START_OFFSET = Metric("segtail_partition_log_start_offset", "First offset of the log that may be read.", column="log_start_offset")
 LOG_END_OFFSET = Metric("segtail_partition_log_end_offset", "Next offset to be written.", column="log_end_offset")
+RECORDS = Metric(
+    "segtail_partition_records",
+    "Records on the disk of the replica, from its log start to its end, by kind: data, of which aborted is the part that was in aborted "
+    "transactions, and control. Exact also after compaction, "
+    "as of the agent's last answer, which may be seconds older or newer than log_end_offset; absent until all segments are counted.",
+    (*PARTITION, "kind"),
+    total=Total.SHOWN,
+)
 HIGH_WATERMARK = Metric(
     "segtail_partition_high_watermark",
     "First offset that is not known to be replicated: the smallest log end offset of the in-sync replicas where all of them are "

@@ -8,6 +8,7 @@ from streaming.definitions import (
     agent_metrics,
     availability_metrics,
     broker_metrics,
+    group_metrics,
     log_dir_metrics,
     log_health_metrics,
     observer_metrics,
@@ -26,6 +27,7 @@ class Section(StrEnum):
     OFFSETS = "Offsets and replicas"
     TRANSACTIONS = "Transactions"
     RETENTION = "Retention and log health"
+    CONSUMERS = "Consumer groups"
     OBSERVER = "The observer itself"
     AGENT = "The agent's own page"
 
@@ -39,6 +41,7 @@ SECTIONS: Mapping[Section, tuple[Metric, ...]] = {
     Section.OFFSETS: _metrics_of(offset_metrics, availability_metrics),
     Section.TRANSACTIONS: _metrics_of(transaction_metrics),
     Section.RETENTION: _metrics_of(log_health_metrics, retention_metrics, log_dir_metrics, broker_metrics),
+    Section.CONSUMERS: _metrics_of(group_metrics),
     Section.OBSERVER: _metrics_of(observer_metrics),
     Section.AGENT: _metrics_of(agent_metrics),
 }
@@ -47,9 +50,11 @@ SECTIONS: Mapping[Section, tuple[Metric, ...]] = {
 METRICS = tuple(metric for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics)
 """All metrics of the exporter's page. An agent has a page of its own."""
 
-_SECTION_OF = {metric: section for section, metrics in [*SECTIONS.items()][::-1] for metric in metrics}
+_SECTION_OF = dict.fromkeys(SECTIONS[Section.AGENT], Section.AGENT) | {
+    metric: section for section, metrics in SECTIONS.items() if section is not Section.AGENT for metric in metrics
+}  # the exporter's page goes first: it has some of the agent's metrics too
 
 
 def section_of(metric: Metric) -> Section:
-    """The section that a metric belongs to, the first one if it is on an agent's own page too."""
+    """The section that a metric belongs to: that of the exporter's page if it is on an agent's own page too."""
     return _SECTION_OF[metric]

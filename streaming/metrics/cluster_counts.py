@@ -34,7 +34,7 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
         newest: the status of the broker with the most advanced copy, among those whose agents count.
         min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
     """
-    counts = None if newest is None else _judged(newest.counts, min_isr(newest.broker))
+    counts = None if newest is None else judged_counts(newest.counts, min_isr(newest.broker))
     if counts is None or not export.has_metric(availability_metrics.TOPIC_PARTITIONS):
         return
     topics = [each for each in counts.topics if export.has_topic(each.topic)]
@@ -49,8 +49,11 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
 
 
 @lru_cache(maxsize=4)
-def _judged(packed: str, min_isr: int) -> PartitionCounts | None:
-    """The counts, with partitions under min ISR also if only a ``server.properties`` sets min.insync.replicas."""
+def judged_counts(packed: str, min_isr: int) -> PartitionCounts | None:
+    """The counts, with partitions under min ISR also if only a ``server.properties`` sets min.insync.replicas.
+
+    None if there are none, or if they are not understood.
+    """
     counts = _unpacked(packed)
     if counts is None:
         return None
@@ -81,6 +84,12 @@ def reassignments(newest: BrokerStatus | None) -> list[Reassignment]:
     """The reassignments that are under way."""
     counts = None if newest is None else _unpacked(newest.counts)
     return [] if counts is None else counts.reassignments
+
+
+def topic_partitions(newest: BrokerStatus | None) -> dict[str, int] | None:
+    """How many partitions each topic of the cluster has, None if that is not known."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return None if counts is None else {each.topic: each.partitions for each in counts.topics}
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,7 @@ _OF_PARTITIONS = {
     "replicas": -1,
     "adding_replicas": -1,
     "in_sync_replicas": -1,
+    "eligible_replicas": -1,
 }
 _OF_LOGS = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE}
 _NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
@@ -30,8 +31,9 @@ _NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
 class Decided:
     """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.catalog.catalog_tables`.
 
-    ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``in_sync_replicas`` are counts, -1 not known.
-    ``members`` are the known ISRs of all partitions, and ``isr`` is the index of each log's ISR in them. ``texts`` are the configurations
+    ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``eligible_replicas`` are counts, -1 not known;
+    the last are those that are eligible to lead although none is in sync. ``members`` are the known ISRs of all partitions, ``eligible``
+    these other replicas, and ``isr`` is the index of each log's partition in both. ``texts`` are the configurations
     of all topics, and ``configs`` is the index of each log's configuration in them. Both indexes are `NOWHERE` if there is none.
     """
 
@@ -42,9 +44,11 @@ class Decided:
     replicas: Longs
     adding_replicas: Longs
     in_sync_replicas: Longs
+    eligible_replicas: Longs
     high_watermark: Longs
     cleaner_checkpoint: Longs
     members: pa.ListArray
+    eligible: pa.ListArray
     isr: Longs
     texts: tuple[str, ...]
     configs: Longs
@@ -62,14 +66,23 @@ class Decided:
 
     def brokers_in_sync(self, items: Longs) -> tuple[Longs, Longs]:
         """The brokers in the ISRs of some logs, each with the index in ``items`` of its log. The ISR of each log has to be known."""
-        lists = self.members.take(pa.array(self.isr[items]))
-        return np.repeat(np.arange(len(items)), lists.value_lengths().to_numpy()), lists.flatten().to_numpy().astype(np.int64)
+        return _flat(self.members.take(pa.array(self.isr[items])))
+
+    def brokers_eligible(self, items: Longs) -> tuple[Longs, Longs]:
+        """The brokers that are eligible to lead where none is in sync, in the same form."""
+        return _flat(self.eligible.take(pa.array(self.isr[items])))
 
     def take(self, items: Longs) -> "Decided":
         """What is decided of some of the logs."""
         columns = {name: getattr(self, name)[items] for name in _NOT_KNOWN}
         return Decided(
-            **columns, heard=self.heard[items], members=self.members, isr=self.isr[items], texts=self.texts, configs=self.configs[items]
+            **columns,
+            heard=self.heard[items],
+            members=self.members,
+            eligible=self.eligible,
+            isr=self.isr[items],
+            texts=self.texts,
+            configs=self.configs[items],
         )
 
 
@@ -83,6 +96,7 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
     columns = {name: np.full(len(agents), value, np.int64) for name, value in _NOT_KNOWN.items()}
     heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
     members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
+    eligible = [*members]
     texts: list[str] = []
     for agent, decisions in decisions_of.items():
         items = np.flatnonzero(agents == agent)
@@ -97,9 +111,24 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
         limited = rows.topics != NOWHERE
         configs[items[limited]] = rows.topics[limited] + len(texts)
         members.append(decisions.isr)
+        eligible.append(decisions.eligible)
         texts += decisions.configs
     isr[columns["in_sync_replicas"] < 0] = NOWHERE
-    return Decided(**columns, heard=heard, members=pa.concat_arrays(members), isr=isr, texts=tuple(texts), configs=configs)
+    return Decided(
+        **columns,
+        heard=heard,
+        members=pa.concat_arrays(members),
+        eligible=pa.concat_arrays(eligible),
+        isr=isr,
+        texts=tuple(texts),
+        configs=configs,
+    )
+
+
+def _flat(lists: pa.ListArray) -> tuple[Longs, Longs]:
+    """The values of lists, each with the index of its list; a null has none."""
+    lengths = lists.value_lengths().fill_null(0).to_numpy()
+    return np.repeat(np.arange(len(lists)), lengths), lists.flatten().to_numpy().astype(np.int64)
 
 
 def best_of_each(group: Longs, count: int, wanted: Flags, keys: Sequence[Longs | Flags]) -> Longs:

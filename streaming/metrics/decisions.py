@@ -20,7 +20,7 @@ NOWHERE = -1
 class Decisions:
     """What is decided, as far as one agent knows. Numbers and units as in `streaming.catalog.catalog_tables`; counts are -1 if not known.
 
-    ``configs`` belong to topics, ``leader`` to ``isr`` to partitions, ``high_watermark`` and ``cleaner_checkpoint`` to logs.
+    ``configs`` belong to topics, ``leader`` to ``eligible_replicas`` to partitions, ``high_watermark`` and ``cleaner_checkpoint`` to logs.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -33,6 +33,8 @@ class Decisions:
         self.replicas, self.adding_replicas = _lengths(partitions["replicas"]), _lengths(partitions["adding_replicas"])
         self.in_sync_replicas = _lengths(partitions["isr"])
         self.isr: pa.ListArray = together(partitions["isr"])
+        self.eligible: pa.ListArray = together(partitions["eligible"])
+        self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
 
     def is_same(self, other: "Decisions") -> bool:

@@ -13,9 +13,11 @@ from streaming.metrics.carried import Carried
 from streaming.metrics.decided import Decided, join
 from streaming.metrics.decisions import keys_of
 from streaming.metrics.family import TEXT, text
+from streaming.metrics.listed_segments import Listed
+from streaming.metrics.open_list import Late, OpenList
 from streaming.metrics.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
 from streaming.metrics.table import Snapshot
-from streaming.metrics.transaction_columns import CoordinatorView, Late
+from streaming.metrics.transaction_columns import CoordinatorView
 from streaming.metrics.value_matrix import Columns, Longs
 from streaming.metrics.waiting_groups import Subject
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Flags, Replicas, Roles, assign_roles
@@ -48,7 +50,7 @@ class Logs:
 
     The columns in ``derived`` are computed. Among them, ``leader`` is 1 for a log that leads, 0 for one that does not, -1 if the leader is
     not known. ``leader_epoch`` is that of its partition, -1 unknown. ``limits`` is None for a log whose limits are not known yet. ``late``
-    are transactions on these logs.
+    are transactions on these logs, ``open`` all that are open on them.
     """
 
     labels: pa.LargeStringArray
@@ -58,6 +60,7 @@ class Logs:
     limits: list[Limits | None]
     late: tuple[Late, ...]
     late_omitted: int
+    open: OpenList
 
     def __getitem__(self, name: str) -> Longs:
         """A published column, or a computed one."""
@@ -86,10 +89,10 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here shows how far the quorum has committed
         replica_offsets[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
-    read_ms, current = _read_ms(there, snapshot), (roles.leads | (replica_offsets["in_sync"] > 0)) & ~silent
+    read_ms, current = _read_ms(there, snapshot), (roles.leads | (replica_offsets["complete"] > 0)) & ~silent
     old = context.metadata_ms is not None and snapshot.now_ms - context.metadata_ms > OLD_METADATA_MS
     if old:
-        current &= _all_in_sync_here(there, replica_offsets, silent)
+        current &= _all_complete_here(there, replica_offsets, silent)
     coordinators = transaction_columns.coordinator_view(
         there,
         carried,
@@ -114,13 +117,13 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     )
 
 
-def _all_in_sync_here(there: Columns, replica_offsets: ReplicaOffsets, silent: Flags) -> Flags:
-    """Logs of partitions whose in-sync replicas are all read: no other replica can have gone on without them."""
-    heard = np.flatnonzero((replica_offsets["in_sync"] > 0) & ~silent)
+def _all_complete_here(there: Columns, replica_offsets: ReplicaOffsets, silent: Flags) -> Flags:
+    """Logs of partitions whose complete replicas are all read: no other replica can have gone on without them."""
+    heard = np.flatnonzero((replica_offsets["complete"] > 0) & ~silent)
     count = int(there["replicas_of"].max()) + 1 if len(there) else 0
     # a broker that occurs twice, for example by a copy of its disk, is one replica
     here = np.bincount(np.unique(there["replicas_of"][heard] << 32 | there["broker"][heard]) >> 32, minlength=count)
-    all_here: Flags = (replica_offsets["in_sync_replicas"] > 0) & (here[there["replicas_of"]] >= replica_offsets["in_sync_replicas"])
+    all_here: Flags = (replica_offsets["complete_replicas"] > 0) & (here[there["replicas_of"]] >= replica_offsets["complete_replicas"])
     return all_here
 
 
@@ -174,11 +177,15 @@ def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kept:
-    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`."""
+    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`.
+
+    ``listed``: their segments; its items are indexes in ``items``.
+    """
 
     items: Longs
     columns: ReplicaOffsets
     limits: list[Limits | None]
+    listed: Listed
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> Kept:
@@ -186,7 +193,7 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
     wanted = snapshot.topic_exported[observed.columns["topic"]]
     heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
     items = np.flatnonzero(wanted & heard)
-    columns, limits = retention_columns.keep(
+    columns, limits, listed = retention_columns.keep(
         observed.columns.select(items),
         [observed.carried[item] for item in items.tolist()],
         [observed.names[item] for item in items.tolist()],
@@ -194,12 +201,13 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
         {name: column[items] for name, column in observed.replica_offsets.items()},
         snapshot.context.limiter,
         snapshot.context.deletable,
+        snapshot.context.listed,
         snapshot.now_ms,
     )
     silent = snapshot.silent[observed.columns["agent"][items]]
     for name in retention_columns.JUDGED:
         columns[name][silent] = ABSENT
-    return Kept(items=items, columns=columns, limits=limits)
+    return Kept(items=items, columns=columns, limits=limits, listed=listed)
 
 
 def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
@@ -232,6 +240,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
         limits=[all_kept.limits[place] for place in kept_rows.tolist()],
         late=_with_groups(judged.late, columns, names, snapshot),
         late_omitted=judged.omitted,
+        open=judged.open,
     )
 
 

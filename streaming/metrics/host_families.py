@@ -31,7 +31,11 @@ class Watched:
 
 
 def families(
-    brokers: Sequence[BrokerStatus], log_dirs: Sequence[LogDirStatus], watched: Watched, blocked: Iterable[BlockedFile] = ()
+    brokers: Sequence[BrokerStatus],
+    log_dirs: Sequence[LogDirStatus],
+    watched: Watched,
+    blocked: Iterable[BlockedFile] = (),
+    full: Mapping[tuple[int, str], float] | None = None,
 ) -> Iterator[Samples]:
     """One family per metric.
 
@@ -39,14 +43,16 @@ def families(
         brokers: of the agents that are up.
         log_dirs: of the same agents.
         blocked: files in which calls of agents that are up wait.
+        full: when log dirs are full, Unix seconds, by broker and path.
     """
     readable = [each for each in log_dirs if each.up]
     yield client_family(log_dir_metrics.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
     yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
     yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
     yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
+    yield client_family(log_dir_metrics.LOG_DIR_FULL, ((_of(each), at) for each in readable if (at := _full(each, full)) is not None))
     yield client_family(
-        log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if _is_checkpointed(each))
+        log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
     )
     yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
     yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
@@ -72,7 +78,11 @@ def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[Broke
     yield client_family(broker_metrics.METADATA_SNAPSHOT_READABLE, (((broker,), can) for broker, can in snapshots))
 
 
-def _is_checkpointed(each: LogDirStatus) -> bool:
+def _full(each: LogDirStatus, full: Mapping[tuple[int, str], float] | None) -> float | None:
+    return None if full is None else full.get((each.broker, each.log_dir))
+
+
+def is_checkpointed(each: LogDirStatus) -> bool:
     """Whether a running broker writes its high watermarks there: it does if it has a replica there, and uses the log dir."""
     return each.checkpoint_ms >= 0 and each.hosts is not False and each.registered is not False
 

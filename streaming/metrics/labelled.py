@@ -11,7 +11,8 @@ from streaming.definitions.metric import Metric
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.metrics.exported import Followers, Logs, Observed
 from streaming.metrics.family import TEXT, Family, Samples, family_of, labels, text
-from streaming.metrics.transaction_columns import CoordinatorView, Late, states_of
+from streaming.metrics.open_list import Late
+from streaming.metrics.transaction_columns import CoordinatorView, states_of
 from streaming.metrics.value_matrix import Longs
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.retention_rule import BLOCKED

@@ -18,15 +18,25 @@ class Limiter:
         static: returns the configurations in ``server.properties`` files, by node id; a new mapping if a file has changed.
         assumed: the assumed configuration of brokers without such a file.
         patterns: configurations of topics from the settings, which count if no metadata log gives any.
+        tried: settings of topics that are tried: they count before all others.
     """
 
     def __init__(
-        self, static: Callable[[], Mapping[int, Configs]], assumed: Configs | None = None, patterns: Sequence[TopicPattern] = ()
+        self,
+        static: Callable[[], Mapping[int, Configs]],
+        assumed: Configs | None = None,
+        patterns: Sequence[TopicPattern] = (),
+        tried: Callable[[str], Configs] | None = None,
     ) -> None:
         self._static = static
         self._assumed = assumed or Configs()
         self._patterns = tuple(patterns)
+        self._tried = tried
         self._held: tuple[Mapping[int, Configs], LimitsOf] | None = None
+
+    def trying(self, tried: Callable[[str], Configs]) -> "Limiter":
+        """The same, with settings that are tried."""
+        return Limiter(self._static, self._assumed, self._patterns, tried)
 
     def now(self) -> LimitsOf:
         """The present limits of a topic on a broker by its agent's text: for one page, and from any thread."""
@@ -47,4 +57,5 @@ class Limiter:
         except FormatError:  # an agent of another version: its values are not understood and are assumed
             own = Configs()
         given = Configs() if own.topic_known else pattern_configs(topic, self._patterns)
-        return effective_limits(topic, own.over(given).over(static.get(broker, self._assumed)))
+        known = own.over(given).over(static.get(broker, self._assumed))
+        return effective_limits(topic, known if self._tried is None else self._tried(topic).over(known))

@@ -72,6 +72,15 @@ class AgentStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Bytes of log that are in the metrics, and that agents have published. ``growing``: some agent still reads what was there before."""
+
+    processed: int
+    published: int
+    growing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """The versions that run."""
 
@@ -95,7 +104,7 @@ class Observer:
 
     Args:
         started: when the process began, Unix seconds; None to export no start time.
-        pace: returns how often the query checks for work at present.
+        pace: returns how often the query checks for work at present; None if it does so once and ends.
     """
 
     def __init__(
@@ -105,7 +114,7 @@ class Observer:
         versions: Versions,
         thresholds: Iterable[Threshold],
         started: float | None = None,
-        pace: Callable[[], Pace] = lambda: Pace(0.0, Reason.FIXED),
+        pace: Callable[[], Pace | None] = lambda: Pace(0.0, Reason.FIXED),
     ) -> None:
         self._lock = Lock()  # protects the five below
         self._shards = 0
@@ -113,6 +122,8 @@ class Observer:
         self._agents: dict[str, AgentStatus] = {}
         self._known_at: float | None = None
         self._lags: dict[str, TailLag] = {}
+        self.started = started
+        """When the process began, Unix seconds; None if that does not matter."""
         self._query = query
         self._pace = pace
         self._registry = CollectorRegistry()
@@ -154,6 +165,13 @@ class Observer:
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
+    def totals(self) -> Totals:
+        """How far the metrics are in what all agents have published."""
+        with self._lock:
+            each = [lag.totals for lag in self._lags.values()]
+            growing = not self._agents or any(status.catching_up for status in self._agents.values())
+        return Totals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
+
     def reading(self) -> dict[str, float]:
         """For each agent that is up and has caught up with its disks: the time of its last answer that is completely in the metrics."""
         with self._lock:
@@ -192,6 +210,11 @@ class Observer:
         self._partition_series_dropped.inc(partition_series)
         self._topic_series_dropped.inc(topic_series)
 
+    def lags(self, now: float) -> dict[str, tuple[int | None, float]]:
+        """By agent, how far the metrics are behind what it has published: bytes (None if that is not known), and seconds."""
+        with self._lock:
+            return {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
+
     @property
     def agents(self) -> tuple[AgentStatus, ...]:
         """The last status of each agent, by name."""
@@ -204,6 +227,7 @@ class Observer:
         now: float,
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
+        full: Callable[[Sequence[AgentStatus]], Mapping[tuple[int, str], float]] = lambda _: {},
     ) -> Families:
         """All families with a sample.
 
@@ -212,6 +236,7 @@ class Observer:
             now: seconds, of the clock of `published`.
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
+            full: returns when the log dirs of agents that are up are full, by broker and path.
         """
         agents = self.agents
         with self._lock:
@@ -221,8 +246,9 @@ class Observer:
         health = health_families(
             brokers,
             [status for each in up for status in each.log_dirs],
-            _watched(agents),
+            watched_by(agents),
             [file for each in up for file in each.blocked],
+            full(up),
         )
         families = [
             *health,
@@ -235,9 +261,8 @@ class Observer:
         return Families([family for family in families if family.samples])
 
     def _agent_families(self, now: float) -> Iterable[Samples]:
-        agents, pace = self.agents, self._pace()
+        agents, pace, lags = self.agents, self._pace(), self.lags(now)
         with self._lock:
-            lags = {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
             shards = self._shards
         # An agent that was never reached has reported no broker, but must be exported as down: an empty label means no label.
         up = (((broker, each.name), each.up) for each in agents for broker in each.brokers or ("",))
@@ -251,7 +276,7 @@ class Observer:
         )
         behind = [((broker,), *lags[each.name]) for each in agents if each.name in lags for broker in each.brokers]
         catching_up = (
-            ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S + pace.seconds)
+            ((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > CATCHING_UP_AFTER_S + (pace.seconds if pace else 0.0))
             for each in agents
             for broker in each.brokers
         )
@@ -269,7 +294,7 @@ class Observer:
         yield _largest(observer_metrics.CATCHING_UP, catching_up)
         yield _largest(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield _largest(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
-        yield _largest(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)])
+        yield _largest(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
@@ -311,7 +336,8 @@ def _largest(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -
     return client_family(metric, largest.items())
 
 
-def _watched(agents: Iterable[AgentStatus]) -> Watched:
+def watched_by(agents: Iterable[AgentStatus]) -> Watched:
+    """What agents watch all together."""
     directories: dict[int, set[str]] = {}
     unnamed = Counts[int]()
     for agent in agents:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from streaming.metrics.deletable_since import DeletableSince
 from streaming.metrics.limiter import Limiter
+from streaming.metrics.listed_segments import ListedMemory
 from streaming.metrics.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.metrics.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.metrics.waiting_groups import Waiting
@@ -22,7 +23,7 @@ class PageContext:
     if it is not known. ``deletable`` is None if a page is made only once: there is nothing to remember. ``fenced`` are the brokers that the
     controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in Unix milliseconds;
     None if that does not show whether the copy is old. ``reassignments`` are those that are under way. ``overdue_after_ms`` is the option
-    of that name. ``waiting`` knows the groups that wait for hanging transactions.
+    of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the segments of the last page or round.
     """
 
     transactions: TransactionJudge
@@ -36,6 +37,7 @@ class PageContext:
     paces: Paces = field(default_factory=Paces)
     reassignments: tuple[Reassignment, ...] = ()
     waiting: Waiting = field(default_factory=Waiting)
+    listed: ListedMemory = field(default_factory=ListedMemory)
 
 
 def context_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> PageContext:

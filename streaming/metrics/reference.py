@@ -24,10 +24,17 @@ partitions. Metrics without an entry there are omitted then, except that series 
 """
 
 _INTRODUCTIONS = {
+    Section.CONSUMERS: """
+How much groups have left to read, from `__consumer_offsets` and the logs themselves; see [groups.md](groups.md). Series by group and topic
+are always there. `segtail_group_partition_` series are there for partitions that are later than `group_late_after`, or for all with
+`export.group_granularity: partition`. What is not known exactly is absent, never 0 and never old; the reason is a label of
+`segtail_group_lag_unknown_partitions`. Share groups have no isolation: their records are an upper bound, with an empty label `isolation`.
+Counters begin with 0 when the job starts.
+""",
     Section.AGENT: """
 Each agent serves a page about itself at the address of `segtail agent --metrics-listen HOST:PORT`. Besides these metrics it has
 the `process_*` metrics of the Prometheus client: CPU time, memory, open files.
-"""
+""",
 }
 
 _BY_TOPIC = {Total.LED: "sum", Total.LOGS: "sum", Total.SHOWN: "sum", Total.LARGEST: "largest", Total.NONE: ""}

@@ -4,6 +4,8 @@ Arrow's compute functions format a million series one column at a time, and othe
 a family is joined into one array of texts. The data of this array, one text after the other, is the page.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,35 +13,71 @@ from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
 from streaming.definitions.metric import Metric, Type
+from streaming.metrics.costs import Costs
+from streaming.metrics.disk_use import disk_found, full_times
 from streaming.metrics.family import TEXT, Family, Samples, text
-from streaming.metrics.observer import Families, Observer
+from streaming.metrics.full_times import ByDir
+from streaming.metrics.group_families import NO_GROUPS, ShownGroups, shown_groups
+from streaming.metrics.group_snapshot import GroupBoard
+from streaming.metrics.observer import AgentStatus, Families, Observer
 from streaming.metrics.series import choose
 from streaming.metrics.table import Table
 from streaming.metrics.value_matrix import Longs
-from streaming.metrics.view import view
+from streaming.metrics.view import View, view
 
 _UNIT_DIGITS = {"seconds": 3, "ratio": 6}
 """Times are counted in milliseconds, ratios in millionths."""
 
 
-def render(table: Table, observer: Observer, now: float, openmetrics: bool = False) -> bytes:
+GROUPS_WAIT_SECONDS = 0.5
+"""A page waits for so long for what the last micro-batch means to consumer groups."""
+
+
+def render(
+    table: Table,
+    observer: Observer,
+    now: float,
+    openmetrics: bool = False,
+    groups: GroupBoard | None = None,
+    look: Callable[[], View] | None = None,
+    costs: Costs | None = None,
+) -> bytes:
     """Make the page as it is at ``now``, in Unix seconds: the table's families, then the observer's own.
 
     The table is locked while it is copied, no longer.
+
+    Args:
+        look: makes the view of the table; None for one that nobody else needs.
+        costs: where it is noted what the page costs.
     """
-    shown = view(table.snapshot(now))
-    choice = choose(shown, table.series_limit, table.export)
+    found = NO_GROUPS if groups is None else shown_groups_of(groups, table, round(now * 1000), GROUPS_WAIT_SECONDS)
+    shown = view(table.snapshot(now)) if look is None else look()
+    choice = choose(shown, table.series_limit, table.export, found)
     observer.dropped(
         partition_series=choice.partition_series_dropped,
         topic_series=choice.topic_series_dropped,
         largest_topic=choice.largest_topic,
     )
-    own = observer.families(shown.skipped_bytes, now, table.export, table.min_isr)
+    now_ms = round(now * 1000)
+
+    def full(up: Sequence[AgentStatus]) -> ByDir:
+        return table.full_times.of(lambda: dict(full_times(disk_found(shown, up, now_ms))), now_ms)
+
+    own = observer.families(shown.skipped_bytes, now, table.export, table.min_isr, full)
     pieces: list[bytes | memoryview] = []
     for family in choice.families:
-        pieces += (_head(family.metric, openmetrics), _lines(family))
-    pieces.append(_own(own, openmetrics))
-    return b"".join(pieces)
+        pieces += (_head(family.metric, openmetrics), _text(lines_of(family)))
+    sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
+    pieces.append(last := _own(own, openmetrics))
+    page = b"".join(pieces)
+    if costs is not None:
+        costs.note(choice, sizes, last, len(page), now)
+    return page
+
+
+def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:
+    """What a page shows of consumer groups."""
+    return shown_groups(board.latest(now_ms, wait_seconds), board.listing, table.export, now_ms)
 
 
 def _own(families: Families, openmetrics: bool) -> bytes:
@@ -54,8 +92,8 @@ def _head(metric: Metric, openmetrics: bool) -> bytes:
     return f"# HELP {name} {metric.help}\n# TYPE {name} {metric.type}\n".encode()
 
 
-def _lines(family: Family) -> memoryview:
-    """All lines of a family: those of one subject together, as OpenMetrics requires."""
+def lines_of(family: Family) -> pa.LargeStringArray:
+    """The lines of a family, those of one subject together, as OpenMetrics requires."""
     parts: list[pa.Array | pa.Scalar] = []
     end_of_line = ""
     for samples in family.samples:
@@ -67,7 +105,11 @@ def _lines(family: Family) -> memoryview:
             _numbers(samples.values, _digits(family.metric, samples)),
         )
         end_of_line = "\n"
-    lines = pc.binary_join_element_wise(*parts, text("\n"), text(""))
+    return pc.binary_join_element_wise(*parts, text("\n"), text(""))
+
+
+def _text(lines: pa.LargeStringArray) -> memoryview:
+    """Lines below each other."""
     _, ends, data = lines.buffers()
     return memoryview(data)[: np.frombuffer(ends, np.int64)[len(lines)]]
 

@@ -36,7 +36,7 @@ _Row = tuple[dict[str, str], int]
 def families(shown: View, export: Export) -> Iterator[Family]:
     """One family per metric, how many replicas are left out, and what is counted by topic."""
     observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
-    overdue, dirty = _overdue(kept), _dirty(kept)
+    overdue, dirty = overdue_replicas(kept), _dirty(kept)
     found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
         found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
@@ -53,7 +53,7 @@ def families(shown: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (kept.columns["retention_overdue_ms"] > shown.overdue_after_ms)
     yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
-    blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), _known(kept).tolist(), strict=True)
+    blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), limits_known(kept).tolist(), strict=True)
     held = (
         (item, BLOCKED[reason])
         for item, reason, known in blocked
@@ -62,16 +62,16 @@ def families(shown: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
 
 
-def _known(kept: Kept) -> Flags:
+def limits_known(kept: Kept) -> Flags:
     """Whether the limit of each replica is known and not assumed."""
     return np.array([limits is not None and limits.source is not Source.ASSUMED for limits in kept.limits], np.bool_)
 
 
-def _overdue(kept: Kept) -> Flags:
+def overdue_replicas(kept: Kept) -> Flags:
     """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
     columns = kept.columns
     overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
-    return overdue & _known(kept)
+    return overdue & limits_known(kept)
 
 
 def _dirty(kept: Kept) -> Flags:
@@ -84,7 +84,7 @@ def _dirty(kept: Kept) -> Flags:
 def _of_kept(observed: Observed, kept: Kept, column: str, some: Flags) -> list[_Row]:
     named: dict[tuple[str, ...], _Row] = {}
     for item, value in zip(kept.items[some].tolist(), kept.columns[column][some].tolist(), strict=True):
-        where = _where(observed, item) | {"role": _role(observed, item)}
+        where = _where(observed, item) | {"role": role_of(observed, item)}
         named[tuple(where.values())] = where, value
     return list(named.values())
 
@@ -100,7 +100,7 @@ def _topic(observed: Observed, item: int) -> dict[str, str]:
 
 def _by_tail(observed: Observed, export: Export) -> Iterator[_Row]:
     for item, batches in _above_0(observed, "corrupt_batches", export):
-        yield _where(observed, item) | {"role": _role(observed, item), "found_by": "tail"}, batches
+        yield _where(observed, item) | {"role": role_of(observed, item), "found_by": "tail"}, batches
 
 
 def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Export) -> Iterator[_Row]:
@@ -111,10 +111,10 @@ def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Expor
         hosted = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
         logs = [item for item in hosted if observed.names[item] == replica.topic]
         where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
-        yield where | {"role": _role(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
+        yield where | {"role": role_of(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
 
 
-def _role(observed: Observed, item: int) -> str:
+def role_of(observed: Observed, item: int) -> str:
     """The role of a replica; "unknown" if the leader of its partition is not known."""
     if observed.roles.leads[item]:
         return "leader"

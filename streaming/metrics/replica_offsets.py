@@ -1,6 +1,6 @@
 """The state of every observed log among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,10 +28,13 @@ COLUMNS = (
     "replicas",
     "in_sync_replicas",
     "in_sync",
+    "complete_replicas",
+    "complete",
     "replica_lag_offsets",
 )
-"""What `replica_offsets_of` computes. ``in_sync`` is 1 for a replica in sync. ``replica_lag_offsets`` is how far a replica is behind the
-leader's end."""
+"""What `replica_offsets_of` computes. ``in_sync`` is 1 for a replica in sync, ``complete`` for one that has everything up to the high
+watermark: it is in sync, or none is and it is eligible to lead. ``complete_replicas``: how many of the partition are.
+``replica_lag_offsets`` is how far a replica is behind the leader's end."""
 
 OFFSETS = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "last_stable_offset_lag_bytes")
 """The columns that depend on how far a partition is replicated."""
@@ -72,6 +75,7 @@ def replica_offsets_of(
     decided, roles = known
     assigned = _assigned(logs, decided, roles, silent)
     copies = _copies(logs, names, known, assigned, silent, fenced, limits_of)
+    eligible = np.maximum(_of_partition(decided.eligible_replicas, assigned), 0)[logs["replicas_of"]]
     owners, transactions = of_all([each.transactions for each in carried])
     undecided = Undecided(
         replica=owners,
@@ -100,6 +104,8 @@ def replica_offsets_of(
         "replicas": _of_partition(decided.replicas, assigned)[logs["replicas_of"]],
         "in_sync_replicas": copies.isr,
         "in_sync": copies.in_sync.astype(np.int64),
+        "complete_replicas": np.where(copies.isr == 0, eligible, copies.isr),
+        "complete": (copies.in_sync | _members(logs, assigned, decided.brokers_eligible)).astype(np.int64),
         "replica_lag_offsets": np.maximum(ends[logs["replicas_of"]] - logs["log_end_offset"], 0),
     }
 
@@ -122,7 +128,7 @@ def _copies(
         end_offset=np.maximum(logs["log_end_offset"], start),
         checkpoint=decided.high_watermark,
         leads=roles.leads,
-        in_sync=_members(logs, decided, assigned),
+        in_sync=_members(logs, assigned, decided.brokers_in_sync),
         isr=_of_partition(decided.in_sync_replicas, assigned)[logs["replicas_of"]],
         stands=_may_stay_below(logs, names, known, assigned, limits_of)[logs["replicas_of"]],
         fenced=np.isin(logs["broker"], list(fenced)),
@@ -180,9 +186,9 @@ def _may_stay_below(logs: Columns, names: Sequence[str], known: Known, assigned:
     return stands
 
 
-def _members(logs: Columns, decided: Decided, assigned: Longs) -> Flags:
-    """Which logs are in sync."""
+def _members(logs: Columns, assigned: Longs, brokers_of: Callable[[Longs], tuple[Longs, Longs]]) -> Flags:
+    """Which logs are on one of the brokers that their partition's replica has in a list."""
     known = np.flatnonzero(assigned != NOWHERE)
-    owners, brokers = decided.brokers_in_sync(assigned[known])
+    owners, brokers = brokers_of(assigned[known])
     found: Flags = np.isin(logs["replicas_of"] << 32 | logs["broker"], known[owners] << 32 | brokers)
     return found

@@ -1,6 +1,6 @@
 """The results of retention and compaction for logs, as columns beside their published values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,13 @@ from streaming.metrics.carried import Carried
 from streaming.metrics.decided import Decided
 from streaming.metrics.deletable_since import DeletableSince
 from streaming.metrics.limiter import Limiter
+from streaming.metrics.listed_segments import Listed, ListedMemory
 from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.metrics.value_matrix import Columns, Longs
-from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.limits import Limits
 from streaming.rules.min_isr import effective_min_isr
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, Logs
 
 COLUMNS = (
     "segments",
@@ -68,39 +67,26 @@ def keep(
     replica_offsets: ReplicaOffsets,
     limiter: Limiter,
     deletable: DeletableSince | None,
+    memory: ListedMemory,
     now_ms: int,
-) -> tuple[ReplicaOffsets, list[Limits | None]]:
-    """Compute `COLUMNS` for some logs, and their limits: None for a log whose segments have not been published yet.
+) -> tuple[ReplicaOffsets, list[Limits | None], Listed]:
+    """Compute `COLUMNS` for some logs, their limits (None for a log whose segments have not been published yet), and their segments.
 
     Args:
         names: their topics.
         decided: what is decided of them.
         replica_offsets: the result of `streaming.metrics.replica_offsets.replica_offsets_of` for the same logs.
         deletable: what was seen of them on earlier pages, None if there is no earlier page.
+        memory: the segments of the last page or round.
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)
-    listed = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
-    if not listed:
-        return columns, limits
-    oldest = logs["oldest_timestamp"].tolist()
-    checkpoints, each_limit, found = decided.cleaner_checkpoint.tolist(), _limits(logs, names, decided, listed, limiter), []
-    for item, segments, *offsets in zip(listed, _grown(logs, carried, listed), *_offsets(logs, replica_offsets, listed), strict=True):
-        limits[item] = limit = each_limit[item]
-        log_start, log_end, high_watermark, last_stable = offsets
-        found.append(
-            LogFacts(
-                segments=segments,
-                log_start_offset=log_start,
-                log_end_offset=log_end,
-                high_watermark=high_watermark,
-                last_stable_offset=last_stable,
-                cleaner_checkpoint=checkpoints[item],
-                oldest_record_ms=oldest[item],
-                limits=limit,
-            )
-        )
-    together = Logs(found)
+    found = memory.listed(logs, carried, names, decided, replica_offsets, limiter)
+    listed, together = found.items, found.logs
+    if not len(listed):
+        return columns, limits, found
+    for item, limit in zip(listed.tolist(), found.limits, strict=True):
+        limits[item] = limit
     bound = None if deletable is None else deletable.bound(logs["slot"][listed], now_ms)
     retention = RetentionRule(together).at(now_ms, bound)
     compaction = CompactionRule(together).at(now_ms)
@@ -141,55 +127,9 @@ def keep(
     }
     for name, column in columns.items():
         column[listed] = values[name]
-    return columns, limits
-
-
-def _offsets(logs: Columns, replica_offsets: ReplicaOffsets, listed: Sequence[int]) -> Iterator[list[int]]:
-    """Log start, log end, high watermark, last stable offset of the logs ``listed``."""
-    for column in (
-        logs["log_start_offset"],
-        logs["log_end_offset"],
-        replica_offsets["high_watermark"],
-        replica_offsets["last_stable_offset"],
-    ):
-        yield column[listed].tolist()
-
-
-def _grown(logs: Columns, carried: Sequence[Carried], listed: Sequence[int]) -> Iterator[NDArray[np.void]]:
-    """The segments as they were listed, with what was read since: the last one grew, or another one follows it."""
-    names = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
-    for item, *newest in zip(listed, *(logs[name][listed].tolist() for name in names), strict=True):
-        yield _with_active(carried[item], *newest)
-
-
-def _with_active(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
-    segments = carried.segments
-    assert segments is not None
-    if active < carried.last_segment or (active == carried.last_segment and position <= carried.last_bytes):
-        return segments
-    if active > carried.last_segment:
-        grown = np.empty(len(segments) + 1, SEGMENTS)  # `np.append` takes ten times as long with a structured type
-        grown[:-1] = segments
-        grown[-1] = (active, position, newest, modified)
-        return grown
-    grown = segments.copy()
-    last = segments[-1]
-    largest = int(last["largest_timestamp"])
-    grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
-    return grown
+    return columns, limits, found
 
 
 def _millionths(ratio: NDArray[np.float64]) -> Longs:
     millionths: Longs = np.where(ratio >= 0, np.round(ratio * 1e6), ABSENT).astype(np.int64)
     return millionths
-
-
-def _limits(logs: Columns, names: Sequence[str], decided: Decided, listed: Sequence[int], limiter: Limiter) -> dict[int, Limits]:
-    """The limits of the logs ``listed``: computed once for each topic of a broker, however many logs it has."""
-    limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), {}
-    for item, topic, configs in zip(listed, logs["topic"][listed].tolist(), decided.configs[listed].tolist(), strict=True):
-        limits = of_topic.get((topic, configs))
-        if limits is None:
-            limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
-        found[item] = limits
-    return found

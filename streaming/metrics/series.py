@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from streaming.definitions import group_metrics
 from streaming.definitions.metric import Metric, Total, Type
 from streaming.definitions.sections import METRICS, SECTIONS, Section
 from streaming.definitions.throughput_metrics import BATCH_RECORDS, BATCH_SIZE, CODEC_BYTES
@@ -17,10 +18,11 @@ from streaming.definitions.transaction_metrics import (
     STUCK,
     TRANSACTION_DURATION,
 )
-from streaming.metrics import elections, labelled, moves, replica_health
+from streaming.metrics import elections, labelled, moves, record_families, replica_health
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.exported import Logs
 from streaming.metrics.family import Family, Samples, labels
+from streaming.metrics.group_families import NO_GROUPS, ShownGroups
 from streaming.metrics.value_matrix import Longs
 from streaming.metrics.view import Topics, View, sum_by
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
@@ -32,6 +34,22 @@ _LED = {
     "appended_records": "share_records",
 }
 """The column that is summed for a column's `Total.LED`. For the bytes, these are bytes of data batches: control batches have no share."""
+
+
+_ALERTED = frozenset(
+    {
+        group_metrics.LAG_RECORDS,
+        group_metrics.LAG_SECONDS,
+        group_metrics.LOSS,
+        group_metrics.LOST_RECORDS,
+        group_metrics.LOST_OFFSETS,
+        group_metrics.PENDING_COMMITS,
+        group_metrics.STOPPED,
+        group_metrics.HELD,
+        group_metrics.MEMBERS,
+    }
+)
+"""Metrics of consumer groups that wake people up, or that such alerts look at: they are there whatever is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,12 +74,18 @@ _NEVER = (HANGING, STUCK, STALLED)
 """Metrics that wake people up: their totals are there whatever is left out."""
 
 
-def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
-    """Choose at most ``limit`` series of those that are wanted; elections, reassignments and the health of replicas come on top."""
+def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS) -> Choice:
+    """Choose at most ``limit`` series of those that are wanted; elections, reassignments and the health of replicas come on top.
+
+    Series of partitions of consumer groups are left out before those of partitions.
+    """
     metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
     own = (_partition_family(metric, shown.logs) for metric in metrics)
-    partitions = _wanted(export, (*own, *labelled.of_partitions(shown.logs), labelled.of_followers(shown.followers)))
-    topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics)))
+    partitions = _wanted(
+        export, (*own, *labelled.of_partitions(shown.logs), record_families.of_partitions(shown), labelled.of_followers(shown.followers))
+    )
+    topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics), *groups.families))
+    group_partitions = _wanted(export, groups.partitions)
     others = _wanted(
         export,
         (
@@ -79,18 +103,29 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING) -> Choice:
             *replica_health.families(shown, export),
         ),
     )
-    if export.partitions and _series(partitions) + _series(topics) + _series(others) <= limit:
-        return Choice(families=partitions + topics + others + always, partition_series_dropped=0, topic_series_dropped=0)
+    series = _series(topics) + _series(others) + (_series(partitions) if export.partitions else 0)
+    group_series_dropped = _series(group_partitions) if series + _series(group_partitions) > limit else 0
+    others += () if group_series_dropped else group_partitions
+    if export.partitions and series <= limit:
+        return Choice(
+            families=partitions + topics + others + always,
+            partition_series_dropped=group_series_dropped,
+            topic_series_dropped=0,
+            largest_topic=_largest_topic(shown) if group_series_dropped else "",
+        )
     summed = [metric for metric in metrics if metric.total != Total.NONE]
     kept = _present(_total_family(metric, shown) for metric in summed if metric in _NEVER)
-    totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + topics
+    kept += tuple(family for family in topics if family.metric in _ALERTED)
+    records = _wanted(export, (record_families.of_topics(shown),))
+    totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + records
+    totals += tuple(family for family in topics if family.metric not in _ALERTED)
     own_last = tuple(family for family in partitions if family.metric in _LAST)
     last = own_last + others
     replaced = _series(partitions) - _series(own_last) if export.partitions else 0
     fitting = _fitting(last, limit - _series(kept))
     of_topics = _fitting(totals, limit - _series(kept) - _series(fitting))
     topic_series_dropped = _series(totals) - _series(of_topics)
-    partition_series_dropped = replaced + _series(last) - _series(fitting)
+    partition_series_dropped = replaced + _series(last) - _series(fitting) + group_series_dropped
     return Choice(
         families=kept + of_topics + fitting + always,
         partition_series_dropped=partition_series_dropped,

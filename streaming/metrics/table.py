@@ -18,6 +18,7 @@ from streaming.metrics.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.metrics.decisions import Decisions
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.family import labels
+from streaming.metrics.full_times import FullTimes
 from streaming.metrics.ids import Ids
 from streaming.metrics.page_context import PageContext
 from streaming.metrics.rounds import End, Round, Rounds
@@ -29,6 +30,9 @@ from streaming.rules.leaders import Flags
 from streaming.state_row import STATES
 
 _FIRST_SLOTS = 1024
+
+RECORD_KINDS = ("data", "aborted", "control")
+"""What is counted of the records on disk; aborted ones are data too."""
 
 
 class Replica(NamedTuple):
@@ -53,8 +57,10 @@ class Snapshot:
     topic_counted: Flags  # by the same: the backlog of all its logs was read once, so its counters are exported
     unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
+    records: Longs  # by the number in ``columns["slot"]``: the records on disk, shape (kinds, slots); -1 where they are not counted
     scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
-    silent: Flags  # by the number in ``columns["agent"]``
+    agents: list[str]  # by the number in ``columns["agent"]``
+    silent: Flags  # by the same
     rounds: dict[int, Rounds]  # by the same: what is decided, as far as the agent has sent it
     read_ms: Longs  # by the same: up to when everything published is processed, by the clock of ``now_ms``; -1 not known
     all_replicas: bool
@@ -84,11 +90,13 @@ class Table:
     ) -> None:
         self.series_limit = series_limit
         self.export = export
+        self.full_times = FullTimes()
         self._context = context
         self._all_replicas = replicas == "all"
         self._stale_after_s = stale_after_s
         self._lock = Lock()  # protects everything below
         self._columns = empty_columns(_FIRST_SLOTS)
+        self._records = np.full((len(RECORD_KINDS), _FIRST_SLOTS), -1, np.int64)
         self._carried: list[Carried] = []
         self._slots: Ids[LogKey] = Ids()
         self._topics: Ids[tuple[int, str]] = Ids()
@@ -164,6 +172,11 @@ class Table:
         with self._lock:
             self._recalls = shards
 
+    def reached(self, agent: str) -> End | None:
+        """Up to where an agent's journal is in the table, None if that is not known."""
+        with self._lock:
+            return self._rounds.get(self._agents.get(agent, -1), Rounds()).reached
+
     def set_whole(self) -> None:
         """Everything that was there when the run began has arrived; for a run that recalls nothing."""
         with self._lock:
@@ -232,6 +245,15 @@ class Table:
         with self._lock:
             self._scrubbed = batches
 
+    def set_records(self, counts: Mapping[LogKey, tuple[int, ...]]) -> list[LogKey]:
+        """Set how many records of each of `RECORD_KINDS` logs have on disk; returns the logs that are not in the table."""
+        with self._lock:
+            slots = {key: self._slots.find(key) for key in counts}
+            for key, slot in slots.items():
+                if slot is not None:
+                    self._records[:, slot] = counts[key]
+        return [key for key, slot in slots.items() if slot is None]
+
     @property
     def waiting(self) -> Waiting:
         """The hanging transactions whose waiting groups are requested, and the groups that are known."""
@@ -268,7 +290,9 @@ class Table:
                 read_ms=self._read_ms(),
                 unread_dirs=np.array([number for key, number in self._log_dirs.items() if key in self._unread_dirs], np.int64),
                 unreadable=np.array(self._unreadable_slots(), np.int64),
+                records=self._records[:, : len(self._slots)].copy(),
                 scrubbed=self._scrubbed,
+                agents=list(self._agents),
                 silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
                 context=self._context,
@@ -303,6 +327,7 @@ class Table:
         slot = self._slots.take(key)
         if slot == len(self._columns):
             self._columns = self._columns.grown(2 * slot)
+            self._records = np.pad(self._records, ((0, 0), (0, slot)), constant_values=-1)
         if slot == len(self._carried):
             self._carried.append(NOTHING_CARRIED)
             self._topic_ids.append("")
@@ -326,6 +351,7 @@ class Table:
         slot = self._slots.release(key)
         assert slot is not None  # a log takes its slot once
         self._columns["kind"][slot], self._carried[slot] = FREE, NOTHING_CARRIED
+        self._records[:, slot] = -1
         self._partitions.release(_partition(key))
         topic = self._topics.release((key.broker, key.topic))
         if topic is not None:

@@ -87,6 +87,11 @@ class TailLag:
         return self._whole_at if self.known else None
 
     @property
+    def totals(self) -> tuple[int, int]:
+        """How many bytes are in the metrics, and how many are published, both from the journal's beginning on."""
+        return self._processed or 0, self._published
+
+    @property
     def size(self) -> int:
         """Bytes published and not processed; all published bytes as long as it is not known what is processed, see `known`."""
         return max(0, self._published - (self._processed or 0))

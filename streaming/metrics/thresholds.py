@@ -10,6 +10,8 @@ SECONDS = (
     "hanging_after",
     "late_after",
     "stuck_after",
+    "group_late_after",
+    "group_stopped_after",
     "overdue_after",
     "ahead_limit",
     "silent_after",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.metrics.carried import Carried
+from streaming.metrics.open_list import Late, OpenList
 from streaming.metrics.replica_offsets import ABSENT, ReplicaOffsets, of_all
 from streaming.metrics.value_matrix import Columns, Longs
 from streaming.rows import NOT_UNDERSTOOD
@@ -37,35 +38,14 @@ READ_WITHIN_MS = 60_000
 """This is long enough for micro-batches: they take seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """One late transaction, times in Unix milliseconds.
-
-    ``log`` is the index of its log among the judged logs. ``state`` is "" if no coordinator knows it. ``stuck`` is defined in
-    `streaming.rules.verdicts`. ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as
-    they are known.
-    """
-
-    log: int
-    producer_id: int
-    producer_epoch: int
-    first_offset: int
-    start_ms: int
-    last_ms: int
-    transactional_id: str
-    state: str
-    verdict: str
-    stuck: bool
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedTransactions:
-    """What is exported about transactions at one moment."""
+    """What is exported about transactions at one moment. ``late``: those that are listed one by one; ``open``: all of them."""
 
     columns: ReplicaOffsets
     late: tuple[Late, ...]
     omitted: int
+    open: OpenList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -235,22 +215,7 @@ class TransactionJudge:
             late_after_ms=self._late_after_ms,
             limit=self._late_limit,
         )
-        ids = view.coordinators.names(judged.item[late.items], transactions.producer_id[late.items])
-        listed = tuple(
-            Late(
-                log=int(owners[item]),
-                producer_id=int(found["producer_id"][item]),
-                producer_epoch=int(found["producer_epoch"][item]),
-                first_offset=int(found["first_offset"][item]),
-                start_ms=int(judged.start_ms[item]),
-                last_ms=int(judged.last_ms[item]),
-                transactional_id=transactional_id,
-                state=STATES[judged.state[item]] if judged.state[item] >= 0 else "",
-                verdict=Verdict(int(verdict[item])).label,
-                stuck=bool(stays[item]),
-            )
-            for item, transactional_id in zip(late.items.tolist(), ids, strict=True)
-        )
+        listed = OpenList(owner=owners, found=found, judged=judged, verdict=verdict, stuck=stays, coordinators=view.coordinators)
         columns = _columns(len(carried), owners, judged)
         waits = pending(judged, verdict, now_ms, self._hanging_after_ms)
         columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == Verdict.HANGING, waits | (verdict == Verdict.UNKNOWN))
@@ -258,7 +223,7 @@ class TransactionJudge:
         since = columns["oldest_open_start_ms"]
         stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
         columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
-        return JudgedTransactions(columns=columns, late=listed, omitted=late.omitted)
+        return JudgedTransactions(columns=columns, late=listed.take(late.items), omitted=late.omitted, open=listed)
 
     def _remember(self, transactions: OpenTransactions, judged: Judged, now_ms: int) -> Judged:
         if self.once:

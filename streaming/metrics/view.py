@@ -48,6 +48,7 @@ class View:
     topics: Topics
     elected: tuple[Elected, ...]
     kept: Kept
+    records: Longs  # as `Snapshot.records`
     scrubbed: Mapping[Replica, int]
     overdue_after_ms: int
     moves: tuple[Move, ...]
@@ -71,6 +72,7 @@ def view(snapshot: Snapshot) -> View:
         topics=_topics(columns, there, snapshot, topic_labels, rank),
         elected=elected(columns, snapshot.topic_names, snapshot.topic_exported),
         kept=kept,
+        records=snapshot.records,
         scrubbed=snapshot.scrubbed,
         overdue_after_ms=snapshot.context.overdue_after_ms,
         moves=judge(reassignments, observed, snapshot.context.paces, snapshot.now_ms),

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from streaming.protocol.status_messages import PendingCommits
+
 MOST_ASKED = 20
 """The groups of at most so many transactions are requested at once."""
 
@@ -17,6 +19,20 @@ class Subject(NamedTuple):
     topic_id: str
     producer_id: int
     first_offset: int
+
+
+def requests(asked: Iterable[Subject]) -> list[PendingCommits]:
+    """What agents are sent to request the groups of transactions."""
+    return [PendingCommits(**each._asdict()) for each in asked]
+
+
+def answered(answers: Iterable[PendingCommits]) -> dict[Subject, tuple[str, ...]]:
+    """The groups that agents have found, by transaction; a last "..." says that there may be others."""
+    return {_subject(each): (*each.groups, *["..."] * each.more) for each in answers}
+
+
+def _subject(pending: PendingCommits) -> Subject:
+    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)
 
 
 class Waiting:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import Any
 from tests.alerts import rendering
 from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shorten_duration
+from tests.broker.kafka import free_ports
 
 PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
 """The programs that must be there, as Debian calls them, each with the package that holds it."""
@@ -146,12 +146,8 @@ def monitoring(
 
 
 def free_addresses(count: int) -> list[str]:
-    """So many loopback addresses that nobody listens on."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
-    for probe in probes:
-        probe.close()
-    return addresses
+    """So many loopback addresses that nobody listens on, and that no connection or server without a port of its own takes meanwhile."""
+    return [f"127.0.0.1:{port}" for port in free_ports(count)]
 
 
 @contextmanager

@@ -157,6 +157,11 @@ def test_a_broker_that_is_down_mutes_what_is_about_itself_and_nothing_else(runni
         {"alertname": "TransactionHanging", "severity": "critical", "scope": "partition", "job": "k", "topic": "t"},
         {"alertname": "LastStableOffsetStalled", "severity": "warning", "scope": "partition", "job": "k", "topic": "t"},
         {"alertname": "LastStableOffsetStalled", "severity": "warning", "scope": "partition", "job": "k", "topic": "u"},
+        {"alertname": "GroupHeldUp", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "t"},
+        {"alertname": "GroupHeldUp", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "u"},
+        {"alertname": "GroupPendingCommits", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "v"},
+        {"alertname": "GroupStopped", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "v"},
+        {"alertname": "GroupStopped", "severity": "warning", "scope": "group", "job": "k", "group": "h", "topic": "v"},
     )
     wanted = {
         "alertname=BrokerNotWriting broker=2 job=k scope=broker severity=critical": False,
@@ -174,5 +179,10 @@ def test_a_broker_that_is_down_mutes_what_is_about_itself_and_nothing_else(runni
         "alertname=TransactionHanging job=k scope=partition severity=critical topic=t": False,
         "alertname=LastStableOffsetStalled job=k scope=partition severity=warning topic=t": True,
         "alertname=LastStableOffsetStalled job=k scope=partition severity=warning topic=u": False,
+        "alertname=GroupHeldUp group=g job=k scope=group severity=warning topic=t": True,
+        "alertname=GroupHeldUp group=g job=k scope=group severity=warning topic=u": False,
+        "alertname=GroupPendingCommits group=g job=k scope=group severity=warning topic=v": False,
+        "alertname=GroupStopped group=g job=k scope=group severity=warning topic=v": True,
+        "alertname=GroupStopped group=h job=k scope=group severity=warning topic=v": False,
     }
     until("what is muted is muted", lambda: wanted.items() <= running.muted().items())

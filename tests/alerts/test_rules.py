@@ -72,7 +72,7 @@ def test_an_alert_says_how_bad_it_is_what_it_is_about_and_where_to_read_on(path:
     rule = _alert(path)
     assert rule["labels"].keys() == {"severity", "scope"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-    assert rule["labels"]["scope"] in {"partition", "broker", "cluster", "observer"}
+    assert rule["labels"]["scope"] in {"partition", "broker", "cluster", "group", "observer"}
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
     assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{path.stem}.md"
 

@@ -1,7 +1,7 @@
 """Some hours of a made-up cluster's metrics, in the names and labels of the exporter, as text that promtool makes a database of.
 
 Everything that a dashboard shows happens in it: traffic that rises and falls, a transaction that hangs, a broker that was away for a while,
-records from the future, disks that fill up.
+records from the future, disks that fill up, consumer groups that fall behind.
 """
 
 from collections.abc import Iterator
@@ -82,6 +82,7 @@ def write(cluster: Cluster, path: Path) -> None:
     _counts(page, cluster)
     _replicas(page)
     _late(page, cluster)
+    _groups(page, random, cluster)
     _brokers(page, random, cluster)
     _observer(page)
     with path.open("w", encoding="utf-8") as file:
@@ -261,6 +262,59 @@ def _late(page: _Page, cluster: Cluster) -> None:
         more |= {"stuck": "true", "groups": "billing"} if verdict == "hanging" else {}  # labels that most have empty
         page.add("segtail_late_transaction_info", np.where(np.isnan(since), np.nan, 1), **subject, **more)
     page.add("segtail_late_transactions_omitted", 0)
+
+
+def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
+    """A group for each topic: one loses records, one has stopped, one waits for the transaction that hangs."""
+    times = page.times
+    since = np.maximum(times - END + 5400, 0)
+    nothing = np.zeros_like(times)
+    for place, (topic, partitions) in enumerate(cluster.topics.items()):
+        group = {"clicks": "click-archive", "audit": "audit-export", HANGING[0]: "billing"}.get(topic, f"{topic}-reader")
+        late = since if group in ("click-archive", "audit-export", "billing") else nothing
+        seconds = late + np.abs(2 * _noise(random, times, 0.4))
+        rate = 40.0 * (place % 7 + 1)
+        of = {"group": group, "topic": topic}
+        for clock, ahead in (("append", 0.0), ("record", 3.0)):
+            page.add("segtail_group_lag_seconds", seconds + ahead, **of, clock=clock)
+        for isolation, share in (("read_committed", 1.0), ("read_uncommitted", 1.05)):
+            page.add("segtail_group_lag_records", seconds * rate * share, **of, isolation=isolation)
+        page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
+        page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
+        page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
+        lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
+        page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
+        page.add("segtail_group_lost_offsets_total", 0, **of)
+        page.add("segtail_group_committed_records_total", np.floor(_total(times, rate * _noise(random, times, 0.1), 1e6)), **of)
+        page.add("segtail_group_last_commit_timestamp_seconds", times - np.mod(times, 5), **of)
+        page.add("segtail_group_pending_transactional_commits", partitions if topic == HANGING[0] else 0, **of)
+        page.add("segtail_group_stopped_partitions", np.where(late > 900, partitions, 0) if group == "audit-export" else 0, **of)
+        page.add("segtail_group_held_partitions", np.where(late > 0, 1, 0) if group == "billing" else 0, **of)
+        page.add("segtail_group_lag_unknown_partitions", np.where(late > 3000, 1, 0), **of, reason="leader_not_observed")
+        if group == "click-archive":  # it has no members, so its offsets expire, and the coordinator has no state of it
+            page.add("segtail_group_offset_expiration_timestamp_seconds", END + 86_400, **of)
+        else:
+            page.add("segtail_group_members", partitions, group=group)
+            page.add("segtail_group_info", 1, group=group, type="Classic" if place % 2 else "Consumer", protocol="consumer")
+            page.add("segtail_group_state", 1, group=group, state="Stable" if place % 3 else "Empty")
+        if late.any():
+            _late_partition(page, seconds, rate, **of, partition=partitions - 1)
+    for topic in ("__consumer_offsets", "__share_group_state"):
+        page.add("segtail_group_coordinators_unread", np.where((times > END - 4200) & (times < END - 3300), 17, 0), topic=topic)
+        page.add("segtail_group_records_not_understood", 0, topic=topic)
+    page.add("segtail_groups_omitted", 0)
+    page.add("segtail_group_late_partitions_omitted", 0)
+
+
+def _late_partition(page: _Page, seconds: Values, rate: float, **of: object) -> None:
+    late = np.where(seconds > 300, seconds, np.nan)
+    page.add("segtail_group_partition_committed_offset", 1_660_000, **of)
+    page.add("segtail_group_partition_lag_offsets", late * rate, **of)
+    page.add("segtail_group_partition_lag_records", late * rate, **of, isolation="read_committed")
+    page.add("segtail_group_partition_lag_records", late * rate, **of, isolation="read_uncommitted")
+    page.add("segtail_group_partition_lag_bytes", late * rate * 600, **of)
+    page.add("segtail_group_partition_lag_seconds", late, **of, clock="append")
+    page.add("segtail_group_partition_loss_timestamp_seconds", page.times + 7200 - late, **of)
 
 
 def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:

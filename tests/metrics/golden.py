@@ -3,6 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from streaming.groups.group_rows import PENDING
+from streaming.log_key import LogKey
+from streaming.metrics.group_snapshot import GroupBoard
 from streaming.metrics.observer import AgentStatus, Observer, Versions
 from streaming.metrics.table import Table
 from streaming.metrics.thresholds import Threshold
@@ -10,6 +13,8 @@ from streaming.pace.schedule import Pace, Reason
 from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
 from streaming.protocol.status_messages import BrokerStatus
+from tests.job.group_agents import COMMIT, GROUP
+from tests.job.group_world import world
 from tests.metrics.reading import page
 from tests.metrics.rows import departed, log, new_table, residue
 
@@ -18,7 +23,7 @@ NOW = 1_700_000_100.0
 
 
 def golden_page(*, openmetrics: bool = False) -> str:
-    return page(golden_table(), golden_observer(), now=NOW, openmetrics=openmetrics)
+    return page(golden_table(), golden_observer(), now=NOW, openmetrics=openmetrics, groups=golden_groups())
 
 
 def golden_table() -> Table:
@@ -42,7 +47,7 @@ def golden_table() -> Table:
         "unclean_lost_upper": 45,
         "unclean_lost_acknowledged": 40,
     }
-    return new_table(
+    table = new_table(
         log("orders", 0, **orders, **led, leader=1, log_end_offset=98_865),
         log("orders", 0, **orders, broker=2, agent="a2", leader=1, log_end_offset=98_860, truncations=1, truncated_bytes=5, **unclean),
         log("orders", 10, **orders, broker=2, agent="a2", leader=2, log_end_offset=100, truncations=2, truncated_bytes=4096),
@@ -52,6 +57,29 @@ def golden_table() -> Table:
         log('quote" backslash\\ line\nend', 0, old_format_batches=4),
         residue(3, [20, 0, 0, 0, 0]),
     )
+    table.set_records({LogKey(1, "orders", 0, "AAAAAAAAAAAAAAAAAAAAAQ"): (98_700, 50, 15)})
+    return table
+
+
+def golden_groups() -> GroupBoard:
+    """A group that is late, lost something and waits for a transaction, one that only has commits, and a share group."""
+    job = world(kinds=["data", "aborted", "control", *["data"] * 7], topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+    job.put("__share_group_state", end=1000)
+    job.now, agent = NOW - 15, job.agents["a1"]
+    agent.logs["orders", 0].times = {offset: 1_700_000_000_000 - 1_000_000 + offset for offset in range(10)}
+    agent.commit(0, commit_ms=1_699_999_000_000)
+    agent.commit(10, commit_ms=1_699_999_500_250, group='quote" backslash\\ line\nend')
+    agent.commit(-2, group="later")
+    agent.commit(5, group="shared", share=True, delivered=2, topic="", topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+    agent.groups_ = [
+        GROUP | {"group": "g"},
+        GROUP | {"group": "shared", "type": "Share", "protocol": "share", "members": 0, "state": "Empty"},
+    ]
+    agent.pending = [{name: COMMIT[name] for name in PENDING.names if name in COMMIT} | {"producer_id": 7, "offset": 5}]
+    job.round()
+    job.put(end=10, log_start_offset=4, topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+    job.round(15)
+    return job.board
 
 
 def golden_observer() -> Observer:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
+from streaming.metrics.group_snapshot import GroupBoard
 from streaming.metrics.observer import Observer
 from streaming.metrics.render import render
 from streaming.metrics.table import Table
@@ -13,8 +14,10 @@ from tests.metrics.rows import new_observer
 Series = tuple[str, frozenset[tuple[str, str]]]
 
 
-def page(table: Table, observer: Observer | None = None, *, now: float = 0.0, openmetrics: bool = False) -> str:
-    return render(table, observer or new_observer(), now, openmetrics).decode()
+def page(
+    table: Table, observer: Observer | None = None, *, now: float = 0.0, openmetrics: bool = False, groups: GroupBoard | None = None
+) -> str:
+    return render(table, observer or new_observer(), now, openmetrics, groups).decode()
 
 
 def samples(text: str, *, openmetrics: bool = False) -> dict[Series, float]:

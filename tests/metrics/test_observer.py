@@ -48,6 +48,8 @@ def test_the_pace_is_told_with_its_reason_and_what_scrapes_saw() -> None:
     observer = Observer(query="q", versions=Versions(segtail="1", spark="4", python="3"), thresholds=(), pace=paces.pop)
     assert values(observer, "segtail_query_pace_seconds", "reason") == {"scrape": 15.0}
     assert values(observer, "segtail_query_pace_seconds", "reason") == {"first_minute": 1.0}
+    once = Observer(query="q", versions=Versions(segtail="1", spark="4", python="3"), thresholds=(), pace=lambda: None)
+    assert values(once, "segtail_query_pace_seconds", "reason") == {}  # a page of --once would have the reason of how long it took
     observer = new_observer()
     for age in (0.4, 1.2, 1.9):
         observer.scraped(age)

@@ -311,6 +311,28 @@ def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in
     assert verdict(table) == said
 
 
+@pytest.mark.parametrize(
+    ("eligible", "age_s", "said"),
+    [
+        ((1,), 61, "hanging"),  # it was the last one in sync when it was stopped
+        ((1, 2), 60, "hanging"),
+        ((1, 2), 61, "unknown"),  # the other one may lead by now
+        ((2,), 60, "unknown"),  # it may lack the end
+        ((), 60, "unknown"),
+        (None, 60, "unknown"),  # an earlier version does not send which are eligible
+    ],
+)
+def test_where_none_is_in_sync_a_replica_that_is_eligible_to_lead_is_current(
+    eligible: tuple[int, ...] | None, age_s: int, said: str
+) -> None:
+    stopped = {"facts": Facts(replicas=(1, 2), isr=(), eligible=eligible).encode(), "leader": -1}
+    hung = orders(transaction(7, 40, age=1000), **stopped)
+    table = new_table(hung, coordinator(**stopped), coordinator_partitions=1, once=True)
+    table.set_metadata_time((NOW - age_s) * 1000)
+    assert verdict(table) == said
+    assert only(table, "segtail_partition_in_sync_replicas") == 0
+
+
 @pytest.mark.parametrize(("facts", "said"), [(ALONE, "open"), (BESIDE, "unknown")])
 def test_what_a_replica_says_that_others_may_have_gone_on_without_counts_for_nothing(facts: bytes, said: str) -> None:
     entry = ONGOING | {"start_ms": MS - 100_000}

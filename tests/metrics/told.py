@@ -18,7 +18,7 @@ for _name, _type in (("leader", pa.int32()), ("leader_epoch", pa.int32()), ("hig
     TOLD = TOLD.append(pa.field(_name, _type))
 
 _FOUND = ("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
-_ASSIGNED = ("leader", "leader_epoch", "replicas", "adding_replicas", "isr", "leader_metadata_version")
+_ASSIGNED = ("leader", "leader_epoch", "replicas", "adding_replicas", "isr", "leader_metadata_version", "eligible")
 _OWN = ("leader", "leader_epoch", "high_watermark")
 
 
@@ -34,6 +34,7 @@ class Facts:
     cleaner_checkpoint: int = -1
     replicas: tuple[int, ...] | None = None
     isr: tuple[int, ...] | None = None
+    eligible: tuple[int, ...] | None = None
     adding_replicas: tuple[int, ...] = ()
     leader_metadata_version: int = -1
     configs: str = ""
