@@ -1,0 +1,295 @@
+"""What is wrong at one moment: each kind where it should be found, and nothing where all is well."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streaming.kafka.metadata_brokers import Phase
+from streaming.metrics.export import Export
+from streaming.metrics.observer import AgentStatus
+from streaming.metrics.table import Replica, Table
+from streaming.metrics.view import view
+from streaming.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
+from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.protocol.problem_json import SEVERITIES, Problem
+from streaming.protocol.scrub_messages import CorruptBatch, ScrubStatus
+from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.settings import Settings
+from streaming.verdicts.all_problems import problems
+from streaming.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.verdicts.commands import Commands
+from streaming.verdicts.first_lines import freshness, unknown, verdict
+from streaming.verdicts.kinds import KINDS
+from tests.metrics.rows import log, new_table
+from tests.metrics.test_host_families import broker, log_dir
+from tests.metrics.test_retention_columns import BELOW, facts, orders
+
+NOW_MS = 1_700_000_000_000
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+def around(*agents: AgentStatus, table: Table | None = None, **more: Any) -> Circumstances:
+    snapshot = (table or new_table(log())).snapshot(NOW_MS / 1000)
+    return Circumstances(shown=view(snapshot), topics=snapshot.topic_names, now_ms=NOW_MS, agents=agents, **more)
+
+
+def agent(*statuses: BrokerStatus, name: str = "a1", log_dirs: tuple[LogDirStatus, ...] = (), **more: Any) -> AgentStatus:
+    brokers = tuple(each.broker for each in statuses) or (1,)
+    return AgentStatus(name=name, up=more.pop("up", True), brokers=brokers, broker_statuses=statuses, log_dirs=log_dirs, **more)
+
+
+def well(**more: Any) -> BrokerStatus:
+    """A broker whose copy of the metadata log grows."""
+    return broker(**{"appended_ms": NOW_MS - 500, "registered": [Registered(broker=1, fenced=False)]} | more)
+
+
+def kinds_of(of: Circumstances) -> list[str]:
+    return [each.kind for each in problems(of)]
+
+
+def only(of: Circumstances, kind: str) -> Problem:
+    (found,) = (each for each in problems(of) if each.kind == kind)
+    return found
+
+
+def counted(**problem: int) -> str:
+    affected = [
+        AffectedPartition(
+            topic="orders", partition=3, problem=next(iter(problem)), leader=-1, in_sync=[1], out_of_sync=[2], electable=[2, 3]
+        )
+    ]
+    return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **problem)], affected=affected).pack()
+
+
+def test_where_all_is_well_nothing_is_found() -> None:
+    of = around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS - 3000),)))
+    assert problems(of) == ()
+    assert verdict(of, ()) == "Nothing is wrong: 1 partition of 1 broker"
+    assert freshness(of, NOW_MS - 2000) == "Everything up to 2023-11-14T22:13:18Z (2s ago) is counted, of 1 agent"
+    assert list(unknown(of, ())) == []
+
+
+OLD = NOW_MS - 10 * MINUTE
+ROLLED = '{"static":{},"topic":{"segment.ms":"3600000","retention.ms":"999999999"}}'
+COMPACT = '{"static":{},"topic":{"cleanup.policy":"compact"}}'
+
+CASES: dict[str, Callable[[], Circumstances]] = {
+    "quorum_lost": lambda: around(agent(well(appended_ms=NOW_MS - 40_000), log_dirs=(log_dir(checkpoint_ms=NOW_MS - 3000),))),
+    "partition_offline": lambda: around(agent(well(counts=counted(offline=1)))),
+    "under_min_isr": lambda: around(agent(well(counts=counted(under_min_isr=1)))),
+    "under_replicated": lambda: around(agent(well(counts=counted(under_replicated=7)))),
+    "broker_down": lambda: around(
+        agent(well(registered=[Registered(broker=2, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True)]))
+    ),
+    "broker_starting": lambda: around(
+        agent(well(registered=[Registered(broker=2, fenced=True, epoch=5, phase=Phase.STARTING, since_ms=NOW_MS - HOUR)]))
+    ),
+    "broker_stopped": lambda: around(
+        agent(well(registered=[Registered(broker=2, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=NOW_MS - HOUR)]))
+    ),
+    "broker_not_writing": lambda: around(agent(well(appended_ms=-1), log_dirs=(log_dir(checkpoint_ms=OLD),))),
+    "broker_metadata_stalled": lambda: around(agent(broker(2, appended_ms=OLD), well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS),))),
+    "log_dir_offline": lambda: around(agent(well(), log_dirs=(log_dir(registered=False),))),
+    "log_dir_full": lambda: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=4, capacity=100),))),
+    "log_dir_unreadable": lambda: around(agent(well(), log_dirs=(log_dir(up=False, problem="Permission denied"),))),
+    "log_dir_unwatched": lambda: around(agent(well(log_dirs=["x", "y"]), directories=("1:x",))),
+    "log_unreadable": lambda: around(
+        agent(well(), unreadable=(UnreadableLogs(1, 1),), unreadable_logs=(UnreadableLog(1, "t", 0, "", "/d/t-0", "gone"),))
+    ),
+    "metadata_unreadable": lambda: around(agent(well(readable=False, metadata_offset=-1))),
+    "agent_down": lambda: around(agent(up=False, problems=("refused",), explanation="nobody listens there: is it running?")),
+    "behind": lambda: around(agent(well()), lags={"a1": (5 << 20, 130.0)}),
+    "blind": lambda: around(agent(well(snapshot=False))),
+    "log_corrupt": lambda: around(agent(well()), table=new_table(log(corrupt_batches=2, leader=1, leader_epoch=5))),
+    "replica_corrupt": lambda: around(agent(well()), table=new_table(log(corrupt_batches=2, leader=2, leader_epoch=5))),
+    "unclean_election": lambda: around(
+        agent(well()), table=new_table(log(unclean_elections=1, unclean_ms=OLD, unclean_from=2, unclean_lost_acknowledged=5))
+    ),
+    "scrub_corrupt": lambda: around(agent(well(), scrubs=(scrub(corrupt=2),))),
+    "scrub_unreadable": lambda: around(agent(well(), scrubs=(scrub(unreadable=1),))),
+    "scrub_overdue": lambda: around(agent(well(), scrubs=(scrub(ended_ms=NOW_MS - 31 * 24 * HOUR),))),
+    "partition_silent": lambda: around(
+        agent(well()),
+        table=new_table(log(last_append_ms=OLD)),
+        thresholds=replace(thresholds_of(Settings()), silent_after_ms=MINUTE),
+    ),
+    "retention_blocked": lambda: around(
+        agent(well()), table=new_table(orders(facts((0, 500, -7200), (50, 300, 9600), configs=BELOW, oldest_timestamp=NOW_MS - 9_600_000)))
+    ),
+    "timestamps_in_future": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, -7200), (50, 300, 10), configs=BELOW)))),
+    "retention_overdue": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 9600), (50, 300, 10), configs=BELOW)))),
+    "compaction_stalled": lambda: around(
+        agent(well()), table=new_table(orders(facts((0, 500, 14_400), (50, 300, 10), configs=COMPACT, cleaner_checkpoint=0)))
+    ),
+    "segment_too_old": lambda: around(
+        agent(well()),
+        table=new_table(
+            orders(
+                facts((0, 500, 9600), configs=ROLLED, active_first_timestamp=NOW_MS - 9_600_000, active_created_ms=NOW_MS - 9_600_000),
+                last_append_ms=NOW_MS - MINUTE,
+            )
+        ),
+    ),
+    "limits_assumed": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 10), configs="{}")))),
+    "group_held": lambda: around(agent(well()), groups=(group(held=True, held_by=holding("hanging"), lag_records_read_committed=0),)),
+    "group_pending": lambda: around(
+        agent(well()),
+        groups=(group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, verdict="hanging", since_ms=NOW_MS - MINUTE)]),),
+    ),
+    "group_stopped": lambda: around(agent(well()), groups=(group(stopped_since_ms=OLD),)),
+    "group_lost": lambda: around(agent(well()), groups=(group(lost_records=5, lost_offsets=5),)),
+    "group_will_lose": lambda: around(agent(well()), groups=(group(loss_ms=NOW_MS + HOUR, stopped_since_ms=OLD),)),
+}
+
+
+def scrub(**values: Any) -> ScrubStatus:
+    places = [CorruptBatch("t", 0, "/d/t-0/00000000000000000000.log", 61, 5, "crc")] if values.get("corrupt") else []
+    given = {"began_ms": NOW_MS - MINUTE, "ended_ms": NOW_MS - MINUTE, "logs": 1, "logs_checked": 1, "checked": 5}
+    return ScrubStatus(broker=1, log_dir="/d", corrupt_batches=places, **{"corrupt": 0, "unreadable": 0} | given | values)  # type: ignore[arg-type]
+
+
+def holding(label: str) -> HoldingTransaction:
+    return HoldingTransaction(
+        producer_id=1, producer_epoch=0, first_offset=7, start_ms=NOW_MS - MINUTE, last_append_ms=NOW_MS - MINUTE, verdict=label
+    )
+
+
+def group(name: str = "billing", **values: Any) -> GroupDetail:
+    given = {"committed": 5, "log_start": 0, "lag_offsets": 9, "lag_records_read_committed": 9, "next_append_ms": NOW_MS - 2 * HOUR}
+    partition = GroupPartition(topic="orders", partition=3, broker=1, **given | values)
+    return GroupDetail(at_ms=NOW_MS, summary=GroupSummary(group=name, partitions=1, members=2), partitions=[partition])
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_kind_is_found_and_says_what_and_where(kind: str) -> None:
+    of = CASES[kind]()
+    found = only(of, kind)
+    (declared,) = (each for each in KINDS if each.name == kind)
+    assert (found.severity, found.runbook) == (declared.severity, declared.alert)
+    assert "\n" not in found.what
+    assert not found.what.endswith(".")
+    assert verdict(of, problems(of))
+    assert found.command == "" or found.no_command == ""
+
+
+def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
+    table = new_table(log(), log("b", corrupt_batches=1, leader=1, leader_epoch=5))
+    of = around(
+        agent(well(), scrubs=(scrub(corrupt=1),)), agent(name="a2", up=False), table=table, groups=(group(lost_records=1, lost_offsets=1),)
+    )
+    found = problems(of)
+    assert [each.severity for each in found] == sorted((each.severity for each in found), key=SEVERITIES.index)
+    assert len({each.severity for each in found}) == 2
+    assert verdict(of, found).startswith("2 critical problems and 2 warnings in 2 partitions of 1 broker. A log of topic b is corrupt")
+
+
+@pytest.mark.parametrize("label", ["open", "overdue", "completing", "two_phase", "unknown", "unclaimed", "hanging"])
+def test_a_group_that_is_held_gets_a_command_only_for_a_hanging_transaction(label: str) -> None:
+    held = group(held=True, held_by=holding(label), lag_records_read_committed=0)
+    found = only(around(agent(well()), groups=(held,)), "group_held")
+    assert found.command.startswith("kafka-transactions.sh") == (label == "hanging")
+    assert bool(found.command) != bool(found.no_command)
+
+
+def test_a_transaction_that_holds_a_group_up_for_a_moment_is_no_problem() -> None:
+    held = group(held=True, held_by=holding("open"), lag_records_read_committed=0, next_append_ms=NOW_MS - MINUTE)
+    assert kinds_of(around(agent(well()), groups=(held,))) == []
+
+
+def test_a_consumer_on_a_console_may_stop() -> None:
+    assert kinds_of(around(agent(well()), groups=(group("console-consumer-123", stopped_since_ms=OLD),))) == []
+
+
+def test_of_a_broker_whose_numbers_are_old_nothing_is_told_that_depends_on_time() -> None:
+    thresholds = replace(thresholds_of(Settings()), silent_after_ms=MINUTE)
+    table = new_table(log(last_append_ms=OLD))
+    assert kinds_of(around(agent(up=False), table=table, thresholds=thresholds)) == ["agent_down"]
+    assert kinds_of(around(agent(well(), catching_up=True), table=table, thresholds=thresholds)) == []
+
+
+def test_an_agent_that_answers_and_is_not_used_is_told_from_one_that_is_silent() -> None:
+    silent, other = (around(agent(up=False, problems=(each,))) for each in ("silent", "other_cluster"))
+    assert only(silent, "agent_down").what.startswith("segtail's agent a1 does not answer: ")
+    assert only(other, "agent_down").what.startswith("segtail's agent a1 answers but is not used: ")
+
+
+def test_an_agent_that_went_with_its_broker_is_not_missed_twice() -> None:
+    stopping = Registered(broker=2, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=NOW_MS - HOUR)
+    of = around(agent(well(registered=[stopping])), agent(broker(2), name="a2", up=False))
+    assert kinds_of(of) == ["broker_stopped"]
+
+
+def test_log_dirs_of_brokers_that_are_stopped_have_no_problem_because_nothing_is_written() -> None:
+    of = around(agent(well(appended_ms=OLD), log_dirs=(log_dir(checkpoint_ms=OLD),)), live=False)
+    assert problems(of) == ()
+    assert freshness(of, NOW_MS) == "Read from log dirs as of 2023-11-14T22:13:20Z"
+
+
+def test_topics_that_are_not_exported_are_not_named() -> None:
+    export = Export(exclude=re.compile("orders"))
+    of = around(
+        agent(
+            well(counts=counted(offline=1)),
+            unreadable=(UnreadableLogs(1, 1),),
+            unreadable_logs=(UnreadableLog(1, "orders", 0, "", "/d/orders-0", "x"),),
+        ),
+        table=new_table(log(corrupt_batches=1), export=export),
+        export=export,
+    )
+    assert "orders" not in " ".join(each.what for each in problems(of))
+
+
+def test_what_the_scrub_finds_counts_for_the_log_that_has_it() -> None:
+    table = new_table(log(leader=1, leader_epoch=5))
+    table.set_scrubbed({Replica(1, "orders", 0): 3})
+    assert only(around(agent(well()), table=table), "log_corrupt").command == "segtail dump --verify /data/orders-0"
+
+
+def test_names_can_neither_hide_nor_pretend_anything() -> None:
+    name = "a\x1b[2J\u202e<script>\n--help"
+    of = around(agent(well()), groups=(group(name, stopped_since_ms=OLD),))
+    found = only(of, "group_stopped")
+    assert found.what.isprintable()
+    assert found.group == name  # who shows it escapes it
+    assert (found.command, found.no_command) == ("", "a name holds control characters")
+
+
+def test_where_names_are_redacted_there_is_no_command_but_the_reason() -> None:
+    of = around(agent(well()), groups=(group(stopped_since_ms=OLD),), commands=Commands(redacted=True))
+    assert only(of, "group_stopped").no_command == "names are redacted here"
+
+
+def test_a_file_that_hangs_is_told_once_for_its_log_dir() -> None:
+    blocked = BlockedFile(1, "/d0", "/d0/t-0/x.log", 90.0)
+    found = only(around(agent(well(), log_dirs=(log_dir(up=False),), blocked=(blocked,))), "log_dir_unreadable")
+    assert found.what.endswith("a call to /d0/t-0/x.log has not come back for 1m 30s")
+    assert found.since_ms == NOW_MS - 90_000
+
+
+def test_partitions_led_by_a_broker_without_an_agent_are_not_seen() -> None:
+    found = only(around(agent(well(led=[Led(2, 40)]))), "blind")
+    assert found.what == "segtail does not see everything (broker_unwatched): Broker 2 leads partitions and has no agent: 40"
+
+
+def test_freshness_names_the_agents_that_are_missing() -> None:
+    of = around(agent(well()), agent(name="a2", up=False))
+    assert freshness(of, -1) == "It is not known yet up to when everything of 1 of 2 agents is counted; nothing new from a2"
+    assert freshness(around(agent(up=False)), -1) == "No agent answers: a1"
+    assert freshness(around(), -1) == "No agent answers: none is known"
+
+
+def test_every_kind_has_a_case_here_or_on_the_disks_of_real_clusters() -> None:
+    transactions = {"transaction_hanging", "transaction_stuck", "transaction_overdue", "last_stable_offset_stalled"}
+    assert CASES.keys() | transactions == {each.name for each in KINDS}
+
+
+def test_why_retention_is_blocked_is_told_with_what_it_keeps() -> None:
+    found = only(CASES["retention_blocked"](), "retention_blocked")
+    assert found.what == ("Retention of topic orders is blocked on broker 1 (future_timestamp): partition 0, past the limit for 1h 40m")
+    assert found.holds_back == (
+        "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date. "
+        "800 B are in these logs."
+    )

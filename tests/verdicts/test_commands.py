@@ -1,0 +1,53 @@
+"""Commands to copy: what is in them can neither be taken for an option nor for anything else than a name."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.verdicts.commands import Command, Commands, GroupCommands
+
+HERE = Commands(server="kafka-1:9092")
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+def test_the_command_that_ends_a_hanging_transaction() -> None:
+    assert HERE.abort("my.topic", 3, 279) == Command(
+        "kafka-transactions.sh --bootstrap-server kafka-1:9092 abort --topic my.topic --partition 3 --start-offset 279"
+    )
+
+
+def test_without_a_known_broker_there_is_a_place_for_one() -> None:
+    assert " --bootstrap-server HOST:PORT " in Commands().abort("t", 0, 1).line
+
+
+def test_a_name_like_an_option_is_taken_for_a_name() -> None:
+    assert " --topic=--help " in HERE.abort("--help", 0, 1).line
+    assert " --group=-x --topic=-t:0 " in GroupCommands(group="-x").reset_to_earliest("-t", 0).line
+    assert HERE.why("-x").line == "segtail why -- -x"
+    assert HERE.keep_longer("--alter", "retention.ms", 5).line.endswith("--entity-name=--alter --add-config retention.ms=10")
+
+
+@given(NAMES)
+def test_a_name_comes_out_of_a_shell_as_it_is_or_there_is_no_command_but_a_reason(name: str) -> None:
+    command = HERE.abort(name, 3, 7)
+    if not command.line:
+        assert command.reason
+        return
+    words = shlex.split(command.line)
+    assert name in words or f"--topic={name}" in words
+    assert [word for word in words if word.startswith("-")][-2:] == ["--partition", "--start-offset"]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\u202eb", "a\u2066b", "\u200f", "", "x" * 1001])
+def test_a_name_that_cannot_be_copied_gives_no_command_but_the_reason(name: str) -> None:
+    for command in (HERE.abort(name, 0, 1), HERE.why(name), HERE.verify(name), HERE.describe_transaction(name)):
+        assert command.line == ""
+        assert command.reason
+
+
+def test_redacted_names_are_in_no_command() -> None:
+    redacted = Commands(redacted=True)
+    assert redacted.why("4f2a") == redacted.describe_transaction("4f2a") == Command(reason="names are redacted here")
+    assert redacted.abort("orders", 0, 1).line  # topics are never redacted

@@ -1,0 +1,78 @@
+"""Problems and alerts say the same: each alert has a kind or a reason, and their words are the same."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streaming.protocol.problem_json import SEVERITIES
+from streaming.verdicts.kinds import BLIND, KINDS, NO_KIND, Kind
+from streaming.verdicts.log_problems import WHY_BLOCKED
+from streaming.verdicts.observer_problems import UNKNOWN
+
+ALERTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "conf" / "alerts").glob("*.yaml"))}
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+def alert(name: str) -> dict[str, Any]:
+    (group,) = yaml.safe_load(ALERTS[name].read_text())["groups"]
+    rule: dict[str, Any] = group["rules"][0]
+    return rule
+
+
+def plain(text: str) -> str:
+    """A text of an alert with {topic} for its label, and {does} for a choice between two phrases."""
+    text = re.sub(r"\{\{ if query .*?\}\}.*?\{\{ else \}\}.*?\{\{ end \}\}", "{does}", text)
+    return re.sub(r"\{\{ \$(?:labels\.)?([a-z_]+) \}\}", r"{\1}", text)
+
+
+def test_every_alert_has_one_kind_or_a_reason_why_it_has_none() -> None:
+    alerts = [each.alert for each in KINDS]
+    assert sorted([*alerts, *NO_KIND]) == sorted(ALERTS)
+    assert all(NO_KIND.values())
+
+
+def test_names_of_kinds_are_distinct() -> None:
+    assert len({each.name for each in KINDS}) == len(KINDS)
+
+
+def test_the_most_severe_kinds_come_first() -> None:
+    places = [SEVERITIES.index(each.severity) for each in KINDS]
+    assert places == sorted(places)
+
+
+@each_kind
+def test_a_kind_is_as_severe_as_its_alert(kind: Kind) -> None:
+    assert alert(kind.alert)["labels"]["severity"] == kind.severity
+
+
+@each_kind
+def test_a_problem_begins_with_the_summary_of_its_alert(kind: Kind) -> None:
+    assert plain(alert(kind.alert)["annotations"]["summary"]) == kind.summary
+
+
+@each_kind
+def test_what_a_problem_costs_is_in_the_description_of_its_alert(kind: Kind) -> None:
+    assert kind.costs in alert(kind.alert)["annotations"]["description"]
+
+
+@pytest.mark.parametrize("sentence", UNKNOWN.values(), ids=list(UNKNOWN))
+def test_what_is_not_seen_is_said_as_the_alert_does(sentence: str) -> None:
+    assert sentence in plain(alert(BLIND.alert)["annotations"]["description"])
+
+
+@pytest.mark.parametrize("reason", WHY_BLOCKED)
+def test_why_retention_is_blocked_is_said_as_the_alert_does(reason: str) -> None:
+    description = alert("RetentionBlocked")["annotations"]["description"]
+    if reason == "active_segment":  # which wakes nobody up
+        assert reason not in description
+    else:
+        assert WHY_BLOCKED[reason] in description
+
+
+def test_a_name_can_neither_hide_nor_pretend_anything() -> None:
+    (held,) = (each for each in KINDS if each.name == "group_held")
+    assert held.about(group="a\nb\u202e{topic}", topic="<b>") == (r'Group "a\nb\u202e{topic}" waits for an open transaction in topic <b>')
