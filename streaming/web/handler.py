@@ -5,8 +5,8 @@ The standard library parses it. `wsgiref` and `prometheus_client.make_wsgi_app` 
 
 import logging
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -22,23 +22,30 @@ _MAX_BODY_BYTES = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A client's request; ``client`` is its host, ``gzip`` if it accepts a compressed answer."""
+    """A client's request.
+
+    ``query``: what comes after "?"; ``client``: its host; ``gzip`` if it accepts a compressed answer; ``host``: the header of that name,
+    which says whom it takes the server for, "" without one.
+    """
 
     path: str
+    query: str = ""
     client: str
     user_agent: str
     accept: str
     gzip: bool
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to a request; ``gzip`` if the body is compressed."""
+    """The answer to a request; ``gzip`` if the body is compressed; ``headers`` besides those that all answers have."""
 
     status: HTTPStatus
     content_type: str = "text/plain; charset=utf-8"
     body: bytes
     gzip: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -80,10 +87,12 @@ class Handler(BaseHTTPRequestHandler):
     def _request(self) -> Request:
         return Request(
             path=urlsplit(self.path).path,
+            query=urlsplit(self.path).query,
             client=str(self.client_address[0]),
             user_agent=self.headers.get("User-Agent", ""),
             accept=self.headers.get("Accept", ""),
             gzip=accepts_gzip(self.headers.get("Accept-Encoding", "")),
+            host=self.headers.get("Host", ""),
         )
 
     def _refuse(self) -> None:
@@ -99,6 +108,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Allow", "GET, HEAD")
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self.send_header("WWW-Authenticate", 'Basic realm="segtail", charset="UTF-8"')
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
         self.send_header("Vary", "Accept, Accept-Encoding")
         if answer.gzip:
             self.send_header("Content-Encoding", "gzip")

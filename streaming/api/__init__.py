@@ -1,0 +1,1 @@
+"""From a view of the table to the messages that a page, the terminal and `/api/v1/` show."""

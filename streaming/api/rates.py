@@ -1,0 +1,51 @@
+"""What is known of how fast logs grow: nothing, the mean of their segments, or the last hour (`streaming.api.history`)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.api.seen import Seen
+from streaming.protocol.partition_json import Minute
+from streaming.rules.group_loss import mean_rates
+
+
+class RateColumns:
+    """What is known of the rates of logs: nothing. See `History`, and `MeanRates` of log dirs."""
+
+    counts = True
+    """Whether appends are counted from the beginning of the watching; what is read once has counted its last segments alone."""
+
+    def bytes_rate(self, seen: Seen) -> NDArray[np.float64]:
+        """Bytes a second of each exported log; -1 not known."""
+        return np.full(len(seen.brokers), -1.0)
+
+    def records_rate(self, seen: Seen) -> NDArray[np.float64]:
+        """Records a second of each exported log; -1 not known."""
+        return np.full(len(seen.brokers), -1.0)
+
+    def hours(self, seen: Seen, items: Sequence[int]) -> list[list[float]]:
+        """The bytes a second of some exported logs in each minute of the last hour, -1 not known; an empty list if none is known."""
+        return [[] for _ in items]
+
+    def minutes(self, seen: Seen, item: int) -> list[Minute]:
+        """The last hour of an exported log, as far as it is known."""
+        return []
+
+
+NO_RATES = RateColumns()
+
+
+class MeanRates(RateColumns):
+    """What log dirs show that are read once: the mean rate of each log, by its list of segments."""
+
+    counts = False
+
+    def bytes_rate(self, seen: Seen) -> NDArray[np.float64]:
+        """See `RateColumns`."""
+        kept = seen.shown.kept
+        rates = np.full(len(seen.shown.observed.columns), -1.0)
+        if len(kept.listed.items):
+            rates[kept.items[kept.listed.items]] = mean_rates(kept.listed.logs, seen.now_ms)
+        by_slot = dict(zip(seen.shown.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
+        return np.array([by_slot[slot] for slot in seen.shown.logs.columns["slot"].tolist()], np.float64)

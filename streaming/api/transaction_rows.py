@@ -1,0 +1,78 @@
+"""The listing of open transactions: what each of them holds back, its verdict, and the command that aborts it if nobody else will."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streaming.api.paging import Asked, Sheet, cut, natural_order, ranks
+from streaming.api.seen import Seen
+from streaming.metrics.open_list import Late
+from streaming.metrics.value_matrix import Longs
+from streaming.protocol.listing_json import TransactionPage, TransactionRow
+from streaming.verdicts.circumstances import Circumstances
+from streaming.verdicts.transaction_problems import abort_of, held_offsets
+
+_NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
+_WORDS = ("transactional_id", "coordinator_state", "verdict")
+
+SORTABLE = ("topic", "broker", "partition", *_NUMBERS, *_WORDS, "stuck")
+"""The fields that the listing can be sorted by."""
+
+DEFAULT_SORT = "start_ms"
+
+
+def transaction_page(seen: Seen, of: Circumstances, asked: Asked) -> TransactionPage:
+    """A page of open transactions: those that are open for longer than ``late_after``."""
+    rows = transaction_rows(seen, of, seen.shown.logs.late)
+    found = cut(_sheet(rows), asked)
+    return TransactionPage(
+        at_ms=seen.now_ms,
+        total=found.total,
+        matched=found.matched,
+        offset=asked.offset,
+        sort=asked.sort,
+        order=asked.order,
+        rows=[rows[item] for item in found.items],
+        omitted=seen.shown.logs.late_omitted,
+    )
+
+
+def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
+    """Some of the rows."""
+    rows = []
+    for late in some:
+        command = abort_of(of, late)
+        rows.append(
+            TransactionRow(
+                broker=int(seen.brokers[late.log]),
+                topic=seen.topics[late.log],
+                partition=int(seen.partitions[late.log]),
+                producer_id=late.producer_id,
+                producer_epoch=late.producer_epoch,
+                first_offset=late.first_offset,
+                start_ms=late.start_ms,
+                last_append_ms=late.last_ms,
+                transactional_id=late.transactional_id,
+                coordinator_state=late.state,
+                verdict=late.verdict,
+                stuck=late.stuck,
+                holds_offsets=held_offsets(of, late),
+                groups=list(late.groups),
+                command=command.line,
+                no_command=command.reason,
+            )
+        )
+    return rows
+
+
+def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
+    def column(name: str) -> Longs:
+        return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
+
+    columns = {name: column(name) for name in ("broker", "partition", *_NUMBERS, "stuck")}
+    columns |= {name: ranks([getattr(row, name) for row in rows]) for name in _WORDS}
+    return Sheet(
+        columns=columns,
+        texts=[" ".join((f"{row.topic}-{row.partition}", row.transactional_id, str(row.producer_id), row.verdict)) for row in rows],
+        natural=natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"]),
+    )

@@ -1,0 +1,115 @@
+"""What a listing is asked for, and which rows that is: the same as of a list that is sorted, filtered and cut in Python."""
+
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
+from streaming.errors import UsageError
+from streaming.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+
+SORTABLE = ("topic", "size_bytes", "verdict")
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["a", "B", "ä", "orders"]), st.integers(0, 3), st.integers(-1, 5), st.sampled_from(["", "open", "hanging"])),
+    max_size=30,
+    unique_by=lambda row: row[:2],
+)
+
+Row = tuple[str, int, int, str]
+
+
+def sheet(rows: list[Row]) -> Sheet:
+    partitions = np.array([row[1] for row in rows], np.int64)
+    return Sheet(
+        columns={"size_bytes": np.array([row[2] for row in rows], np.int64), "verdict": ranks([row[3] for row in rows])},
+        texts=[f"{row[0]}-{row[1]}" for row in rows],
+        natural=natural_order([row[0] for row in rows], partitions, np.zeros(len(rows), np.int64)),
+    )
+
+
+def expected(rows: list[Row], sort: str, order: str, text: str) -> list[Row]:
+    """The same, row by row."""
+    kept = sorted((row for row in rows if text.casefold() in f"{row[0]}-{row[1]}".casefold()), key=lambda row: row[:2])
+    if sort == "topic":
+        return kept[::-1] if order == "desc" else kept
+    value: Any = (lambda row: row[2]) if sort == "size_bytes" else (lambda row: row[3])
+    known = [row for row in kept if value(row) not in (-1, "")]
+    known.sort(key=value)
+    if order == "desc":
+        values = sorted({value(row) for row in known}, reverse=True)
+        known = [row for each in values for row in known if value(row) == each]
+    return known + [row for row in kept if value(row) in (-1, "")]
+
+
+@given(
+    ROWS, st.sampled_from(SORTABLE), st.sampled_from(["asc", "desc"]), st.sampled_from(["", "A", "r", "-1", "nothing"]), st.integers(1, 7)
+)
+def test_the_pages_one_after_the_other_are_the_sorted_rows(rows: list[Row], sort: str, order: str, text: str, limit: int) -> None:
+    found, matched = [], set()
+    for offset in range(0, len(rows) + limit, limit):
+        page = cut(sheet(rows), Asked(sort=sort, order=order, filter=text, offset=offset, limit=limit))
+        assert (page.total, len(page.items) <= limit) == (len(rows), True)
+        matched.add(page.matched)
+        found += [rows[item] for item in page.items]
+    assert found == expected(rows, sort, order, text)
+    assert matched == {len(found)}
+
+
+def test_a_rate_that_is_no_number_is_not_known() -> None:
+    rates = Sheet(columns={"r": np.array([np.nan, 2.0, -1.0, 3.0])}, texts=["t"] * 4, natural=np.arange(4))
+    assert cut(rates, Asked(sort="r", order="desc")).items == [1 + 2, 1, 0, 2]
+    assert cut(rates, Asked(sort="r", order="asc")).items == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("", Asked(sort="size_bytes", order="desc", limit=DEFAULT_LIMIT)),
+        ("sort=topic", Asked(sort="topic", order="asc")),
+        ("sort=verdict&order=desc", Asked(sort="verdict", order="desc")),
+        ("filter=a%20b&offset=7&limit=1000", Asked(sort="size_bytes", order="desc", filter="a b", offset=7, limit=LARGEST_LIMIT)),
+        ("limit=1&limit=2", Asked(sort="size_bytes", order="desc", limit=2)),
+        ("filter=", Asked(sort="size_bytes", order="desc")),
+    ],
+)
+def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
+    assert asked_of(query, SORTABLE, "size_bytes") == asked
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("sort=nothing", "sort is not one of topic, size_bytes, verdict"),
+        ("order=up", "order is neither asc nor desc"),
+        ("limit=0", "limit is not a whole number from 1 to 1,000"),
+        ("limit=1001", "limit is not"),
+        ("limit=-1", "limit is not"),
+        ("limit=1e3", "limit is not"),
+        ("limit=", "limit is not"),
+        ("limit=٣", "limit is not"),
+        ("offset=99999999999999999999", "offset is not"),
+        (f"filter={'x' * 301}", "filter is longer than 300 characters"),
+        ("colour=red", "'colour' is no parameter here; there are sort, order, filter, offset, limit"),
+        ("filter=%ff", "the query is not understood"),
+        ("&".join(f"a{each}=1" for each in range(50)), "the query is not understood"),
+    ],
+)
+def test_a_bad_parameter_is_named(query: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named.replace("(", r"\(")):
+        asked_of(query, SORTABLE, "size_bytes")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
+def test_a_filter_may_hold_anything(text: str) -> None:
+    assert asked_of(urlencode({"filter": text}), SORTABLE, "topic").filter == text
+
+
+@given(st.text(max_size=60))
+def test_any_query_is_answered_or_refused(query: str) -> None:
+    with suppress(UsageError):
+        assert set(parameters_of(query, ("sort",))) <= {"sort"}
