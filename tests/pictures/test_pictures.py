@@ -57,9 +57,12 @@ def test_the_lock_names_no_host_and_pins_what_is_asked_for() -> None:
     }
 
 
-def test_what_is_missing_to_draw_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "missing"), [("tests.pictures", "npm, prometheus, promtool, chromium"), ("tests.pictures.site", "chromium, chromedriver")]
+)
+def test_what_is_missing_to_draw_is_named(tmp_path: Path, module: str, missing: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.pictures", "--out", tmp_path],
+        [sys.executable, "-m", module, "--out", tmp_path],
         env=os.environ | {"PATH": str(tmp_path)},
         cwd=HERE.parents[1],
         capture_output=True,
@@ -67,4 +70,14 @@ def test_what_is_missing_to_draw_is_named(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "pictures need npm, prometheus, promtool, chromium" in done.stderr
+    assert f"pictures need {missing}" in done.stderr
+
+
+def test_the_page_is_drawn_light_and_dark(tmp_path: Path) -> None:
+    for program in ("chromium", "chromedriver"):
+        require_tool(program)
+    subprocess.run([sys.executable, "-m", "tests.pictures.site", "--out", tmp_path], cwd=HERE.parents[1], check=True)
+    light, dark = ((tmp_path / f"page-{scheme}.png").read_bytes() for scheme in ("light", "dark"))
+    assert light.startswith(b"\x89PNG")
+    assert dark.startswith(b"\x89PNG")
+    assert light != dark

@@ -1,0 +1,131 @@
+"""The view of one consumer group: why it does not go on, the command for it, and all of its partitions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streaming.formatting import format_count, format_name
+from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPartition, path_of
+from streaming.protocol.problem_json import CRITICAL, WARNING
+from streaming.protocol.status_json import Status
+from streaming.site.group_columns import GROUP_PARTITION_COLUMNS
+from streaming.site.listing_views import by_key
+from streaming.site.page_links import GROUPS, group_link, partition_link
+from streaming.site.page_query import Query
+from streaming.site.page_tables import DESCENDING, Drawn, Sorting, draw, paging
+from streaming.site.page_views import View
+from streaming.site.page_words import Cell, Link, moment, number, partition_name, size
+from streaming.site.partition_view import Fact
+from streaming.verdicts.group_verdicts import Bounds, GroupVerdict, Kind, judge
+
+_MOST_VERDICTS = 20
+_CRITICAL = (Kind.LOST, Kind.DAMAGED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVerdict:
+    """A verdict as it is drawn."""
+
+    key: str
+    tone: str
+    badge: str
+    text: str
+    about: Link | None
+    command: str
+    no_command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView(View):
+    """One consumer group."""
+
+    verdicts: tuple[ShownVerdict, ...]
+    more: str
+    facts: tuple[Fact, ...]
+    table: Drawn
+
+
+def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
+    """The view of a group.
+
+    Raises:
+        UsageError: the query asks for what is not there.
+    """
+    name, now = detail.summary.group, detail.at_ms
+    found = [each for each in judge(detail, now, Bounds()) if each.kind.found]
+    return GroupView(
+        title=format_name(name, 255),
+        here=GROUPS,
+        status=status,
+        json=path_of(name) if name not in ("", ".", "..") else GROUPS_PATH,
+        verdicts=tuple(_verdict(f"verdict-{index}", each) for index, each in enumerate(found[:_MOST_VERDICTS])),
+        more=f"{format_count(len(found) - _MOST_VERDICTS, 'more reason')} below, by partition." if len(found) > _MOST_VERDICTS else "",
+        facts=_facts(detail, now),
+        table=_table(detail, query),
+    )
+
+
+def _verdict(key: str, of: GroupVerdict) -> ShownVerdict:
+    about = (
+        Link(text=f"partition {partition_name(of.topic, of.partition)}", href=partition_link(of.topic, of.partition)) if of.topic else None
+    )
+    return ShownVerdict(
+        key=key,
+        tone=CRITICAL if of.kind in _CRITICAL else WARNING,
+        badge=of.kind.label.replace("_", " "),
+        text=of.text,
+        about=about,
+        command=of.command.line,
+        no_command=of.command.reason,
+    )
+
+
+def _facts(detail: GroupDetail, now_ms: int) -> tuple[Fact, ...]:
+    of = detail.summary
+    clients = ", ".join(map(format_name, detail.clients[:5]))
+    return (
+        Fact(name="State", value=Cell(text=of.state or "not known", note=of.type)),
+        Fact(name="Members", value=Cell(text=number(of.members).text, note=clients)),
+        Fact(name="Partitions", value=number(of.partitions)),
+        Fact(name="Records left", value=number(of.lag_records_read_committed)),
+        Fact(name="Offsets left", value=number(of.lag_offsets)),
+        Fact(name="Bytes left", value=size(of.lag_bytes)),
+        Fact(name="Oldest unread", value=moment(of.oldest_append_ms, now_ms)),
+        Fact(name="First loss", value=moment(of.loss_ms, now_ms)),
+        Fact(name="Last commit", value=moment(of.last_commit_ms, now_ms)),
+    )
+
+
+def _table(detail: GroupDetail, query: Query) -> Drawn:
+    path, name = group_link(detail.summary.group).partition("?")[0], detail.summary.group
+    kept = {"group": name} if path == GROUPS else {}
+    sorts = [each.sort for each in GROUP_PARTITION_COLUMNS if each.sort]
+    sort = query.word("sort", sorts, "lag")
+    column = next(each for each in GROUP_PARTITION_COLUMNS if each.sort == sort)
+    order = query.order(column.first if query.values.get("sort") else DESCENDING)
+    rows = by_key(detail.partitions, _key(sort), order)
+    shown = rows[query.offset : query.offset + query.limit]
+    total = len(rows) + detail.omitted
+    return draw(
+        "rows",
+        "Partitions of the group",
+        GROUP_PARTITION_COLUMNS,
+        shown,
+        detail.at_ms,
+        empty="It has no committed offsets, or none any more.",
+        sorting=Sorting(path=path, sort=sort, order=order, others=kept),
+        paging=paging(
+            path,
+            {**kept, **query.kept("sort", "order")},
+            offset=query.offset,
+            shown=len(shown),
+            matched=len(rows),
+            total=total,
+            limit=query.limit,
+        ),
+    )
+
+
+def _key(sort: str) -> Callable[[GroupPartition], float | str]:
+    if sort == "topic":
+        return lambda row: f"{row.topic}\0{row.partition:010}"
+    return lambda row: getattr(row, sort)  # a column's field: one of the words that the query may name

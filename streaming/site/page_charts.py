@@ -1,0 +1,95 @@
+"""Lines as SVG: paths in a box of fixed size that the style sheet stretches; words are outside of it, so that they never shrink."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+WIDTH, HEIGHT = 600, 100
+SPARK_WIDTH, SPARK_HEIGHT = 59, 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line; ``path`` is an SVG path, "" if there are not two numbers next to each other. ``title`` says it in words."""
+
+    path: str
+    title: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Some lines on one scale. ``key``: its id on the page. ``area``: between the first two lines, filled."""
+
+    key: str
+    heading: str
+    title: str
+    lines: tuple[Line, ...]
+    top: str
+    bottom: str
+    left: str
+    right: str
+    area: str = ""
+
+
+def spark(values: Sequence[float], title: str) -> Line:
+    """A small line from zero up to its largest value; -1 is a gap. One unit to the right is one value: fifty of these are on a page."""
+    values = values[-1 - SPARK_WIDTH :]
+    high, pieces, before = max(values, default=0.0), [], -1
+    for index, value in enumerate(values, 1 + SPARK_WIDTH - len(values)):
+        height = SPARK_HEIGHT - 1 - round(value / high * (SPARK_HEIGHT - 2)) if high > 0 else SPARK_HEIGHT - 1
+        if value < 0:
+            before = -1
+            continue
+        pieces.append(f"M{index} {height}h.1" if before < 0 else f"l1 {height - before}".replace(" -", "-"))
+        before = height
+    return Line(path="".join(pieces).replace("h.1l1", "l1"), title=title)
+
+
+def line_path(values: Sequence[float], low: float, high: float, width: int = WIDTH, height: int = HEIGHT) -> str:
+    """Values at equal distances; gaps where they are below zero. A number alone between gaps is a short dash."""
+    pieces, drawing = [], False
+    for index, value in enumerate(values):
+        if value < 0:
+            drawing = False
+            continue
+        x, y = _x(index, len(values), width), _y(value, low, high, height)
+        alone = not drawing and (index + 1 == len(values) or values[index + 1] < 0)
+        pieces.append(f"{'L' if drawing else 'M'}{x} {y}" + ("h2" if alone else ""))
+        drawing = True
+    return "".join(pieces)
+
+
+def area_path(upper: Sequence[float], lower: Sequence[float], low: float, high: float) -> str:
+    """What lies between two lines, where both are known."""
+    return "".join(_stripes(upper, lower, low, high))
+
+
+def _stripes(upper: Sequence[float], lower: Sequence[float], low: float, high: float) -> Iterable[str]:
+    both = list(zip(upper, lower, strict=True))
+    for index, (here, after) in enumerate(pairwise(both)):
+        if min(*here, *after) < 0 or (here[0] == here[1] and after[0] == after[1]):
+            continue
+        left, right = _x(index, len(both), WIDTH), _x(index + 1, len(both), WIDTH)
+        heights = [_y(value, low, high, HEIGHT) for value in (*here, *after)]
+        yield f"M{left} {heights[0]}L{right} {heights[2]}V{heights[3]}L{left} {heights[1]}Z"
+
+
+def bounds(*lines: Sequence[float]) -> tuple[float, float]:
+    """The smallest and the largest known value, 0 and 0 if there is none."""
+    known = [value for line in lines for value in line if value >= 0]
+    return min(known, default=0.0), max(known, default=0.0)
+
+
+def _x(index: int, count: int, width: int) -> str:
+    return _short(index * width / max(1, count - 1))
+
+
+def _y(value: float, low: float, high: float, height: int) -> str:
+    """One unit of the box is left at either end, so that a line at the edge is not cut in half."""
+    share = (value - low) / (high - low) if high > low else 0.0
+    return _short(height - 1 - share * (height - 2))
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

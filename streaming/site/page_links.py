@@ -1,0 +1,31 @@
+"""Where each view of the page is, with names percent-encoded: a name may contain anything."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+HOME, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, COST = "/", "/partitions", "/transactions", "/retention", "/groups", "/cost"
+STATIC = "/static/"
+
+_DOTS = (".", "..", "")
+"""Names that are no segment of a path: browsers take these away, encoded or not."""
+
+
+def partition_link(topic: str, partition: int) -> str:
+    """The view of one partition."""
+    if topic in _DOTS:
+        return link(PARTITIONS, {"topic": topic, "partition": str(partition)})
+    return f"{PARTITIONS}/{_encode(topic)}/{partition}"
+
+
+def group_link(group: str) -> str:
+    """The view of one consumer group."""
+    return link(GROUPS, {"group": group}) if group in _DOTS else f"{GROUPS}/{_encode(group)}"
+
+
+def link(path: str, parameters: Mapping[str, str]) -> str:
+    """A path with parameters."""
+    return f"{path}?{urlencode(parameters, errors='replace')}" if parameters else path
+
+
+def _encode(name: str) -> str:
+    return quote(name, safe="", errors="replace")

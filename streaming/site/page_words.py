@@ -1,0 +1,79 @@
+"""What the page writes for one value: text, and where it has more to say a link, a time for machines, a line, a command."""
+
+from dataclasses import dataclass
+
+from streaming.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.site.page_charts import Line
+from streaming.site.page_links import group_link, partition_link
+
+UNKNOWN = "not known"
+NOTHING = NONE
+"""Stands in a table where there is nothing to say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A text that leads somewhere, or only a text if ``href`` is ""."""
+
+    text: str
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value. ``time``: as ISO 8601; ``note``: a second line; ``tone``: a severity; ``name``: the value is somebody's name."""
+
+    text: str = ""
+    href: str = ""
+    time: str = ""
+    note: str = ""
+    tone: str = ""
+    name: bool = False
+    links: tuple[Link, ...] = ()
+    line: Line | None = None
+    command: str = ""
+
+
+def number(value: int, noun: str = "") -> Cell:
+    """A count, or that it is not known."""
+    return Cell(text=NOTHING if value < 0 else format_count(value, noun) if noun else f"{value:,}")
+
+
+def size(value: int) -> Cell:
+    """Bytes."""
+    return Cell(text=NOTHING if value < 0 else format_size(value))
+
+
+def bytes_rate(value: float) -> str:
+    """Bytes a second."""
+    return NOTHING if value < 0 else f"{format_size(round(value))}/s"
+
+
+def records_rate(value: float) -> str:
+    """Records a second."""
+    return NOTHING if value < 0 else f"{value:,.1f}/s" if value < 100 else f"{value:,.0f}/s"
+
+
+def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> Cell:
+    """A point in time as how long ago it was, or how soon it will be."""
+    return Cell(text=otherwise) if ms < 0 else Cell(text=format_age((now_ms - ms) / 1000), time=format_time(ms))
+
+
+def span(ms: int) -> str:
+    """A length of time."""
+    return NOTHING if ms < 0 else format_duration(ms / 1000)
+
+
+def partition_cell(topic: str, partition: int) -> Cell:
+    """A partition, with the way to its view."""
+    return Cell(text=partition_name(topic, partition), href=partition_link(topic, partition), name=True)
+
+
+def partition_name(topic: str, partition: int) -> str:
+    """A partition by its name; a topic's name that is no plain word is escaped."""
+    return f"{format_name(topic, 249)}-{partition}"
+
+
+def group_reference(group: str) -> Link:
+    """A consumer group, with the way to its view."""
+    return Link(text=format_name(group), href=group_link(group))

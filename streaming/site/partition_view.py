@@ -1,0 +1,128 @@
+"""The view of one partition: what is wrong, its last hour, its segments to scale, who holds it open."""
+
+from dataclasses import dataclass
+
+from streaming.formatting import format_name
+from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionRow
+from streaming.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
+from streaming.protocol.status_json import Status
+from streaming.site.hour_charts import hour_charts
+from streaming.site.listing_columns import TRANSACTION_COLUMNS, limit_words
+from streaming.site.page_charts import Chart
+from streaming.site.page_links import PARTITIONS
+from streaming.site.page_tables import Column, Drawn, draw
+from streaming.site.page_views import ShownProblem, View, shown_problems
+from streaming.site.page_words import NOTHING, Cell, bytes_rate, moment, number, partition_name, records_rate, size, span
+from streaming.site.segment_strip import Strip, by_size, by_time
+
+_MOST_LISTED = 50
+"""So many segments are listed below the drawing, the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name and a value."""
+
+    name: str
+    value: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView(View):
+    """One partition."""
+
+    problems: tuple[ShownProblem, ...]
+    facts: tuple[Fact, ...]
+    charts: tuple[Chart, ...]
+    strips: tuple[Strip, ...]
+    retention: tuple[Fact, ...]
+    transactions: Drawn
+    segments: Drawn
+    replicas: Drawn
+
+
+def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
+    """The view of a partition."""
+    row, now = detail.row, detail.at_ms
+    strips = (by_size(detail.segments, detail.retention, detail.omitted), by_time(detail.segments, detail.retention, now, detail.omitted))
+    newest = detail.segments[::-1][:_MOST_LISTED]
+    return PartitionView(
+        title=partition_name(row.topic, row.partition),
+        here=PARTITIONS,
+        status=status,
+        json=path_of_partition(row.topic, row.partition) if row.topic not in ("", ".", "..") else PARTITIONS_PATH,
+        problems=shown_problems(detail.problems, now),
+        facts=_facts(row, now),
+        charts=tuple(hour_charts(detail.minutes, now)),
+        strips=tuple(each for each in strips if each is not None),
+        retention=_retention(detail, now),
+        transactions=draw(
+            "transactions", "Open transactions", TRANSACTION_COLUMNS[1:], detail.transactions, now, empty="None has been open for long."
+        ),
+        segments=draw("segments", f"Newest {len(newest)} segments", _SEGMENT_COLUMNS, newest, now, empty="No segment is known."),
+        replicas=draw("replicas", "Replicas that are watched", _REPLICA_COLUMNS, detail.replicas, now, empty="No replica is watched."),
+    )
+
+
+def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
+    return (
+        Fact(name="Leader's broker", value=number(row.broker)),
+        Fact(name="Bytes a second", value=Cell(text=bytes_rate(row.bytes_rate))),
+        Fact(name="Records a second", value=Cell(text=records_rate(row.records_rate))),
+        Fact(name="Last append", value=moment(row.last_append_ms, now_ms)),
+        Fact(name="Size", value=size(row.size_bytes)),
+        Fact(name="Log start offset", value=number(row.log_start_offset)),
+        Fact(name="Last stable offset", value=number(row.last_stable_offset)),
+        Fact(name="High watermark", value=number(row.high_watermark)),
+        Fact(name="Log end offset", value=number(row.log_end_offset)),
+        Fact(name="Offsets held back", value=number(row.unread_offsets)),
+        Fact(name="Records on disk", value=number(row.records_data)),
+        Fact(name="of these aborted", value=number(row.records_aborted)),
+    )
+
+
+def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
+    kept = detail.retention
+    if kept is None:
+        return ()
+    blocked = (
+        (Fact(name="Blocked", value=Cell(text=kept.blocked.replace("_", " "), note=kept.blocked_why, tone="warning")),)
+        if kept.blocked
+        else ()
+    )
+    return (
+        Fact(name="Limit", value=limit_words(kept)),
+        Fact(name="Oldest record", value=moment(kept.oldest_record_ms, now_ms)),
+        Fact(name="Kept too long", value=Cell(text=span(kept.lag_ms))),
+        Fact(name="Deletion overdue", value=Cell(text=span(kept.overdue_ms))),
+        Fact(name="Beyond a limit", value=size(kept.reclaimable_bytes)),
+        Fact(name="Next deletion", value=moment(kept.next_deletion_ms, now_ms)),
+        *blocked,
+    )
+
+
+def _kind(row: SegmentRow, now_ms: int) -> Cell:
+    if row.active:
+        return Cell(text="active")
+    if row.deletable:
+        return Cell(text="beyond the limit", tone="warning")
+    return Cell(text="closed")
+
+
+_SEGMENT_COLUMNS: tuple[Column[SegmentRow], ...] = (
+    Column(head="Base offset", cell=lambda row, _: number(row.base_offset), numbers=True),
+    Column(head="State", cell=_kind),
+    Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
+    Column(head="Largest time", cell=lambda row, now: moment(row.max_timestamp_ms, now)),
+    Column(head="Deletion", cell=lambda row, now: moment(row.deletion_ms, now)),
+)
+
+_REPLICA_COLUMNS: tuple[Column[ReplicaRow], ...] = (
+    Column(head="Broker", cell=lambda row, _: Cell(text=str(row.broker), note="shown here" if row.shown else "")),
+    Column(head="Role", cell=lambda row, _: Cell(text=row.role)),
+    Column(head="In sync", cell=lambda row, _: Cell(text=row.in_sync)),
+    Column(head="Log end offset", cell=lambda row, _: number(row.log_end_offset), numbers=True),
+    Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
+    Column(head="Last append", cell=lambda row, now: moment(row.last_append_ms, now)),
+    Column(head="Log dir", cell=lambda row, _: Cell(text=format_name(row.log_dir, 255) if row.log_dir else NOTHING, name=True)),
+)

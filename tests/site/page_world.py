@@ -1,0 +1,363 @@
+"""A made-up cluster as the messages that the page is made from: something of everything is wrong in it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from streaming.api import partition_rows, retention_rows, transaction_rows
+from streaming.api.paging import DESCENDING, asked_of
+from streaming.api.problem_page import problem_page
+from streaming.api.state import State
+from streaming.protocol.cost_json import Cost, Share
+from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary, HoldingTransaction
+from streaming.protocol.listing_json import (
+    PartitionPage,
+    PartitionRow,
+    RetentionPage,
+    RetentionRow,
+    TransactionPage,
+    TransactionRow,
+)
+from streaming.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
+from streaming.protocol.problem_json import Problem, ProblemPage
+from streaming.protocol.status_json import AgentState, Status
+from streaming.site.page_site import PageSite
+from streaming.site.page_source import PageSource
+
+NOW = 1_763_000_000_000
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+MIB = 1 << 20
+ABORT = "kafka-transactions.sh --bootstrap-server broker-1:9092 abort --topic payments --partition 3 --start-offset 8812344"
+
+PROBLEMS = (
+    Problem(
+        kind="transaction_hanging",
+        severity="critical",
+        broker=1,
+        topic="payments",
+        partition=3,
+        what="A transaction of producer 4012 in payments-3 hangs: no coordinator will ever end it",
+        since_ms=NOW - 3 * HOUR - 12 * MINUTE,
+        holds_back="Readers of committed data have waited at offset 8812344 since then: 1,204,311 offsets are held back, and "
+        "retention cannot delete past it.",
+        command=ABORT,
+        runbook="SegtailTransactionHanging",
+    ),
+    Problem(
+        kind="log_dir_full",
+        severity="critical",
+        broker=2,
+        log_dir="/var/lib/kafka/data-2",
+        what="Log dir /var/lib/kafka/data-2 of broker 2 is full in 9h at the rate of the last day",
+        since_ms=NOW - 40 * MINUTE,
+        holds_back="Broker 2 stops serving the 412 partitions that it has there.",
+        command="segtail disk /var/lib/kafka/data-2",
+        runbook="SegtailLogDirFull",
+    ),
+    Problem(
+        kind="group_held",
+        severity="warning",
+        topic="payments",
+        partition=3,
+        group="billing",
+        what="Group billing is held up in payments-3 by the transaction of producer 4012",
+        since_ms=NOW - 3 * HOUR - 11 * MINUTE,
+        holds_back="88,120 records wait for it.",
+        no_command="the transaction has a problem of its own, above",
+        runbook="SegtailGroupHeldUp",
+    ),
+    Problem(
+        kind="retention_blocked",
+        severity="warning",
+        broker=1,
+        topic="audit",
+        partition=0,
+        what="Retention of audit-0 is blocked: a record's time is in the future",
+        since_ms=NOW - 2 * DAY,
+        holds_back="14.2 GiB that are beyond the limit stay.",
+        no_command="names are redacted here",
+        runbook="SegtailRetentionBlocked",
+    ),
+    Problem(
+        kind="agent_down", severity="info", agent="broker-3:8815", what="Agent broker-3:8815 does not answer", since_ms=NOW - 5 * MINUTE
+    ),
+)
+
+
+def partition(number: int) -> PartitionRow:
+    topic = ("payments", "orders", "audit", "clicks")[number % 4]
+    rates = [max(0.0, (1 + number % 7) * 60_000 * (1 + math.sin((minute + number) / 9))) for minute in range(60)]
+    return PartitionRow(
+        broker=1 + number % 3,
+        topic=topic,
+        partition=number // 4,
+        bytes_rate=rates[-1],
+        records_rate=rates[-1] / 512,
+        appended_bytes=number * 77_000_000,
+        appended_records=number * 150_000,
+        size_bytes=(1 + number % 50) * 210 * MIB,
+        log_start_offset=1_000_000,
+        log_end_offset=10_016_655 + number,
+        high_watermark=10_016_655 + number,
+        last_stable_offset=8_812_344 if number == 12 else 10_016_655 + number,
+        unread_offsets=1_204_311 if number == 12 else 0,
+        open_transactions=1 if number == 12 else 0,
+        hanging_transactions=1 if number == 12 else 0,
+        last_append_ms=NOW - 400 - 1000 * number,
+        oldest_record_ms=NOW - 6 * DAY,
+        retention_lag_ms=0,
+        next_deletion_ms=NOW + HOUR * (1 + number % 40),
+        blocked="future_timestamp" if number == 2 else "",
+        segments=12,
+        records_data=9_000_000,
+        records_aborted=1200,
+        records_control=800,
+        rates=rates,
+    )
+
+
+def transaction(**values: object) -> TransactionRow:
+    made = TransactionRow(
+        broker=1,
+        topic="payments",
+        partition=3,
+        producer_id=4012,
+        producer_epoch=7,
+        first_offset=8_812_344,
+        start_ms=NOW - 3 * HOUR - 12 * MINUTE,
+        last_append_ms=NOW - 3 * HOUR - 11 * MINUTE,
+        verdict="hanging",
+        stuck=True,
+        holds_offsets=1_204_311,
+        groups=["billing"],
+        command=ABORT,
+    )
+    return replace(made, **values)  # type: ignore[arg-type]
+
+
+def retained(row: PartitionRow) -> RetentionRow:
+    blocked = bool(row.blocked)
+    return RetentionRow(
+        broker=row.broker,
+        topic=row.topic,
+        partition=row.partition,
+        size_bytes=row.size_bytes,
+        segments=row.segments,
+        oldest_record_ms=row.oldest_record_ms,
+        retention_ms=5 * DAY if blocked else 7 * DAY,
+        retention_bytes=2 << 30,
+        limits_assumed=row.partition % 2 == 1,
+        lag_ms=DAY if blocked else 0,
+        overdue_ms=2 * HOUR if blocked else -1,
+        reclaimable_bytes=14 << 30 if blocked else 0,
+        next_deletion_ms=row.next_deletion_ms,
+        blocked=row.blocked,
+        blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
+    )
+
+
+def minutes() -> list[Minute]:
+    ends = [8_812_344 + 20_000 * number for number in range(60)]
+    return [
+        Minute(
+            at_ms=NOW - (59 - number) * MINUTE,
+            bytes_rate=-1.0 if 20 <= number < 23 else 60_000 * (2 + math.sin(number / 6)),
+            records_rate=120 * (2 + math.sin(number / 6)),
+            log_end_offset=end,
+            last_stable_offset=min(end, 8_812_344 + 200_000),
+        )
+        for number, end in enumerate(ends)
+    ]
+
+
+def segments(count: int = 12) -> list[SegmentRow]:
+    return [
+        SegmentRow(
+            base_offset=1_000_000 + 700_000 * number,
+            size_bytes=(120 + 37 * (number % 5)) * MIB,
+            max_timestamp_ms=NOW - (count - number) * 13 * HOUR,
+            active=number == count - 1,
+            deletable=number < 2,
+            deletion_ms=NOW + number * HOUR,
+        )
+        for number in range(count)
+    ]
+
+
+def group(name: str, **values: object) -> GroupSummary:
+    made = GroupSummary(
+        group=name,
+        type="Classic",
+        protocol="consumer",
+        state="Stable",
+        members=3,
+        partitions=8,
+        lag_offsets=1_204_400,
+        lag_records_read_committed=88_120,
+        lag_bytes=310 * MIB,
+        oldest_append_ms=NOW - 3 * HOUR,
+        last_commit_ms=NOW - 4000,
+    )
+    return replace(made, **values)  # type: ignore[arg-type]
+
+
+@dataclass
+class World:
+    """Makes everything up that a job would tell its page."""
+
+    partition_rows: Sequence[PartitionRow] = field(default_factory=lambda: [partition(number) for number in range(120)])
+    transaction_rows: Sequence[TransactionRow] = field(
+        default_factory=lambda: [
+            transaction(),
+            transaction(
+                topic="orders",
+                partition=7,
+                producer_id=88,
+                transactional_id="orders-etl-1",
+                verdict="open",
+                stuck=False,
+                command="",
+                no_command="its producer ends it, or its coordinator does",
+                coordinator_state="Ongoing",
+                holds_offsets=-1,
+                groups=[],
+            ),
+        ]
+    )
+    problem_rows: Sequence[Problem] = PROBLEMS
+    group_rows: Sequence[GroupSummary] | None = field(
+        default_factory=lambda: [
+            group("billing", held=1, stopped=1),
+            group("search", lag_records_read_committed=12, lag_bytes=5000),
+            group("ETL/nightly", state="Empty", members=0, below_start=2),
+        ]
+    )
+    state: Status = field(
+        default_factory=lambda: Status(
+            at_ms=NOW,
+            version="1.0",
+            ready=True,
+            verdict="1 transaction hangs: payments-3 has been held for 3h 12m; 1 disk is full in 9h",
+            freshness="Everything up to 0.8 s ago is in, from 2 of 3 brokers",
+            severity="critical",
+            critical=2,
+            warning=2,
+            info=1,
+            newest_ms=NOW - 800,
+            agents=[
+                AgentState(name="broker-1:8815", up=True, brokers=[1], behind_bytes=0, behind_seconds=0.0),
+                AgentState(
+                    name="broker-2:8815",
+                    up=True,
+                    brokers=[2],
+                    behind_bytes=9_000_000,
+                    behind_seconds=4.2,
+                    problems=["slow"],
+                    explanation="It reads a backlog.",
+                ),
+                AgentState(name="broker-3:8815", up=False, brokers=[3], problems=["unreachable"], explanation="The connection is refused."),
+            ],
+            partitions=120,
+            logs=360,
+            cluster_id="5L6g3nShT-eMCtK--X86sw",
+            unknown=["Whether transactions of broker 3's partitions hang cannot be told while its agent is down."],
+        )
+    )
+
+    def status(self) -> Status:
+        return self.state
+
+    def problems(self, query: str) -> ProblemPage:
+        return problem_page(self.problem_rows, query, NOW)
+
+    def partitions(self, query: str) -> PartitionPage:
+        return PartitionPage(**_page(self.partition_rows, query, partition_rows.SORTABLE, partition_rows.DEFAULT_SORT))
+
+    def transactions(self, query: str) -> TransactionPage:
+        page = _page(self.transaction_rows, query, transaction_rows.SORTABLE, transaction_rows.DEFAULT_SORT)
+        return TransactionPage(**page, omitted=3)
+
+    def retention(self, query: str) -> RetentionPage:
+        every = [retained(each) for each in self.partition_rows]
+        return RetentionPage(**_page(every, query, retention_rows.SORTABLE, retention_rows.DEFAULT_SORT))
+
+    def partition(self, topic: str, partition: int) -> PartitionDetail | None:
+        rows = [each for each in self.partition_rows if (each.topic, each.partition) == (topic, partition)]
+        if not rows:
+            return None
+        return PartitionDetail(
+            at_ms=NOW,
+            row=rows[0],
+            retention=retained(rows[0]),
+            transactions=[each for each in self.transaction_rows if (each.topic, each.partition) == (topic, partition)],
+            problems=[each for each in self.problem_rows if (each.topic, each.partition) == (topic, partition)],
+            segments=segments(),
+            minutes=minutes(),
+            replicas=[ReplicaRow(broker=1, role="leader", in_sync="yes", shown=True, log_dir="/var/lib/kafka/data-1", size_bytes=3 << 30)],
+        )
+
+    def groups(self) -> Sequence[GroupSummary] | None:
+        return self.group_rows
+
+    def group(self, name: str) -> GroupDetail | None:
+        summary = next((each for each in self.group_rows or () if each.group == name), None)
+        if summary is None:
+            return None
+        held = HoldingTransaction(
+            producer_id=4012,
+            producer_epoch=7,
+            first_offset=8_812_344,
+            start_ms=NOW - 3 * HOUR,
+            last_append_ms=NOW - 3 * HOUR,
+            verdict="hanging",
+        )
+        partitions = [
+            GroupPartition(
+                topic="payments",
+                partition=number,
+                broker=1,
+                committed=8_812_000,
+                commit_ms=NOW - 5000,
+                high_watermark=10_016_655,
+                last_stable_offset=8_812_344,
+                lag_offsets=120,
+                lag_records_read_committed=100 * number,
+                lag_bytes=9000,
+                held=number == 3,
+                held_by=held if number == 3 else None,
+                consumed_rate=5.5,
+                appended_rate=4.0,
+            )
+            for number in range(8)
+        ]
+        return GroupDetail(at_ms=NOW, summary=summary, partitions=partitions, server="broker-1:9092", clients=["billing-1"])
+
+    def cost(self) -> Cost:
+        return Cost(
+            at_ms=NOW - 9000,
+            series=48_211,
+            bytes=6_900_000,
+            seconds=0.21,
+            metrics=[
+                Share(name="segtail_partition_batch_bytes_bucket", series=14_000, bytes=2_300_000),
+                Share(name="segtail_partition_size_bytes", series=120, bytes=9000),
+            ],
+            topics=[Share(name="payments", series=20_000, bytes=3_000_000)],
+            omitted_topics=4,
+        )
+
+
+def _page(rows: Sequence[Any], query: str, sortable: Sequence[str], default: str) -> dict[str, Any]:
+    asked = asked_of(query, sortable, default)
+    found = [each for each in rows if asked.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
+    ordered = sorted(found, key=lambda each: (getattr(each, asked.sort), each.topic, each.partition), reverse=asked.order == DESCENDING)
+    return {
+        **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": asked.offset, "sort": asked.sort, "order": asked.order},
+        "rows": ordered[asked.offset : asked.offset + asked.limit],
+    }
+
+
+def site_of(world: World) -> PageSite:
+    """The page of a world, which stands in for a job's `State`."""
+    return PageSite(PageSource(state=cast(State, world), groups=world.groups, group=world.group, cost=world.cost))

@@ -1,0 +1,26 @@
+"""The page of a simulated broker, on whose disk some things went wrong: read once, by all that a job reads it with but Spark."""
+
+from pathlib import Path
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.everything import read_everything
+from streaming.protocol.cost_json import Cost
+from streaming.settings import Settings
+from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
+from streaming.site.page_site import PageSite
+from streaming.site.page_source import PageSource
+
+START = 1_795_000_000_000
+BUSY_MS = 15_000
+
+
+def simulated_site(directory: Path) -> PageSite:
+    """Makes the broker's log dirs below a directory, and reads them."""
+    broker = SimulatedBroker(directory, seed=7, clock=lambda: START, history_ms=HISTORY_MS, rate_bytes_per_second=300_000)
+    broker.step(START + BUSY_MS)
+    broker.close()
+    settings = Settings(server_properties=(directory / "server.properties",))
+    read = read_everything(open_log_dirs(broker.log_dirs), settings, START + BUSY_MS)
+    groups = {each.summary.group: each for each in read.groups.groups}
+    summaries = [each.summary for each in groups.values()]
+    return PageSite(PageSource(state=read.state, groups=lambda: summaries, group=groups.get, cost=lambda: Cost(at_ms=-1)))

@@ -1,0 +1,259 @@
+"""The exporter over real connections."""
+
+import gzip
+import http.client
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from threading import Event
+
+import pytest
+
+from streaming.errors import UsageError
+from streaming.metrics.observer import Observer
+from streaming.metrics.table import Table
+from streaming.site.exporter import Exporter
+from streaming.web.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
+from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
+from tests.metrics.reading import page, samples
+from tests.metrics.rows import log, new_observer, new_table, recalled, states
+
+PATIENCE_S = 60.0
+"""For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
+
+
+@dataclass
+class Job:
+    """What stands behind an exporter: everything that may be turned by hand."""
+
+    table: Table
+    observer: Observer
+    exporter: Exporter
+    healthy_is: Callable[[], bool] = lambda: True
+    scraped: list[str] = field(default_factory=list)
+    watched: int = 0
+    now: float = 1_700_000_000.0
+    monotonic: float = 0.0
+
+    def look(self) -> None:
+        self.watched += 1
+
+
+@pytest.fixture
+def job() -> Iterator[Job]:
+    table, observer = new_table(log(appended_bytes=5)), new_observer()
+    exporter = Exporter(
+        "127.0.0.1",
+        0,
+        table=table,
+        observer=observer,
+        clock=lambda: job.now,
+        healthy=lambda: job.healthy_is(),
+        scraped=lambda who: job.scraped.append(who),
+        watched=lambda: job.look(),
+        monotonic=lambda: job.monotonic,
+    )
+    job = Job(table, observer, exporter)
+    exporter.start()
+    yield job
+    exporter.close()
+
+
+def test_who_takes_the_metrics_is_told_and_that_a_person_looks(job: Job) -> None:
+    ask(job, "/metrics", User_Agent="Prometheus/3.5")
+    ask(job, "/-/healthy")
+    assert (job.scraped, job.watched) == (["127.0.0.1 Prometheus/3.5"], 0)
+    ask(job, "/")
+    assert (len(job.scraped), job.watched) == (1, 1)
+    open_connection(job, b"GET /metr").close()  # gone before it has asked
+    ask(job, "/metrics")
+    assert job.scraped[1:] == ["127.0.0.1 "]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+
+def ask(job: Job, path: str, method: str = "GET", *, body: bytes | None = None, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection(*job.exporter.address, timeout=PATIENCE_S)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        return Answer(response.status, response.headers, response.read())
+    finally:
+        connection.close()
+
+
+def open_connection(job: Job, request: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(job.exporter.address, timeout=PATIENCE_S)
+    connection.sendall(request)
+    return connection
+
+
+def test_metrics_are_the_page_in_text(job: Job) -> None:
+    answer = ask(job, "/metrics")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, TEXT_TYPE)
+    assert samples(answer.body.decode()) == samples(page(job.table, job.observer, now=job.now))
+
+
+def test_metrics_are_openmetrics_for_who_asks(job: Job) -> None:
+    answer = ask(job, "/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, OPENMETRICS_TYPE)
+    assert samples(answer.body.decode(), openmetrics=True) == samples(page(job.table, job.observer, now=job.now))
+
+
+def test_a_page_is_packed_for_who_accepts_it(job: Job) -> None:
+    answer = ask(job, "/metrics", Accept_Encoding="gzip")
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+    assert gzip.decompress(answer.body) == ask(job, "/metrics").body
+
+
+def test_a_query_string_makes_no_difference(job: Job) -> None:
+    assert ask(job, "/metrics?name=x").body == ask(job, "/metrics").body
+
+
+def test_every_scrape_shows_the_table_as_it_is(job: Job) -> None:
+    job.table.apply(states(log(appended_bytes=6)))
+    assert b'segtail_partition_appended_bytes_total{broker="1",topic="orders",partition="0"} 6\n' in ask(job, "/metrics").body
+
+
+def test_is_healthy_as_long_as_the_job_says_so(job: Job) -> None:
+    assert ask(job, "/-/healthy").status == 200
+    job.healthy_is = lambda: False
+    assert ask(job, "/-/healthy").status == 503
+
+
+def test_is_ready_when_everything_is_recalled(job: Job) -> None:
+    job.table.recalls(1)
+    job.table.set_agents([])
+    assert ask(job, "/-/ready").status == 503
+    job.table.apply(states(recalled(0)))
+    assert ask(job, "/-/ready").status == 200
+
+
+def test_the_root_is_a_page_for_people(job: Job) -> None:
+    answer = ask(job, "/")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b"1 partition, 1 log watched." in answer.body
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/-/healthy", "/-/ready", "/nothing"])
+def test_head_has_the_headers_of_get_and_no_body(job: Job, path: str) -> None:
+    get, head = ask(job, path), ask(job, path, "HEAD")
+    assert (head.status, head.headers["Content-Type"], head.body) == (get.status, get.headers["Content-Type"], b"")
+    assert int(head.headers["Content-Length"]) == len(get.body)
+
+
+def test_nothing_follows_the_headers_of_an_answer_to_head(job: Job) -> None:
+    with open_connection(job, b"HEAD /metrics HTTP/1.0\r\n\r\n") as connection:
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.0 200 ")
+    assert answer.index(b"\r\n\r\n") == len(answer) - 4
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/metrics/", "/-/", "/../etc/passwd", "/favicon.ico"])
+def test_what_is_not_there_is_not_found(job: Job, path: str) -> None:
+    assert ask(job, path).status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "SCRAPE"])
+def test_other_methods_are_refused_with_those_that_are_not(job: Job, method: str) -> None:
+    answer = ask(job, "/metrics", method, body=None if method == "TRACE" else b"x" * 10_000)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_a_client_may_send_its_body_to_the_end_though_it_was_refused_at_once(job: Job) -> None:
+    with open_connection(job, b"POST /metrics HTTP/1.0\r\nContent-Length: 40000\r\n\r\n") as connection:
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.0 405 ")
+        for _ in range(40_000):
+            connection.sendall(b"x")  # raises where the connection was reset
+
+
+def test_an_error_is_answered_and_the_next_scrape_is_served(job: Job, caplog: pytest.LogCaptureFixture) -> None:
+    job.now = "no number"  # type: ignore[assignment]
+    assert ask(job, "/metrics").status == 500
+    assert "no answer to /metrics" in caplog.text
+    job.now = 0.0
+    assert ask(job, "/metrics").status == 200
+
+
+def test_clients_that_say_nothing_keep_nobody_out_the_oldest_is_cut(job: Job) -> None:
+    with ExitStack() as stack:
+        silent = [stack.enter_context(open_connection(job, b"GET /metr")) for _ in range(MAX_CONNECTIONS)]
+        for oldest in silent[:5]:
+            assert ask(job, "/-/healthy").status == 200
+            assert oldest.recv(1) == b""
+            stack.enter_context(open_connection(job))
+
+
+def test_a_client_is_turned_away_while_every_thread_is_at_work(job: Job) -> None:
+    go_on = Event()
+    request = b"GET /-/healthy HTTP/1.0\r\n\r\n"
+    job.healthy_is = lambda: go_on.wait(PATIENCE_S)
+    with ExitStack() as stack:
+        served = [stack.enter_context(open_connection(job, request)) for _ in range(MAX_THREADS)]
+        one_more = stack.enter_context(open_connection(job))
+        assert one_more.recv(1) == b""
+        go_on.set()
+        for connection in served[-MAX_CONNECTIONS:]:
+            assert connection.makefile("rb").read().endswith(b"healthy\n")  # to its end: its thread is free
+        assert ask(job, "/metrics").status == 200
+
+
+def test_a_client_that_does_not_read_its_page_keeps_nobody_waiting(job: Job) -> None:
+    job.table.apply(states(*(log("a" * 249, number) for number in range(5000))))
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(open_connection(job, b"GET /metrics HTTP/1.0\r\n\r\n"))
+        assert ask(job, "/-/healthy").status == 200
+        assert len(ask(job, "/metrics").body) > 10_000_000
+
+
+def test_a_connection_is_cut_when_it_has_lasted_too_long(job: Job) -> None:
+    with open_connection(job, b"GET /metrics HTTP/1.0\r\nX-Slow: ") as slow:
+        assert ask(job, "/-/healthy").status == 200  # served after the slow one was taken
+        job.monotonic += CONNECTION_SECONDS
+        assert slow.recv(1) == b""
+
+
+def test_closing_cuts_connections_and_frees_the_port(job: Job) -> None:
+    host, port = job.exporter.address
+    with open_connection(job, b"GET /metr") as slow:
+        assert ask(job, "/-/healthy").status == 200
+        job.exporter.close()
+        assert slow.recv(1) == b""
+    again = Exporter(host, port, table=job.table, observer=job.observer, clock=lambda: 0.0, healthy=lambda: True)
+    assert again.address == (host, port)
+    again.close()
+
+
+def test_a_port_in_use_is_named_with_what_to_do(job: Job) -> None:
+    host, port = job.exporter.address
+    with pytest.raises(UsageError, match=rf"cannot listen on {host}:{port}: Address already in use; .* --listen HOST:PORT"):
+        Exporter(host, port, table=job.table, observer=job.observer, clock=lambda: 0.0, healthy=lambda: True)
+
+
+def test_an_address_of_another_machine_is_named() -> None:
+    with pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.1:9712: Cannot assign requested address"):
+        Exporter("192.0.2.1", 9712, table=new_table(), observer=new_observer(), clock=lambda: 0.0, healthy=lambda: True)
+
+
+@pytest.mark.parametrize(("host", "start"), [("127.0.0.1", "http://127.0.0.1:"), ("localhost", "http://"), ("::1", "http://[::1]:")])
+def test_the_url_is_what_a_browser_takes(host: str, start: str) -> None:
+    if ":" in host and not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6 here")
+    exporter = Exporter(host, 0, table=new_table(), observer=new_observer(), clock=lambda: 0.0, healthy=lambda: True)
+    exporter.start()
+    try:
+        assert exporter.url.startswith(start)
+        assert exporter.url.endswith(f":{exporter.address[1]}/metrics")
+        with socket.create_connection(exporter.address, timeout=PATIENCE_S) as connection:
+            connection.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.0 200"
+    finally:
+        exporter.close()

@@ -1,0 +1,84 @@
+"""Answers about consumer groups over HTTP."""
+
+import re
+from http import HTTPStatus
+
+import pytest
+
+from streaming.metrics.export import EVERYTHING, Export
+from streaming.metrics.group_snapshot import GroupBoard
+from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, path_of
+from streaming.site.group_routes import GroupAnswers
+from streaming.site.json_answers import JSON_TYPE
+from streaming.web.handler import Answer, Request
+from tests.job.group_world import World, world
+
+NAMES = ["a/b", "billing", "g 1", "süß", "z\n"]
+
+
+@pytest.fixture(scope="module")
+def job() -> World:
+    found = world()
+    for name in NAMES:
+        found.agents["a1"].commit(3, group=name)
+    found.agents["a1"].commit(7, group="billing", partition=1)
+    found.round()
+    return found
+
+
+def ask(job: World, path: str, query: str = "", *, export: Export = EVERYTHING) -> Answer:
+    def details(name: str) -> GroupDetail | None:
+        return GroupDetail(at_ms=1, summary=GroupSummary(group=name), partitions=[]) if name in NAMES else None
+
+    answers = GroupAnswers(job.board, export, details)
+    request = Request(path=path, query=query, client="c", user_agent="", accept="", gzip=False)
+    return answers.answer(request, round(job.now * 1000))
+
+
+def test_all_groups_are_listed_with_their_sums(job: World) -> None:
+    answer = ask(job, GROUPS_PATH)
+    assert (answer.status, answer.content_type) == (HTTPStatus.OK, JSON_TYPE)
+    page = GroupPage.decode(answer.body)
+    assert [each.group for each in page.groups] == sorted(NAMES)
+    assert (page.total, page.next) == (len(NAMES), "")
+    billing = page.groups[sorted(NAMES).index("billing")]
+    assert (billing.partitions, billing.unknown, billing.lag_offsets, billing.type, billing.members) == (2, 1, 7, "Classic", -1)
+
+
+def test_a_list_is_read_page_by_page(job: World) -> None:
+    found: list[str] = []
+    query = "limit=2"
+    while query:
+        page = GroupPage.decode(ask(job, GROUPS_PATH, query).body)
+        assert len(page.groups) <= 2
+        found += [each.group for each in page.groups]
+        query = f"limit=2&after={path_of(page.next).rpartition('/')[2]}" if page.next else ""
+    assert found == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_group_is_found_by_its_name_whatever_is_in_it(job: World, name: str) -> None:
+    assert GroupDetail.decode(ask(job, path_of(name)).body).summary.group == name
+
+
+@pytest.mark.parametrize("path", [path_of("other"), path_of(""), f"{GROUPS_PATH}/%ff"])
+def test_a_group_that_is_not_there_is_not_found(job: World, path: str) -> None:
+    assert ask(job, path).status == HTTPStatus.NOT_FOUND
+
+
+@pytest.mark.parametrize("limit", ["", "-1", "0", "many", "²"])
+def test_a_limit_is_a_number(job: World, limit: str) -> None:
+    answer = ask(job, GROUPS_PATH, f"limit={limit}")
+    assert (answer.status, answer.body) == (HTTPStatus.BAD_REQUEST, b"limit is not a number of groups from 1 on\n")
+
+
+def test_a_group_that_is_not_exported_is_not_answered(job: World) -> None:
+    export = Export(exclude_consumers=re.compile("bill.*"))
+    assert ask(job, path_of("billing"), export=export).status == HTTPStatus.NOT_FOUND
+    assert "billing" not in [each.group for each in GroupPage.decode(ask(job, GROUPS_PATH, export=export).body).groups]
+
+
+def test_before_the_first_round_nothing_is_known() -> None:
+    answers = GroupAnswers(GroupBoard(), EVERYTHING, lambda _: None)
+    request = Request(path=GROUPS_PATH, client="c", user_agent="", accept="", gzip=False)
+    assert answers.answer(request, 0).status == HTTPStatus.SERVICE_UNAVAILABLE

@@ -1,0 +1,251 @@
+"""The page in a real Chromium: seen, opened, copied, by keyboard, in the dark, on a small screen, and while it changes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.site.browser import Browser, browsing, served
+from tests.site.page_world import ABORT, World, site_of
+from tests.site.simulated_page import simulated_site
+
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+VIEWS = [
+    "/",
+    "/partitions",
+    "/transactions",
+    "/retention",
+    "/groups",
+    "/cost",
+    "/partitions/payments/3",
+    "/groups/billing",
+    "/groups/nobody",
+]
+WIDTHS = (320, 400, 640, 800, 960, 1100, 1280, 1920)
+REFRESH = "refresh()"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browsing() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="module")
+def address(world: World) -> Iterator[str]:
+    with served(site_of(world)) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(chromium: Browser, address: str) -> Browser:
+    chromium.base = address
+    chromium.media(prefers_color_scheme="light")
+    chromium.resize(1280)
+    chromium.console()
+    return chromium
+
+
+def selected(browser: Browser) -> str:
+    return str(browser.run("return getSelection().toString()"))
+
+
+def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Browser) -> None:
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    browser.open("/")
+    first = browser.find(".problem")
+    assert "hangs" in first.text
+    first.find_element("link text", "partition payments-3").click()
+    browser.wait_for("location.pathname == '/partitions/payments/3'")
+    assert browser.find("h1").text == "payments-3"
+    browser.find("#transactions button").click()
+    browser.wait_for("[...document.querySelectorAll('button')].some((each) => each.textContent == 'Copied')")
+    copied = browser.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], (e) => arguments[0](String(e)))")  # type: ignore[no-untyped-call]
+    assert copied == ABORT
+    assert browser.console() == []
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(simulated_site(tmp_path_factory.mktemp("broker"))) as found:
+        yield found
+
+
+def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied(chromium: Browser, simulated: str) -> None:
+    chromium.base = simulated
+    chromium.resize(1280)
+    chromium.console()
+    chromium.open("/")
+    assert "critical" in chromium.find("#verdict").text
+    first = chromium.find(".problem")
+    assert "no coordinator will end it" in first.text
+    first.find_element("link text", "partition invoices-0").click()
+    chromium.wait_for("location.pathname == '/partitions/invoices/0'")
+    assert "hanging" in chromium.find("#transactions").text
+    chromium.run("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    chromium.find("#transactions button").click()
+    chromium.wait_for("window.copied")
+    copied = str(chromium.run("return window.copied"))
+    assert copied.startswith("kafka-transactions.sh --bootstrap-server 127.0.0.1:9092 abort --topic invoices --partition 0 --start-offset ")
+    chromium.open("/transactions")
+    assert "stuck" in chromium.find("#rows").text
+    chromium.open("/retention?filter=mobile")
+    assert "future timestamp" in chromium.find("#rows").text
+    chromium.open("/groups/invoice-mailer")
+    assert "held up by a transaction" in chromium.find("#problems").text
+    assert chromium.console() == []
+
+
+@pytest.mark.parametrize("path", ["/", "/partitions", "/transactions", "/retention", "/groups", "/groups/ledger", "/partitions/invoices/0"])
+def test_of_a_simulated_broker_axe_finds_nothing(chromium: Browser, simulated: str, path: str) -> None:
+    chromium.base = simulated
+    chromium.resize(1280)
+    for scheme in ("light", "dark"):
+        chromium.media(prefers_color_scheme=scheme)
+        chromium.open(path)
+        assert chromium.accessibility_faults() == []
+
+
+def test_without_a_clipboard_the_command_is_selected(browser: Browser) -> None:
+    browser.open("/")
+    browser.run("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    browser.find(".problem button").click()
+    browser.wait_for("['Copied', 'Selected'].includes(document.querySelector('.problem button').textContent)")
+    assert selected(browser) == ABORT
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", VIEWS)
+def test_axe_finds_nothing(browser: Browser, path: str, scheme: str) -> None:
+    browser.media(prefers_color_scheme=scheme)
+    browser.open(path)
+    assert browser.run(f"return matchMedia('(prefers-color-scheme: {scheme})').matches")
+    assert browser.accessibility_faults() == []
+    browser.resize(320)
+    assert browser.accessibility_faults() == []
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path: str) -> None:
+    browser.open(path)
+    for width in WIDTHS:
+        browser.resize(width)
+        wide, there = browser.run("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert wide <= there, f"{wide} of {there} pixels at a width of {width}"
+    assert [each for each in browser.console() if "404" not in each] == []
+
+
+def test_a_very_long_name_does_not_widen_the_page(chromium: Browser) -> None:
+    world, name = World(), "a" * 249
+    world.partition_rows = [replace(world.partition_rows[12], topic=name), *world.partition_rows]
+    world.transaction_rows = [replace(world.transaction_rows[0], topic=name, transactional_id=name, groups=[name] * 3)]
+    world.problem_rows = [replace(world.problem_rows[0], topic=name, group=name, what=name, command=f"kafka --topic {name}")]
+    world.group_rows = [replace(each, group=name) for each in world.group_rows or ()][:1]
+    with served(site_of(world)) as address:
+        chromium.base = address
+        for path in ("/", "/partitions", "/transactions", "/retention", "/groups", f"/partitions/{name}/3", f"/groups/{name}"):
+            chromium.open(path)
+            for width in WIDTHS:
+                chromium.resize(width)
+                assert chromium.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"), (path, width)
+
+
+def test_everything_is_reached_by_keyboard_and_the_focus_shows(browser: Browser) -> None:
+    browser.open("/")
+    browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text == "Skip to the content"
+    assert browser.focus_shows()
+    browser.press(Keys.ENTER)
+    browser.wait_for("location.hash == '#main'")
+    browser.tab_to("focus.textContent == '2 warnings'")
+    browser.tab_to("focus.matches('.problem code')")
+    assert browser.focus_shows()
+    browser.tab_to("focus.matches('.problem button.copy')")
+    assert browser.focus_shows()
+    browser.press(Keys.SPACE)
+    browser.wait_for("['Copied', 'Selected'].includes(document.querySelector('.problem button').textContent)")
+
+
+def test_a_table_is_sorted_filtered_and_paged_by_keyboard(browser: Browser) -> None:
+    browser.open("/partitions")
+    browser.tab_to("focus.textContent.startsWith('Size')")
+    browser.press(Keys.ENTER)
+    browser.wait_for("document.querySelector('th[aria-sort]')?.textContent.startsWith('Size')")
+    browser.tab_to("focus.name == 'filter'")
+    browser.press("orders", Keys.ENTER)
+    browser.wait_for("document.querySelector('.steps')?.textContent.includes('1 to 30 of 30 that match, of 120')")
+    assert browser.find("th[aria-sort]").text.startswith("Size")
+    assert all("orders" in each.text for each in browser.every("tbody th"))
+    browser.open("/partitions")
+    browser.tab_to("focus.rel == 'next'")
+    browser.press(Keys.ENTER)
+    browser.wait_for("document.querySelector('.steps')?.textContent.includes('51 to 100 of 120')")
+
+
+def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: Browser, world: World) -> None:
+    before = world.state
+    browser.open("/")
+    browser.run("window.kept = document.getElementById('verdict'); document.querySelector('#problem-1').focus()")
+    try:
+        world.state = replace(before, verdict="All is well again", severity="", critical=0, freshness="Now")
+        browser.run(REFRESH)
+        browser.wait_for("document.getElementById('verdict').textContent == 'All is well again'")
+    finally:
+        world.state = before
+    assert browser.run("return window.kept == document.getElementById('verdict')")
+    assert browser.find("#fresh").text == "Now"
+    assert browser.find("#verdict-box").get_attribute("class") == "verdict fine"
+    assert browser.driver.title.startswith("All is well again")
+    assert browser.run("return document.activeElement.id") == "problem-1"
+    assert [each.get_attribute("id") for each in browser.every("[aria-live]")] == ["verdict"]
+    assert browser.console() == []
+
+
+def test_a_job_that_does_not_answer_is_said(chromium: Browser) -> None:
+    with served(site_of(World())) as chromium.base:
+        chromium.open("/")
+        chromium.run("window.fetch = async () => { throw new Error('no answer') }; refresh(); refresh()")
+        chromium.wait_for("document.getElementById('as-of').textContent.includes('Not updated since: no answer.')")
+        assert chromium.find("#as-of").text.count("Not updated") == 1
+
+
+def test_updates_can_be_paused(browser: Browser) -> None:
+    browser.open("/")
+    browser.find(".pause").click()
+    assert browser.find(".pause").get_attribute("aria-pressed") == "true"
+    assert browser.find(".pause").text == "Updates are paused"
+
+
+def test_without_a_script_it_works_the_same(browser: Browser) -> None:
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.open("/partitions")
+        browser.driver.find_element("link text", "Size").click()
+        assert browser.driver.find_element("css selector", "th[aria-sort]").text.startswith("Size")
+        assert not browser.driver.find_element("css selector", ".pause").is_displayed()
+        browser.open("/")
+        assert "kafka-transactions.sh" in browser.driver.find_element("css selector", ".problem code").text
+        assert not browser.driver.find_element("css selector", ".problem button").is_displayed()
+        assert "30" in browser.driver.page_source.split('http-equiv="refresh" content="')[1][:2]
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_less_motion_and_print_are_heard(browser: Browser) -> None:
+    browser.media(prefers_reduced_motion="reduce")
+    browser.open("/")
+    assert browser.run("return getComputedStyle(document.querySelector('nav a')).transitionDuration") == "0s"
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not browser.find("nav").is_displayed()
+        assert browser.find(".problem code").is_displayed()
+        assert not browser.find(".problem button").is_displayed()
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -1,0 +1,306 @@
+"""The page's views as they are sent, without a browser."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from http import HTTPStatus
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from streaming.api import partition_rows, retention_rows, transaction_rows
+from streaming.protocol.group_json import GroupPartition, GroupSummary
+from streaming.protocol.listing_json import DEFAULT_LIMIT
+from streaming.site import page_assets
+from streaming.site.group_columns import GROUP_COLUMNS, GROUP_PARTITION_COLUMNS
+from streaming.site.listing_columns import PARTITION_COLUMNS, RETENTION_COLUMNS, TRANSACTION_COLUMNS
+from streaming.site.page_assets import ASSETS, static_path
+from streaming.site.page_site import PageSite
+from streaming.web.handler import Request
+from tests.site.page_reading import Page, ask, read
+from tests.site.page_world import ABORT, PROBLEMS, World, group, partition, site_of
+
+VIEWS = [
+    "/",
+    "/partitions",
+    "/transactions",
+    "/retention",
+    "/groups",
+    "/cost",
+    "/partitions/payments/3",
+    "/groups/billing",
+    "/groups/nobody",
+    "/partitions?sort=colour",
+]
+LISTS = ["/partitions", "/transactions", "/retention", "/groups"]
+FIRST_LOAD_BYTES = 100_000
+
+
+@pytest.fixture(scope="module")
+def site() -> PageSite:
+    return site_of(World())
+
+
+def view(site: PageSite, address: str) -> Page:
+    return Page(ask(site, address).body.decode())
+
+
+def rows(page: Page) -> list[str]:
+    """The heads of a table's rows."""
+    return [each.text.strip() for each in page.all("th") if each.attributes["scope"] == "row"]
+
+
+def test_what_is_wrong_is_said_first_with_what_since_when_what_it_holds_back_and_the_command(site: PageSite) -> None:
+    page = read(site, "/")
+    assert page.one("verdict").text == World().state.verdict
+    assert page.one("fresh").text == World().state.freshness
+    said = [each.text for each in page.all("li") if "problem" in each.attributes.get("class", "")]
+    assert len(said) == len(PROBLEMS)
+    for problem, text in zip(PROBLEMS, said, strict=True):
+        assert problem.what in text
+        assert problem.holds_back in text
+        assert (problem.command or problem.no_command) in text
+    assert "Since 3h 12m ago" in said[0]
+    assert page.one("problem-0").text == ABORT
+
+
+def test_how_fresh_each_agent_is(site: PageSite) -> None:
+    text = read(site, "/").one("agents").text
+    for word in ("broker-1:8815", "nothing", "broker-2:8815", "It reads a backlog.", "4s", "8.6 MiB", "down", "The connection is refused."):
+        assert word in text
+
+
+def test_without_problems_that_is_what_is_said() -> None:
+    world = World(problem_rows=())
+    world.state = replace(world.state, severity="", critical=0, warning=0, info=0, verdict="Nothing is wrong")
+    page = read(site_of(world), "/")
+    assert page.one("verdict-badge").text == "fine"
+    assert "Nothing is wrong that can be seen here." in page.one("problems").text
+
+
+def test_a_job_that_is_still_reading_says_so() -> None:
+    world = World()
+    assert "starting" not in {each.attributes.get("id") for each in read(site_of(world), "/partitions").elements}
+    world.state = replace(world.state, ready=False)
+    assert "still being read" in read(site_of(world), "/partitions").one("starting").text
+
+
+def test_problems_are_chosen_by_severity_through_links(site: PageSite) -> None:
+    page = read(site, "/")
+    (link,) = [each for each in page.links() if "severity=warning" in each]
+    chosen = read(site, link)
+    assert [each.attributes["class"] for each in chosen.all("li") if "problem" in each.attributes.get("class", "")] == [
+        "problem warning"
+    ] * 2
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_every_head_sorts_by_a_link_and_turns_around(site: PageSite, path: str) -> None:
+    first = read(site, path)
+    heads = [each for each in first.all("a") if "sort=" in each.attributes["href"]]
+    assert heads
+    for head in heads:
+        address = head.attributes["href"]
+        asked = parse_qs(urlsplit(address).query)
+        page = read(site, address)
+        (sorted_head,) = [each for each in page.all("th") if "aria-sort" in each.attributes]
+        assert sorted_head.attributes["aria-sort"] == {"asc": "ascending", "desc": "descending"}[asked["order"][0]]
+        assert sorted_head.text.startswith(head.text.rstrip(" ↑↓"))
+        (back,) = [each for each in page.links() if each.startswith(f"{path}?sort={asked['sort'][0]}&") and "&offset=" not in each]
+        assert parse_qs(urlsplit(back).query)["order"] != asked["order"]
+
+
+def pages(site: PageSite, address: str) -> Iterator[Page]:
+    while address:
+        page = read(site, address)
+        yield page
+        address = next((each.attributes["href"] for each in page.all("a") if each.attributes.get("rel") == "next"), "")
+
+
+def test_pages_follow_each_other_by_links_with_sort_and_filter_kept(site: PageSite) -> None:
+    found = list(pages(site, "/partitions?sort=topic&order=asc&filter=A"))
+    assert [len(rows(page)) for page in found] == [DEFAULT_LIMIT, 10]
+    names = [name for page in found for name in rows(page)]
+    assert names == sorted({f"{topic}-{number}" for topic in ("audit", "payments") for number in range(30)}, key=_by_topic)
+    assert "51 to 60 of 60 that match, of 120" in found[1].one("steps").text
+    (back,) = [each.attributes["href"] for each in found[1].all("a") if each.attributes.get("rel") == "prev"]
+    assert rows(read(site, back)) == names[:DEFAULT_LIMIT]
+
+
+def _by_topic(name: str) -> tuple[str, int]:
+    topic, number = name.split("-")
+    return topic, int(number)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_form_filters_and_keeps_what_was_asked(site: PageSite, path: str) -> None:
+    page = read(site, f"{path}?filter=bill&sort={'group' if path == '/groups' else 'topic'}&order=asc")
+    form = next(each for each in page.all("form"))
+    assert (form.attributes["method"], form.attributes["action"]) == ("get", path)
+    (field,) = [each for each in page.all("input") if each.attributes["type"] == "search"]
+    assert (field.attributes["name"], field.attributes["value"]) == ("filter", "bill")
+    assert {each.attributes["name"] for each in page.all("select")} == {"sort", "order"}
+
+
+def test_a_page_beyond_the_end_says_that_it_holds_nothing(site: PageSite) -> None:
+    page = read(site, "/partitions?offset=5000")
+    assert "none of 120" in page.one("steps").text
+    (back,) = [each.attributes["href"] for each in page.all("a") if each.attributes.get("rel") == "prev"]
+    assert len(rows(read(site, back))) == DEFAULT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/partitions?sort=colour", "sort is not one of topic, broker"),
+        ("/partitions?order=up", "order is neither asc nor desc."),
+        ("/partitions?offset=-1", "offset is not a whole number from 0 to 1,000,000,000."),
+        ("/retention?offset=1e3", "offset is not a whole number from 0 to 1,000,000,000."),
+        ("/?severity=bad", "severity is not one of"),
+        ("/?filter=%ff", "not UTF-8"),
+        ("/?" + "&".join("a=1" for _ in range(50)), "too many"),
+        ("/groups/billing?sort=colour", "sort is not one of topic, committed"),
+        ("/partitions?topic=.&partition=x", "partition is not a number from 0 on."),
+    ],
+)
+def test_what_cannot_be_asked_is_named(site: PageSite, address: str, said: str) -> None:
+    assert said in view(site, address).html.replace("&#39;", "'")
+    assert ask(site, address).status == HTTPStatus.BAD_REQUEST
+
+
+def test_what_is_not_there_is_said_with_a_way_on(site: PageSite) -> None:
+    for address in ("/partitions/nothing/0", "/groups/nobody", "/partitions/payments"):
+        page = read(site, address, HTTPStatus.NOT_FOUND)
+        assert page.all("h1")[0].text == "Not there"
+        assert "/groups" in page.links()
+
+
+def test_what_is_none_of_the_pages_is_left_to_others(site: PageSite) -> None:
+    def answered(path: str) -> bool:
+        return site.answer(Request(path=path, client="", user_agent="", accept="", gzip=False)) is not None
+
+    assert [
+        path
+        for path in ("/metrics", "/api/v1/status", "/-/ready", "/static/site.py", "/static/../page_site.py", "/cost/x")
+        if answered(path)
+    ] == []
+
+
+def test_a_partition_shows_its_hour_its_segments_and_who_holds_it_open(site: PageSite) -> None:
+    page = read(site, "/partitions/payments/3")
+    titles = [each.text for each in page.all("title")[1:]]
+    assert "Bytes a second, from 59m ago to now: at most 175.8 KiB/s, now 93.9 KiB/s" in titles
+    assert "Log end offset and last stable offset, from 59m ago to now: 980,000 offsets apart now" in titles
+    assert any(each.startswith("By size: 12 segments") and "2 beyond the limit" in each for each in titles)
+    assert "hanging, stuck" in page.one("transactions").text
+    assert ABORT in page.one("transactions").text
+    assert "leader" in page.one("replicas").text
+
+
+def test_of_a_partition_of_which_little_is_known_that_is_shown() -> None:
+    world = World()
+    blank = replace(partition(12), rates=[], bytes_rate=-1.0, last_append_ms=-1, size_bytes=-1)
+    detail = world.partition("payments", 3)
+    assert detail is not None
+    world.partition = lambda topic, number: replace(  # type: ignore[method-assign]
+        detail, row=blank, retention=None, transactions=[], problems=[], segments=[], minutes=[], replicas=[]
+    )
+    page = read(site_of(world), "/partitions/payments/3")
+    assert "Nothing is known of the last hour yet." in page.one("charts").text
+    assert "No segment is known." in page.one("segments").text
+
+
+def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> None:
+    page = read(site, "/groups/billing")
+    assert "held up by a transaction of producer 4012" in page.one("problems").text
+    assert "kafka-transactions.sh" in page.one("verdict-0").text
+    assert rows(page)[0] == "payments-7"
+    assert rows(read(site, "/groups/billing?sort=topic&order=asc"))[0] == "payments-0"
+
+
+def test_groups_in_trouble_come_first_and_nothing_known_is_said() -> None:
+    assert rows(read(site_of(World()), "/groups"))[0].startswith("ETL/nightly")
+    assert "Nothing is known of consumer groups yet." in read(site_of(World(group_rows=None)), "/groups").html
+
+
+def test_what_is_not_known_comes_last_in_either_order() -> None:
+    world = World(group_rows=[group("a", lag_bytes=-1), group("b", lag_bytes=5), group("c", lag_bytes=9)])
+    for order, names in (("asc", ["b", "c", "a"]), ("desc", ["c", "b", "a"])):
+        assert [each[0] for each in rows(read(site_of(world), f"/groups?sort=lag_bytes&order={order}"))] == names
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere(site: PageSite, path: str) -> None:
+    page = view(site, path)
+    assert page.all("style") == []
+    assert [each.attributes for each in page.all("script")] == [{"src": static_path("site.js"), "defer": ""}]
+    for element in page.elements:
+        assert not {name for name in element.attributes if name == "style" or name.startswith("on")}
+        for name in ("href", "src", "action"):
+            assert element.attributes.get(name, "/").startswith(("/", "#"))
+    assert not re.search(r"(?<!xmlns=\")https?://", page.html)
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_tables_say_what_they_are_and_ids_are_unique(site: PageSite, path: str) -> None:
+    page = view(site, path)
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all(each.attributes.get("scope") in ("col", "row") for each in page.all("th"))
+    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    assert len(page.all("h1")) == 1
+    live = [each for each in page.elements if "aria-live" in each.attributes]
+    assert [each.attributes["id"] for each in live] == ["verdict"]
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_every_link_is_answered(site: PageSite, path: str) -> None:
+    for link in view(site, path).links():
+        if link not in ("#main", "/metrics", "/-/healthy", "/-/ready") and not link.startswith("/api/v1/"):
+            assert ask(site, link).status == HTTPStatus.OK, link
+
+
+def test_a_first_load_is_small() -> None:
+    many = [replace(PROBLEMS[number % 5], partition=number) for number in range(1000)]
+    site = site_of(World(problem_rows=many, partition_rows=[partition(number) for number in range(10_000)]))
+    assets = sum(len(ask(site, f"/static/{name}").body) for name in ASSETS)
+    sizes = {path: len(ask(site, path).body) + assets for path in VIEWS}
+    assert {path: size for path, size in sizes.items() if size > FIRST_LOAD_BYTES} == {}
+
+
+def test_every_answer_keeps_out_what_comes_from_elsewhere(site: PageSite) -> None:
+    policy = {
+        *("default-src 'none'", "style-src 'self'", "script-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'"),
+        *("base-uri 'none'", "frame-ancestors 'none'"),
+    }
+    for path in (*VIEWS, *(static_path(name) for name in ASSETS)):
+        headers = ask(site, path).headers
+        assert set(headers["Content-Security-Policy"].split("; ")) == policy
+        assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
+        assert headers["Cache-Control"] == ("private, max-age=31536000, immutable" if "/static/" in path else "no-store")
+
+
+def test_an_asset_has_another_path_when_its_content_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = static_path("site.css")
+    monkeypatch.setattr(page_assets, "_content", lambda name: b"other")
+    assert static_path("site.css") != before
+
+
+def test_a_view_is_packed_for_those_who_can_unpack_it(site: PageSite) -> None:
+    for path in ("/partitions", "/static/site.css"):
+        answer = site.answer(Request(path=path, client="", user_agent="", accept="", gzip=True))
+        assert answer is not None
+        assert answer.gzip
+        assert gzip.decompress(answer.body) == ask(site, path).body
+
+
+def test_what_is_sorted_by_can_be_sorted_by() -> None:
+    for columns, sortable in (
+        (PARTITION_COLUMNS, partition_rows.SORTABLE),
+        (TRANSACTION_COLUMNS, transaction_rows.SORTABLE),
+        (RETENTION_COLUMNS, retention_rows.SORTABLE),
+        (GROUP_COLUMNS, [each.name for each in fields(GroupSummary)]),
+        (GROUP_PARTITION_COLUMNS, [*(each.name for each in fields(GroupPartition)), "lag"]),
+    ):
+        assert {each.sort for each in columns if each.sort} <= set(sortable)

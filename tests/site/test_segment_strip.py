@@ -1,0 +1,118 @@
+"""Segments and lines drawn to scale."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.protocol.listing_json import RetentionRow
+from streaming.protocol.partition_json import SegmentRow
+from streaming.site.page_charts import HEIGHT, WIDTH, area_path, line_path, spark
+from streaming.site.segment_strip import Strip, by_size, by_time
+
+NOW = 1_000_000
+ROW = RetentionRow(broker=1, topic="t", partition=0, retention_ms=1000, retention_bytes=300, oldest_record_ms=NOW - 2000)
+
+
+def boxes(path: str) -> list[tuple[float, float]]:
+    """Where each box begins, and how wide it is."""
+    return [(float(x), float(width)) for x, width in re.findall(r"M([\d.]+) \d+h([\d.]+)v", path)]
+
+
+def limit_at(strip: Strip) -> float:
+    return float(re.fullmatch(r"M([\d.]+) 0v100", strip.limit)[1])  # type: ignore[index]
+
+
+def test_widths_are_as_sizes_and_the_limit_counts_from_the_newest_on() -> None:
+    sizes = [100, 200, 300]
+    segments = [SegmentRow(base_offset=n, size_bytes=size, active=n == 2, deletable=n == 0) for n, size in enumerate(sizes)]
+    strip = by_size(segments, ROW, 0)
+    assert strip is not None
+    ((due, closed, active),) = [[boxes(path)[0] for path in (strip.due, strip.closed, strip.active)]]
+    assert [round(x) for x, _ in (due, closed, active)] == [0, 100, 300]
+    assert [round(width + 0.6) for _, width in (due, closed, active)] == [100, 200, 300]
+    assert limit_at(strip) == 300
+    assert strip.words == "Limit by size: 300 B, 300 B over it."
+
+
+def test_a_limit_that_is_not_reached_is_in_the_same_scale() -> None:
+    strip = by_size([SegmentRow(base_offset=0, size_bytes=150, active=True)], ROW, 0)
+    assert strip is not None
+    assert boxes(strip.active)[0] == pytest.approx((300, 299.4))
+    assert (limit_at(strip), strip.left) == (0, "300 B")
+    far = by_size([SegmentRow(base_offset=0, size_bytes=10, active=True)], ROW, 0)
+    assert far is not None
+    assert (far.limit, boxes(far.active)[0][0]) == ("", 0)
+
+
+def test_by_time_a_segment_reaches_from_the_one_before_to_its_largest_time() -> None:
+    segments = [
+        SegmentRow(base_offset=0, max_timestamp_ms=NOW - 1500, deletable=True),
+        SegmentRow(base_offset=1, max_timestamp_ms=NOW - 500),
+        SegmentRow(base_offset=2, max_timestamp_ms=NOW - 100, active=True),
+    ]
+    strip = by_time(segments, ROW, NOW, 0)
+    assert strip is not None
+    places = [boxes(path)[0] for path in (strip.due, strip.closed, strip.active)]
+    assert [(round(x), round(width + 0.6)) for x, width in places] == [(0, 150), (150, 300), (450, 150)]
+    assert limit_at(strip) == 300
+    assert strip.words == "Limit by time: 1s; the oldest record is 1s older."
+
+
+def test_nothing_known_draws_nothing() -> None:
+    assert by_size([], None, 0) is None
+    assert by_time([SegmentRow(base_offset=0)], ROW, NOW, 0) is None
+
+
+segments = st.builds(
+    SegmentRow,
+    base_offset=st.integers(0, 1 << 62),
+    size_bytes=st.integers(-1, 1 << 40),
+    max_timestamp_ms=st.integers(-1, 1 << 62),
+    active=st.booleans(),
+    deletable=st.booleans(),
+)
+limits = st.builds(
+    RetentionRow,
+    broker=st.just(1),
+    topic=st.just("t"),
+    partition=st.just(0),
+    retention_ms=st.integers(-1, 1 << 62),
+    retention_bytes=st.integers(-1, 1 << 62),
+    oldest_record_ms=st.integers(-1, 1 << 62),
+)
+
+
+@given(some=st.lists(segments, max_size=30), row=st.none() | limits, omitted=st.integers(0, 3))
+def test_all_boxes_and_the_limit_lie_on_the_strip(some: list[SegmentRow], row: RetentionRow | None, omitted: int) -> None:
+    for strip in (by_size(some, row, omitted), by_time(some, row, NOW, omitted)):
+        if strip is not None:
+            drawn = boxes(strip.due) + boxes(strip.closed) + boxes(strip.active)
+            assert len(drawn) == len(some)
+            assert all(x >= -0.01 and x + width <= WIDTH + 0.5 for x, width in drawn)
+            assert not strip.limit or 0 <= limit_at(strip) <= WIDTH
+
+
+def test_a_line_has_gaps_where_nothing_is_known() -> None:
+    assert line_path([0, 10, -1, 10, -1, 5, 5], 0, 10) == "M0 99L100 1M300 1h2M500 50L600 50"
+    assert line_path([], 0, 0) == ""
+    assert line_path([3, 3], 0, 0) == "M0 99L600 99"
+
+
+def test_what_lies_between_two_lines_is_filled_where_they_differ() -> None:
+    assert area_path([5, 5, 10], [5, 5, 5], 0, 10) == "M300 50L600 1V50L300 50Z"
+    assert area_path([5, -1], [4, 4], 0, 10) == ""
+
+
+def test_a_small_line_ends_at_the_right() -> None:
+    assert spark([0.0, 10.0], "").path == "M58 23l1-22"
+    assert spark([-1.0] * 58 + [4.0, -1.0], "").path == "M58 1h.1"
+    assert spark([], "").path == ""
+
+
+@given(values=st.lists(st.floats(-1, 1e18), max_size=70))
+def test_a_line_stays_in_its_box(values: list[float]) -> None:
+    for number in re.findall(r"[ML]([\d.]+) ([\d.]+)", line_path(values, 0.0, max(values, default=0.0))):
+        assert 0 <= float(number[0]) <= WIDTH
+        assert 0 <= float(number[1]) <= HEIGHT
