@@ -1,0 +1,51 @@
+"""States for tests, without a clock or a job."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from streaming.protocol.json_message import Message
+from streaming.top.arriving import answered, failed
+from streaming.top.frame import drawn
+from streaming.top.job_source import JobSource
+from streaming.top.pressing import pressed
+from streaming.top.questions import Answer
+from streaming.top.top_state import State, question
+from tests.top.fake_job import FakeJob
+
+M = TypeVar("M", bound=Message)
+
+
+def ask(job: FakeJob, state: State) -> Answer:
+    """What the job answers to what this screen wants, by way of the paths that are asked."""
+
+    def find(path: str, kind: type[M]) -> M | None:
+        message = job.answer(path)
+        assert message is None or isinstance(message, kind)
+        return message
+
+    return JobSource("the job", find).ask(question(state), again=True)
+
+
+def shown(job: FakeJob, *keys: str, width: int = 100, height: int = 24, start: State | None = None) -> State:
+    """The state after these keys, each answered by the job before the next one."""
+    state = start or State(source="the job at h:1", width=width, height=height)
+    state = answered(state, ask(job, state), state.now)
+    for key in keys:
+        state = pressed(state, key)
+        state = answered(state, ask(job, state), state.now)
+    return state
+
+
+def lost(state: State, why: str = "h:1 cannot be asked: Connection refused", seconds: float = 10.0) -> State:
+    """The state when the job does not answer any more."""
+    return failed(replace(state, now=state.now + seconds), why, state.now + seconds)
+
+
+def lines(state: State) -> list[str]:
+    """What is drawn, without styles."""
+    return [line.plain.rstrip() for line in drawn(state).lines]
+
+
+def text(state: State) -> str:
+    """The same as one text."""
+    return "\n".join(lines(state))

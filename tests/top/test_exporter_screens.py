@@ -1,0 +1,75 @@
+"""The command beside the exporter of a job, over HTTP: its real answers are what the screens are made of."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streaming.cli.app import segtail
+from streaming.cli.job_answers import ask
+from streaming.site.exporter import Exporter
+from streaming.top.arriving import answered
+from streaming.top.job_source import JobSource
+from streaming.top.pressing import pressed
+from streaming.top.questions import VIEWS, Listing, Rows
+from streaming.top.top_state import State, question
+from streaming.top.view_columns import COLUMNS
+from tests.metrics.rows import log, new_observer, new_table
+from tests.top.screens import text
+
+NAMES = ["orders", "a.b_c-d", "語", "sp ace", "a/b", "%2F", "x\x1b[31m"]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    logs = [log(topic=name, partition=number, appended_bytes=5, end_offset=7) for name in NAMES for number in range(3)]
+    exporter = Exporter("127.0.0.1", 0, table=new_table(*logs), observer=new_observer(), clock=time.time, healthy=lambda: True)
+    exporter.start()
+    yield exporter.url.removesuffix("/metrics")
+    exporter.close()
+
+
+def run(url: str, *options: str) -> Result:
+    return CliRunner().invoke(segtail, ["top", "--job", url, *options], standalone_mode=False)
+
+
+@pytest.fixture(scope="module")
+def source(url: str) -> JobSource:
+    return JobSource("the job", lambda path, kind: ask(url, path, kind))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_answered_and_sorted_by_every_letter(source: JobSource, view: str) -> None:
+    for column in next(columns for name, columns in COLUMNS.items() if name == view):
+        for descending in (True, False):
+            asked = Listing(view=next(each for each in VIEWS if each == view), sort=column.sort, descending=descending)
+            rows = source.ask(asked, again=True).content
+            assert isinstance(rows, Rows)
+            assert (rows.sort, rows.descending) == (column.sort, descending) or not column.sort
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)))
+def test_a_partition_is_opened_whatever_its_name(source: JobSource, number: int) -> None:
+    state = State(source="the job", height=60)
+    keys = ["2", "T", *["down"] * (3 * number), "enter"]
+    for key in ["", *keys]:
+        state = pressed(state, key) if key else state
+        state = answered(state, source.ask(question(state), again=True), 0.0)
+    assert "last stable" in text(state)
+    assert state.found is not None
+    assert state.found.detail is not None
+
+
+def test_the_list_is_printed_by_the_command(url: str) -> None:
+    done = run(url, "--view", "partitions", "--filter", "orders-1")
+    assert done.exception is None
+    assert done.stdout.splitlines()[2] == "partitions: 1"
+    assert done.stdout.splitlines()[3].startswith("partition: orders-1, ")
+
+
+def test_groups_that_are_not_known_yet_take_nothing_from_the_rest(url: str) -> None:
+    done = run(url, "--view", "groups")
+    assert done.exception is None
+    assert "groups: 0" in done.stdout
+    assert "nothing is known of consumer groups yet" in done.stdout

@@ -1,0 +1,36 @@
+"""The order of groups: by their verdicts unless another one is asked for, and what is not known last."""
+
+import pytest
+
+from streaming.protocol.group_json import GroupSummary
+from streaming.top.group_order import group_rows
+from streaming.top.questions import Listing, View
+
+GROUPS = [
+    GroupSummary(group="reads", partitions=1, lag_records_read_committed=900),
+    GroupSummary(group="held", partitions=1, lag_records_read_committed=0, held=1),
+    GroupSummary(group="lost", partitions=1, lag_records_read_committed=3, below_start=1),
+    GroupSummary(group="unknown", partitions=1, unknown=1),
+    GroupSummary(group="Idle", partitions=1, lag_records_read_committed=0),
+]
+
+
+@pytest.mark.parametrize(
+    ("sort", "descending", "names"),
+    [
+        ("", False, ["lost", "held", "unknown", "reads", "Idle"]),
+        ("verdict", True, ["reads", "Idle", "unknown", "held", "lost"]),
+        ("lag_records_read_committed", True, ["reads", "lost", "Idle", "held", "unknown"]),
+        ("lag_records_read_committed", False, ["Idle", "held", "lost", "reads", "unknown"]),
+        ("group", False, ["Idle", "held", "lost", "reads", "unknown"]),
+    ],
+)
+def test_groups_are_in_the_order_that_is_asked_for(sort: str, descending: bool, names: list[str]) -> None:
+    rows = group_rows(Listing(view=View.GROUPS, sort=sort, descending=descending), GROUPS, 0, ())
+    assert [each.group for each in rows.rows if isinstance(each, GroupSummary)] == names
+
+
+def test_groups_are_filtered_by_their_names_and_cut_to_a_page() -> None:
+    rows = group_rows(Listing(view=View.GROUPS, filter="L", offset=1, limit=1), GROUPS, 7, ("a note",))
+    assert [each.group for each in rows.rows if isinstance(each, GroupSummary)] == ["held"]
+    assert (rows.total, rows.matched, rows.offset, rows.at_ms, rows.notes) == (5, 3, 1, 7, ("a note",))

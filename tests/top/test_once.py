@@ -1,0 +1,125 @@
+"""A view that is printed once: as a table, as labelled lines, as JSON; and its exit status."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streaming.cli.app import segtail
+from tests.top.fake_job import COMMAND, FakeJob, partition, problem, serving, status, troubled
+
+
+@pytest.fixture
+def job() -> FakeJob:
+    return troubled()
+
+
+@pytest.fixture
+def url(job: FakeJob) -> Iterator[str]:
+    with serving(job) as found:
+        yield found
+
+
+def run(url: str, *options: str) -> Result:
+    """The command off a terminal."""
+    return CliRunner().invoke(segtail, ["top", "--job", url, *options], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "ending"),
+    [
+        ({}, 0),
+        ({"severity": "info", "info": 1}, 0),
+        ({"severity": "warning", "warning": 1}, 3),
+        ({"severity": "critical", "critical": 1}, 3),
+        ({"unknown": ["the log dir /b cannot be read"]}, 4),
+        ({"ready": False}, 4),
+        ({"severity": "critical", "critical": 1, "unknown": ["the log dir /b cannot be read"]}, 3),
+    ],
+)
+def test_the_exit_status_says_how_everything_is(values: dict[str, Any], ending: int) -> None:
+    with serving(FakeJob(status(**values))) as url:
+        assert run(url, "--once").return_value == ending
+
+
+def test_off_a_terminal_each_row_is_a_line_with_its_labels(url: str) -> None:
+    out = run(url).stdout.splitlines()
+    assert out[:3] == [
+        "verdict: 1 transaction hangs: orders-7 is held for 3 h 12 min",
+        "freshness: the newest is 0.8 s old; 3 of 3 brokers",
+        "problems: 2",
+    ]
+    assert out[3] == (
+        "problem: critical: orders-7 is held up by a transaction that nobody will end, since 3h 12m ago, "
+        f"holds back: 1,204 offsets cannot be read with read_committed, command: {COMMAND}"
+    )
+    assert len(out) == 5
+
+
+def test_labelled_lines_of_other_views_have_no_picture_and_nothing_that_is_not_known(url: str) -> None:
+    out = run(url, "--view", "partitions", "--limit", "2").stdout.splitlines()
+    assert out[2] == "partitions: 2 of 300"
+    assert out[3] == "partition: orders-299, bytes/s 292.0 KiB, records/s 299, size 1.0 MiB, end offset 2990, broker 1"
+    assert run(url, "--view", "retention", "--plain").stdout.splitlines()[3].startswith("retention: orders-7, blocked open_transaction")
+
+
+def test_a_table_may_be_asked_for_off_a_terminal(url: str) -> None:
+    out = run(url, "--format", "table", "--view", "partitions", "--limit", "3", "--filter", "orders").stdout.splitlines()
+    assert out[3].split()[:2] == ["Topic-partition", "Bytes/s▼"]
+    assert [line.split()[0] for line in out[4:7]] == ["orders-299", "orders-298", "orders-297"]
+    assert out[7] == "and 297 more: --limit shows them"
+
+
+def test_json_has_the_fields_of_the_job_s_messages(url: str) -> None:
+    found = json.loads(run(url, "--json", "--view", "transactions").stdout)
+    assert found["status"]["verdict"] == "1 transaction hangs: orders-7 is held for 3 h 12 min"
+    assert (found["view"], found["matched"], found["rows"][0]["command"]) == ("transactions", 1, COMMAND)
+
+
+def test_what_is_not_known_is_printed(job: FakeJob, url: str) -> None:
+    job.status = replace(job.status, unknown=["the log dir /b cannot be read"])
+    assert "not known: the log dir /b cannot be read" in run(url, "--plain").stdout
+    assert "not known: the log dir /b cannot be read" in run(url, "--format", "table").stdout
+
+
+def test_names_are_escaped_in_every_form_of_text() -> None:
+    job = FakeJob(status(), problems=[problem(what="x\x1b[2J\u202e")], partitions=[partition(0, "a\x1b[31m")])
+    with serving(job) as url:
+        for options in (["--plain"], ["--format", "table"]):
+            for view in ("problems", "partitions"):
+                out = run(url, *options, "--view", view).stdout
+                assert "\x1b" not in out
+                assert "\u202e" not in out
+
+
+@pytest.mark.parametrize(("code", "text"), [(503, "503 Service Unavailable: starting"), (500, "500"), (404, "it is no job")])
+def test_a_job_that_cannot_answer_is_an_error_with_its_reason(url: str, job: FakeJob, code: int, text: str) -> None:
+    job.error = code
+    done = subprocess.run([sys.executable, "-m", "streaming.cli", "top", "--job", url], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert text in done.stderr
+
+
+def test_a_job_that_is_not_there_is_an_error() -> None:
+    with serving(troubled()) as url:
+        pass
+    done = subprocess.run([sys.executable, "-m", "streaming.cli", "top", "--job", url], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be asked: Connection refused" in done.stderr
+
+
+def test_no_spark_and_no_pandas_is_imported(url: str) -> None:
+    code = (
+        "import sys\n"
+        "from streaming.cli.app import segtail\n"
+        "segtail.main(sys.argv[1:], standalone_mode=False)\n"
+        "heavy = {'pyspark', 'py4j', 'pandas', 'watchdog'} & {name.partition('.')[0] for name in sys.modules}\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "top", "--job", url], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

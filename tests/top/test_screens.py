@@ -1,0 +1,231 @@
+"""What a screen shows for an answer and a size."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from streaming.protocol.listing_json import TransactionRow
+from streaming.top.arriving import ticked
+from streaming.top.frame import drawn
+from streaming.top.pressing import pressed
+from streaming.top.questions import VIEWS, Listing, Subject
+from streaming.top.scrolling import resized
+from streaming.top.top_state import State, question
+from streaming.top.view_columns import COLUMNS
+from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
+from tests.top.screens import lines, lost, shown, text
+
+
+def test_the_first_line_is_the_verdict_and_the_second_how_fresh_it_is() -> None:
+    verdict, freshness, *_ = lines(shown(troubled()))
+    assert verdict == "1 transaction hangs: orders-7 is held for 3 h 12 min"
+    assert freshness == "the newest is 0.8 s old; 3 of 3 brokers"
+
+
+def test_a_long_verdict_is_wrapped_where_there_is_room_and_cut_where_there_is_none() -> None:
+    state = shown(FakeJob(status(verdict="word " * 30)), width=40, height=24)
+    assert [line for line in lines(state) if line.startswith("word")] == ["word " * 7 + "word"] * 2 + ["word " * 7 + "word…"]
+    assert lines(resized(state, 40, 10))[:2] == ["word " * 7 + "word…", "the newest is 0.8 s old; 3 of 3 brokers"]
+
+
+@pytest.mark.parametrize(("key", "view"), [*zip("12345", VIEWS, strict=True)])
+def test_each_view_has_a_key_and_shows_its_rows(key: str, view: str) -> None:
+    screen = text(shown(troubled(), key))
+    assert f"[{key} {view}]" in screen
+    assert ("billing" if view == "groups" else "orders-") in screen
+
+
+def test_what_is_not_known_yet_is_said() -> None:
+    state = State(source="the job at h:1")
+    assert lines(state)[:2] == ["asking the job at h:1 …", "no answer yet"]
+    assert lines(lost(state, "h:1: 503 Service Unavailable: starting"))[0] == "not known yet: h:1: 503 Service Unavailable: starting"
+
+
+def test_values_of_a_job_that_is_gone_are_marked_as_old_and_are_current_again_when_it_is_back() -> None:
+    state = lost(shown(troubled(), "2", width=140))
+    first, second, *_ = lines(state)
+    assert first == "not current: h:1 cannot be asked: Connection refused"
+    assert second == "old, of 2026-05-28T20:26:40Z (10s ago): 1 transaction hangs: orders-7 is held for 3 h 12 min"
+    rows = [line for line in drawn(state).lines if "orders-" in line.plain and line is not drawn(state).lines[1]]
+    assert "orders-299" in text(state)
+    assert all("dim" in str(line.spans) for line in rows[1:])
+    assert lines(shown(troubled(), start=state))[0].startswith("1 transaction hangs")
+
+
+def test_a_job_that_does_not_answer_in_time_is_not_current_either() -> None:
+    state = shown(troubled())
+    assert lines(ticked(state, 10.0))[0].startswith("1 transaction hangs")
+    assert lines(ticked(state, 12.0))[0] == "not current: no answer for 12s"
+
+
+def test_a_screen_of_log_dirs_does_not_grow_old_by_itself() -> None:
+    assert lines(ticked(replace(shown(troubled()), every=0.0), 1000.0))[0].startswith("1 transaction hangs")
+
+
+def test_paused_says_since_when() -> None:
+    state = ticked(pressed(shown(troubled()), "p"), 30.0)
+    assert lines(state)[0] == "paused: 1 transaction hangs: orders-7 is held for 3 h 12 min"
+    assert lines(state)[1].startswith("as of 2026-05-28T20:26:40Z (30s ago): ")
+    assert lines(pressed(state, "p"))[0].startswith("not current: ")
+
+
+def test_a_letter_sorts_and_the_same_one_turns_the_order_over() -> None:
+    job = troubled()
+    for keys, heading, first in (("2", "Bytes/s▼", 299), ("2F", "end oFfset▼", 299), ("2FF", "end oFfset▲", 0), ("2B", "Bytes/s▲", 0)):
+        state = shown(job, *keys, width=140)
+        assert heading in text(state)
+        assert lines(state)[4].startswith(f"orders-{first} ")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view: str) -> None:
+    columns = next(columns for name, columns in COLUMNS.items() if name == view)
+    letters = [each.letter for each in columns if each.letter]
+    assert len(set(letters)) == len(letters)
+    for each in columns:
+        assert bool(each.letter) == bool(each.sort)
+        assert [character for character in each.heading if character.isupper()] == [each.letter] * bool(
+            each.letter
+        ) or "(B)" in each.heading
+
+
+def test_the_letter_that_sorts_is_underlined() -> None:
+    headings = drawn(shown(troubled(), "2")).lines[3]
+    marked = {headings.plain[span.start : span.end] for span in headings.spans if span.style == "underline"}
+    assert {"T", "B", "E"} <= marked
+
+
+def test_a_filter_stays_visible_and_is_asked_of_the_job_until_esc_clears_it() -> None:
+    job = troubled()
+    typing = shown(job, "2", "/", *"orders-2", "backspace", *"29")
+    assert lines(typing)[3] == "filter: orders-29_"
+    state = shown(replace(job, partitions=[partition(number, f"orders-{number % 7}") for number in range(70)]), *"2/orders-2", "enter")
+    assert lines(state)[3] == "filter: orders-2 (10 of 70)"
+    assert question(state) == Listing(view=state.view, filter="orders-2", limit=174)
+    assert "filter:" not in text(pressed(state, "esc"))
+    none = shown(job, *"2/nothing", "enter")
+    assert lines(none)[5] == "Nothing of 300 holds nothing: esc clears the filter."
+
+
+def test_each_view_keeps_its_own_filter() -> None:
+    assert "filter:" not in text(shown(troubled(), *"2/abc", "enter", "3"))
+    assert "filter: abc" in text(shown(troubled(), *"2/abc", "enter", "3", "2"))
+
+
+def test_the_cursor_stays_with_its_row_when_the_order_changes() -> None:
+    job = troubled()
+    state = shown(job, "2", "down", "down")
+    assert state.chosen == partition(297)
+    job.partitions = [partition(number, bytes_rate=1000.0 * (number % 298)) for number in range(300)]
+    state = shown(job, start=state)
+    assert state.chosen == job.partitions[297]
+    assert state.place.cursor == 0
+
+
+def test_scrolling_asks_for_the_part_of_the_list_that_is_seen() -> None:
+    state = shown(troubled(), "2", "end")
+    assert (state.place.cursor, lines(state)[-2].split()[0]) == (299, "orders-0")
+    assert "300 of 300" in lines(state)[-1]
+    assert question(state) == Listing(view=state.view, offset=200, limit=174)
+    assert shown(troubled(), "2", "end", "home", "pagedown").place.cursor == 19
+
+
+def test_enter_opens_a_problem_then_what_it_is_about_and_esc_goes_back() -> None:
+    job = troubled()
+    state = shown(job, "enter", width=140)
+    assert COMMAND in text(state)
+    assert "1,204 offsets cannot be read" in text(state)
+    assert "docs/runbooks/TransactionHanging.md" in text(state)
+    opened = shown(job, "enter", "enter")
+    assert question(opened) == Subject(topic="orders", partition=7)
+    assert "open transaction of producer 4711, epoch 2: hanging" in text(opened)
+    assert shown(job, "enter", "enter", "esc", "esc").opened == ()
+    group = shown(job, "down", "enter", "enter")
+    assert question(group) == Subject(group="billing")
+
+
+def test_a_problem_that_is_gone_is_not_shown_as_if_it_were_there() -> None:
+    job = troubled()
+    state = shown(job, "enter")
+    job.problems = []
+    assert "not there any more" in text(shown(job, start=state))
+
+
+def test_a_command_is_copied_and_shown() -> None:
+    for keys in (["c"], ["enter", "c"], ["3", "c"], ["2", "/", *"orders", "enter", "3", "enter", "c"]):
+        state = shown(troubled(), *keys[:-1], width=140)
+        copied = pressed(state, keys[-1])
+        assert copied.to_copy == COMMAND
+        assert lines(copied)[-2] == "Sent to the clipboard, if the terminal takes it:"
+        assert COMMAND not in text(pressed(copied, "x")) or state.opened
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"command": "", "no_command": "names are redacted here"}, "There is no command here: names are redacted here."),
+        ({"command": "rm \x1b[2K"}, "There is no command here: it holds control characters."),
+    ],
+)
+def test_what_is_no_command_is_not_copied(values: dict[str, str], said: str) -> None:
+    state = pressed(shown(FakeJob(status(), problems=[problem(**values)])), "c")
+    assert (state.to_copy, lines(state)[-1]) == ("", said)
+
+
+def test_names_are_escaped_and_columns_are_in_line_whatever_is_in_them() -> None:
+    names = ["plain", "a\x1b[31m", "\u202egpj", "語語", "e\u0301\u0301", "tab\there"]
+    job = FakeJob(status(verdict="\x1b[2J\u202e"), transactions=[_open(name) for name in names])
+    state = shown(job, "3", width=120)
+    assert lines(state)[0] == "\\x1b[2J\\u202e"
+    rows = lines(state)[4 : 4 + len(names)]
+    assert {cell_len(row[: row.index("hanging")]) for row in rows} == {cell_len(rows[0][: rows[0].index("hanging")])}
+    screen = text(state)
+    assert '"a\\u001b[31m"-0' in screen
+    assert '"\\u202egpj"-0' in screen
+    assert "語語-0" in screen
+
+
+def _open(topic: str) -> TransactionRow:
+    return TransactionRow(broker=1, topic=topic, partition=0, producer_id=1, verdict="hanging", start_ms=NOW_MS - 1000)
+
+
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (100, ["Topic-partition", "Bytes/s▼", "rEcords/s", "Unread", "Last append", "Size", "last hour", "Open", "Hanging"]),
+        (60, ["Topic-partition", "Bytes/s▼", "rEcords/s", "Unread"]),
+        (40, ["Topic-partition", "Bytes/s▼", "rEcords/s"]),
+        (30, ["Topic-partition", "Bytes/s▼"]),
+        (20, ["Topic-partition"]),
+    ],
+)
+def test_a_narrow_terminal_has_the_important_columns(width: int, headings: list[str]) -> None:
+    state = shown(troubled(), "2", width=width)
+    assert [re.split(r" {2,}", line) for line in lines(state) if line.startswith("Topic-")] == [headings]
+    assert any(line.startswith("orders-299") for line in lines(state))
+
+
+def test_a_long_name_keeps_the_number_of_its_partition() -> None:
+    job = FakeJob(status(), partitions=[partition(123, "a-very-long-name-of-a-topic" * 3)])
+    assert any(line.startswith("a-very") and "…" in line and "-123 " in line for line in lines(shown(job, "2", width=40)))
+
+
+def test_times_are_ages_or_in_utc() -> None:
+    assert "3h 12m ago" in text(shown(troubled()))
+    assert "2026-05-28T17:14:40Z" in text(shown(troubled(), "t"))
+
+
+def test_the_pace_changes_and_is_shown() -> None:
+    assert "every 5s" in text(shown(troubled(), "+"))
+    assert "every 1s" in text(shown(troubled(), "-", "-"))
+    assert shown(troubled(), *"++++++").every == 60.0
+    assert pressed(shown(troubled()), "r").again
+
+
+def test_the_help_names_every_key_that_does_something() -> None:
+    screen = text(shown(troubled(), "?"))
+    for key in ("enter", "esc", "/", "shift", "c ", "t ", "p ", "+, -", "r ", "q", "PgUp"):
+        assert key in screen
+    assert "[1 problems]" in text(shown(troubled(), "?", "?"))
