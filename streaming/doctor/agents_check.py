@@ -1,0 +1,93 @@
+"""Asks the agents whether they answer: address, TLS, token, version; and compares their clocks with the job's."""
+
+import ssl
+from collections.abc import Iterator
+
+from streaming.client.address_lookup import addresses, unresolved
+from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.doctor.certificates_check import end_of, of_end
+from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.errors import AgentError, SegtailError
+from streaming.formatting import format_duration, format_list
+from streaming.targets import Scheme, Target
+
+_CHECK = "agents"
+_CLOCK_SECONDS = 10.0
+"""A larger difference of clocks is a problem of the job, too."""
+
+_TLS_SECONDS = 3.0
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    """Ask every agent for its status, as a job does; it registers nothing."""
+    chosen = asked.settings
+    if not chosen.agents:
+        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="no agents are given")
+        return
+    files = ClientFiles(ca=chosen.agent_ca, cert=chosen.agent_cert, key=chosen.agent_key, token_file=chosen.agent_token_file)
+    found = addresses(chosen.agents, tls=chosen.agent_ca is not None)
+    for name in unresolved(chosen.agents):
+        host = Target.parse(name).address.host
+        yield Finding(check=_CHECK, state=State.FAULT, what=f"{name} has no address", command=f"getent ahosts {host}")
+    clusters: dict[str, str] = {}
+    for address in found:
+        yield from _of_agent(address, files, asked.now, clusters)
+    if len(clusters) > 1:
+        several = format_list([f"{agent} of {cluster}" for cluster, agent in clusters.items()], 3)
+        yield Finding(check=_CHECK, state=State.FAULT, what=f"the agents are of different clusters: {several}; a job takes those of one")
+
+
+def _of_agent(address: str, files: ClientFiles, now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+    target = Target.parse(address)
+    if target.scheme is Scheme.TLS:
+        yield from _certificate_of(target, now)
+    client = AgentClient(address, files)
+    try:
+        status = client.status()
+        client.check(status)
+    except SegtailError as error:
+        yield Finding(check=_CHECK, state=State.FAULT, what=str(error), command=_looks(target, error))
+        return
+    finally:
+        client.close()
+    clusters.setdefault(status.cluster_id, status.agent)
+    yield Finding(
+        check=_CHECK,
+        state=State.FINE,
+        what=f"{status.agent} at {address} answers: segtail {status.version}, brokers {', '.join(map(str, status.brokers))}",
+    )
+    if status.now_ms:
+        yield _clock(status.agent, status.now_ms / 1000 - now)
+
+
+def _looks(target: Target, error: SegtailError) -> str:
+    """The command that shows why an agent cannot be reached."""
+    reason = error.reason if isinstance(error, AgentError) else ""
+    at = target.address
+    if reason in ("refused", "silent"):
+        return f"ssh {at.host} systemctl status segtail-agent"
+    if reason == "untrusted":
+        return f"openssl s_client -connect {at} -alpn h2 </dev/null | openssl x509 -noout -subject -issuer -enddate -ext subjectAltName"
+    return ""
+
+
+def _certificate_of(target: Target, now: float) -> Iterator[Finding]:
+    """When the agent's own certificate ends. Whether it is trusted, the call shows."""
+    at = target.address
+    try:
+        pem = ssl.get_server_certificate((at.host, at.port), timeout=_TLS_SECONDS)
+    except (OSError, ValueError):
+        return  # the call says why
+    yield of_end(f"the certificate of the agent at {at}", end_of(pem.encode()), now, check=_CHECK)
+
+
+def _clock(agent: str, ahead: float) -> Finding:
+    if abs(ahead) <= _CLOCK_SECONDS:
+        return Finding(check="clocks", state=State.FINE, what=f"the clock of {agent} agrees with this one")
+    word = "ahead of" if ahead > 0 else "behind"
+    return Finding(
+        check="clocks",
+        state=State.WARNING,
+        what=f"the clock of {agent} is {format_duration(abs(ahead))} {word} this one: ages and times of transactions are wrong by that",
+        command="timedatectl status",
+    )

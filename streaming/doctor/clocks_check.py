@@ -1,0 +1,35 @@
+"""Finds whether the clock of this machine was set back, so that what its broker wrote is of the future."""
+
+from collections.abc import Iterator
+
+from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.formatting import format_age
+from streaming.kafka import names
+
+_CHECK = "clocks"
+_AHEAD_SECONDS = 60.0
+_WRITTEN = (names.RECOVERY_POINT_CHECKPOINT, names.HIGH_WATERMARK_CHECKPOINT)
+"""Files that a broker replaces all the time."""
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    """Look at the times of files that the broker writes again and again."""
+    if asked.log_dirs is None:
+        return
+    ahead = False
+    for log_dir in asked.log_dirs.available:
+        for path in (log_dir.path / name for name in _WRITTEN):
+            try:
+                written = path.stat().st_mtime
+            except OSError:
+                continue  # not written yet; what may not be read, another check reports
+            if written > asked.now + _AHEAD_SECONDS:
+                ahead = True
+                yield Finding(
+                    check=_CHECK,
+                    state=State.WARNING,
+                    what=f"{path} was written {format_age(asked.now - written)} by this clock: it was set back, or the broker has another",
+                    command="timedatectl status",
+                )
+    if not ahead:
+        yield Finding(check=_CHECK, state=State.FINE, what="no file of a broker is of the future")

@@ -1,0 +1,50 @@
+"""What a check is asked about, and what it finds."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from streaming.disk.availability import LogDirs
+from streaming.settings import Settings
+
+
+class State(StrEnum):
+    """How something is."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    FAULT = "fault"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is checked: the settings of a job or an agent, and where it would run.
+
+    ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of
+    the settings that somebody has given.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    now: float
+    log_dirs: LogDirs | None
+    given: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One answer of a check: a sentence, and the command that mends it, "" if there is none."""
+
+    check: str
+    state: State
+    what: str
+    command: str = ""
+
+
+def quoted(path: Path | str) -> str:
+    """A path as an argument of a shell's command, which is never an option."""
+    return shlex.quote(str(path))

@@ -1,0 +1,97 @@
+"""Finds what this user may not read in the log dirs, and what is not known because of it."""
+
+import grp
+import os
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+from streaming.agent.permissions import Unreadable, find_unreadable
+from streaming.disk.identity import LogDir
+from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.formatting import format_count, format_name
+from streaming.kafka.names import METADATA_TOPIC
+
+_CHECK = "permissions"
+
+_METADATA_COST = (
+    "leaders, replicas and the limits of topics are not known from this broker, so transactions of producers that no coordinator has are "
+    "`unknown` instead of hanging, and limits of retention are assumed. Kafka writes these files for its own user alone"
+)
+_PRODUCERS_COST = "transactions that were open before the first segment that is read may be missed"
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    """Ask the system about each file; nothing is opened."""
+    if asked.log_dirs is None:
+        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="no log dir is given")
+        return
+    for path, reason in asked.log_dirs.unavailable.items():
+        yield Finding(check=_CHECK, state=State.FAULT, what=reason, command=_as_owner(path))
+    for log_dir in asked.log_dirs.available:
+        yield from _of(log_dir)
+
+
+def _of(log_dir: LogDir) -> Iterator[Finding]:
+    try:
+        found = [*find_unreadable([log_dir]), *_unreadable_snapshots(log_dir.path)]
+    except OSError as error:
+        yield Finding(check=_CHECK, state=State.UNKNOWN, what=f"{log_dir.path} cannot be listed: {error}")
+        return
+    if not found:
+        yield Finding(check=_CHECK, state=State.FINE, what=f"everything in {log_dir.path} can be read")
+    by_cost: dict[str, list[Unreadable]] = {}
+    for each in found:
+        metadata = each.path.suffix == ".checkpoint" and each.path.parent.name == f"{METADATA_TOPIC}-0"
+        by_cost.setdefault(_METADATA_COST if metadata else each.cost, []).append(each)
+    for cost, files in by_cost.items():
+        first = files[0].path
+        more = f" and {format_count(len(files) - 1, 'other')}" if len(files) > 1 else ""
+        yield Finding(
+            check=_CHECK,
+            state=State.WARNING if cost in (_METADATA_COST, _PRODUCERS_COST) else State.FAULT,
+            what=f"{format_name(str(first), 300)}{more} may not be read by user {_name(os.geteuid())}: {cost}",
+            command=_mends(first),
+        )
+
+
+def _unreadable_snapshots(path: Path) -> Iterator[Unreadable]:
+    """Producer snapshots, which `find_unreadable` leaves out: without them a log is read all the same."""
+    for file in path.glob("*/*.snapshot"):
+        if not os.access(file, os.R_OK) and file.exists():
+            yield Unreadable(file, _PRODUCERS_COST)
+
+
+def _mends(path: Path) -> str:
+    """To become a member of the group that may read it, else to run as the broker's own user."""
+    try:
+        found = path.stat()
+    except OSError:
+        return _as_owner(path.parent)
+    needed = 0o050 if path.is_dir() else 0o040
+    if found.st_mode & needed == needed:
+        return f"sudo usermod -aG {quoted(_group(found.st_gid))} {quoted(_name(os.geteuid()))}"
+    return _as_owner(path)
+
+
+def _as_owner(path: Path) -> str:
+    for place in (path, *path.parents):
+        try:
+            return f"sudo -u {quoted(_name(place.stat().st_uid))} segtail ..."
+        except OSError:
+            continue
+    return ""
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"#{uid}"  # as sudo takes it
+
+
+def _group(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

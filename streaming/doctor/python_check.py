@@ -1,0 +1,37 @@
+"""Finds whether Python has what segtail needs here: its own version, and PySpark where a job is to run."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from streaming.doctor.diagnosis import Asked, Finding, State
+
+_OLDEST = (3, 11)
+_OF_JOBS = ("agents", "spark_checkpoint", "master", "spark")
+"""Settings that only a job has a use for."""
+
+_EXTRA = ("pyspark", "pandas")
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    """Compare versions; importing nothing of PySpark."""
+    if sys.version_info[:2] < _OLDEST:
+        needed = ".".join(map(str, _OLDEST))
+        yield Finding(check="Python", state=State.FAULT, what=f"this is Python {platform.python_version()}, and segtail needs {needed}")
+    else:
+        yield Finding(check="Python", state=State.FINE, what=f"this is Python {platform.python_version()}, {sys.executable}")
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if not missing:
+        yield Finding(check="PySpark", state=State.FINE, what="PySpark is installed: jobs can run here")
+        return
+    what = (
+        f"{' and '.join(missing)} not installed: agents and all commands about a disk go without, `segtail run` and `segtail demo` do not"
+    )
+    wanted = not asked.given.isdisjoint(_OF_JOBS)
+    yield Finding(
+        check="PySpark",
+        state=State.FAULT if wanted else State.FINE,
+        what=what + (", and the settings are those of a job" if wanted else ""),
+        command="pip install 'kafka-segment-tail[spark]'" if wanted else "",
+    )

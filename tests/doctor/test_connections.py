@@ -1,0 +1,158 @@
+"""Certificates, agents, clocks and addresses, over real TLS on loopback."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streaming.agent.listening import Listening
+from streaming.agent.own_page import AgentMetrics
+from streaming.agent.security import ServerFiles, open_security
+from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
+from streaming.doctor.diagnosis import Finding
+from streaming.doctor.job_check import of_job
+from streaming.protocol.status_json import AgentState, Status
+from streaming.targets import Target
+from streaming.units import Address
+from tests.agents import Agent
+from tests.builders import batch, log_dir, partition
+from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
+from tests.doctor.examined import FAULT, FINE, NOW, UNKNOWN, WARNING, examined, only
+
+LOOPBACK = Address("127.0.0.1", 0)
+DAY = 86_400.0
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "tls")
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(3))
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@contextmanager
+def listening(agent: Agent, files: ServerFiles) -> Iterator[str]:
+    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
+    try:
+        yield f"grpc+tls://{made.address}"
+    finally:
+        made.close()
+
+
+def asked(address: str, now: float = NOW, **files: Path | None) -> list[Finding]:
+    return examined(agents_check.check, now=now, agents=(Target.parse(address),), **files)
+
+
+def test_certificates_that_have_ended_or_soon_will(authority: Authority) -> None:
+    old, good = authority.issue("old", expired=True), authority.issue("good")
+    found = only(certificates_check.check, agent_cert=old.cert, agent_key=old.key)
+    assert (found.state, found.command) == (FAULT, f"openssl x509 -noout -subject -enddate -in {old.cert}")
+    assert f"{old.cert} has ended at 2021-01-01T00:00:00Z" in found.what
+    ends_at = certificates_check.end_of(good.cert.read_bytes())
+    states = [
+        only(certificates_check.check, now=ends_at - left, tls_cert=good.cert, tls_key=good.key).state for left in (8 * DAY, 6 * DAY, 0)
+    ]
+    assert states == [FINE, WARNING, FAULT]
+
+
+def test_a_certificate_and_the_key_of_another(authority: Authority) -> None:
+    one, other = authority.issue("one"), authority.issue("other")
+    assert "are not a certificate and its key" in only(certificates_check.check, tls_cert=one.cert, tls_key=other.key).what
+    assert only(certificates_check.check, tls_cert=one.cert).what == "--tls-cert, --tls-key belong together: name both"
+    assert only(certificates_check.check, agent_ca=one.key).state is FAULT
+    assert only(certificates_check.check).state == "not applicable"
+
+
+def test_an_agent_that_answers(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    token = token_file(tmp_path / "token")
+    with listening(agent, authority.server(token_file=token)) as address:
+        clock = agent.service.status().now_ms / 1000
+        found = asked(address, now=clock, agent_ca=authority.ca, agent_token_file=token)
+        late = asked(address, now=clock - 60, agent_ca=authority.ca, agent_token_file=token)[-1]
+    assert [each.state for each in found] == [FINE, FINE, FINE]
+    assert found[1].what.startswith(f"a1 at {address} answers: segtail ")
+    assert late.state is WARNING
+    assert late.what.startswith("the clock of a1 is 1m ahead of this one")
+
+
+def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authority, tmp_path: Path) -> None:
+    right, wrong = token_file(tmp_path / "right", TOKEN), token_file(tmp_path / "wrong", OTHER_TOKEN)
+    with listening(agent, authority.server(token_file=right)) as address:
+        _, found = asked(address, agent_ca=authority.ca, agent_token_file=wrong)
+    assert found.state is FAULT
+    assert "it does not accept this job's token" in found.what
+
+
+def test_an_agent_whose_certificate_has_ended(agent: Agent, authority: Authority) -> None:
+    old = authority.issue("agent", expired=True)
+    with listening(agent, ServerFiles(tls_cert=old.cert, tls_key=old.key)) as address:
+        certificate, call = asked(address, agent_ca=authority.ca)
+    assert (certificate.state, call.state) == (FAULT, FAULT)
+    assert "has ended at 2021-01-01T00:00:00Z" in certificate.what
+    assert call.command.startswith("openssl s_client -connect 127.0.0.1:")
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        (found,) = asked(f"grpc://127.0.0.1:{free.getsockname()[1]}")
+    assert (found.state, found.command) == (FAULT, "ssh 127.0.0.1 systemctl status segtail-agent")
+    assert "nobody listens there" in found.what
+
+
+def test_a_clock_that_was_set_back_behind_the_broker_s_files(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    written = disk.path / "recovery-point-offset-checkpoint"
+    for seconds, state in ((60, FINE), (61, WARNING)):
+        for path in disk.path.iterdir():
+            os.utime(path, (NOW, NOW))
+        os.utime(written, (NOW, NOW + seconds))
+        assert only(clocks_check.check, disk.path).state is state
+
+
+def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = Address("127.0.0.1", other.getsockname()[1])
+        found = only(listening_check.check, listen=address, checkpoint=tmp_path)
+        assert (found.state, found.command) == (FAULT, f"ss -ltnp 'sport = :{address.port}'")
+        monkeypatch.setattr(listening_check, "holder_of", lambda _: 1234)
+        assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
+    monkeypatch.undo()
+    assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
+
+
+def test_a_web_config_file_and_its_certificate(authority: Authority, tmp_path: Path) -> None:
+    old, path = authority.issue("old", expired=True), tmp_path / "web.yaml"
+    path.write_text(f"tls_server_config:\n  cert_file: {old.cert}\n  key_file: {old.key}\n")
+    _, understood, ended = examined(listening_check.check, listen=LOOPBACK, web_config=path)
+    assert (understood.state, ended.state) == (FINE, FAULT)
+    path.write_text("tls_server_confg: {}\n")
+    found = examined(listening_check.check, listen=LOOPBACK, web_config=path)[1]
+    assert found.state is FAULT
+    assert "tls_server_confg is not known" in found.what
+
+
+def test_what_a_job_says() -> None:
+    agents = [
+        AgentState(name="a1", up=True, behind_seconds=1.0),
+        AgentState(name="a2", up=True, behind_seconds=121.0),
+        AgentState(name="a3", up=True, problems=["clock"], explanation="its clock is ahead"),
+        AgentState(name="a4", up=False),
+    ]
+    status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="newest 1s ago", logs=3, agents=agents, unknown=["who leads"])
+    found = list(of_job("http://job", status))
+    assert [each.state for each in found] == [FINE, UNKNOWN, FINE, WARNING, WARNING, FAULT]
+    assert found[0].what == "the job at http://job is segtail 9 and watches 3 logs; newest 1s ago"
+    assert found[4].what == "a3 has clock: its clock is ahead"
