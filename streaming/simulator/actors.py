@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 
 from streaming.simulator.batch_writer import Batch, Record, next_sequence
-from streaming.simulator.coordinator_records import TransactionState, offset_commit_record, partition_for
+from streaming.simulator.group_coordinator import GroupCoordinator
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.transaction_coordinator import Coordinator
 from streaming.simulator.workload import Traffic
@@ -13,6 +13,10 @@ from streaming.simulator.workload import Traffic
 Actor = Generator[int, int, None]
 
 _KEYS = 5000
+_QUIET = 200
+"""How much less is written while there is little to do."""
+
+_AHEAD_MS = 26 * 3_600_000
 _TEXT_BYTES = 1 << 16
 _WORDS = ("checkout", "customer", "delivered", "error", "item", "latency", "level", "page", "path", "price", "region", "session", "status")
 
@@ -24,14 +28,25 @@ class Writer:
         logs: the partitions of its topic.
         rate: bytes a second that it may write.
         log_append_time: whether its topic's batches are stamped by the broker.
+        busy_from: until then, in Unix milliseconds, there is little to do.
     """
 
-    def __init__(self, traffic: Traffic, logs: Sequence[PartitionLog], rate: float, rng: random.Random, *, log_append_time: bool) -> None:
+    def __init__(
+        self,
+        traffic: Traffic,
+        logs: Sequence[PartitionLog],
+        rate: float,
+        rng: random.Random,
+        *,
+        log_append_time: bool,
+        busy_from: int = 0,
+    ) -> None:
         self.traffic = traffic
         self.logs = logs
         self.rng = rng
         self._rate = rate
         self._log_append_time = log_append_time
+        self._busy_from = busy_from
         self._sequences: defaultdict[int, int] = defaultdict(int)
         self._text = _text(rng)
         self._keys = [f"{traffic.key}-{n}".encode() if traffic.key else None for n in range(_KEYS)]
@@ -63,6 +78,15 @@ class Writer:
         """How many milliseconds ``size`` bytes take at the producer's rate, more or less."""
         return max(1, round(size * 1000 / self._rate * self.rng.uniform(0.7, 1.3)))
 
+    def later(self, now: int, pause: int, spent: int = 0) -> int:
+        """When it goes on: after a pause or, while there is little to do, after many times that and what it ``spent`` on its work.
+
+        Times in milliseconds.
+        """
+        if now >= self._busy_from:
+            return now + pause
+        return min(now + (pause + spent) * _QUIET, self._busy_from + pause)
+
     def new_epoch(self) -> None:
         """Sequence numbers begin again."""
         self._sequences.clear()
@@ -87,26 +111,36 @@ def plain_producer(writer: Writer, producer_id: int, first_due: int) -> Actor:
     while True:
         size = writer.write(partition, now, producer_id=producer_id)
         partition = (partition + 1) % len(writer.logs)
-        now = yield now + writer.pause(size)
+        now = yield writer.later(now, writer.pause(size))
 
 
-def transactional_producer(writer: Writer, coordinator: Coordinator, offsets: Sequence[PartitionLog], first_due: int) -> Actor:
-    """Transaction after transaction: about one in seven is aborted. With a group it commits the group's offsets as part of each."""
+def transactional_producer(
+    writer: Writer, coordinator: Coordinator, groups: GroupCoordinator, sources: Sequence[PartitionLog], first_due: int
+) -> Actor:
+    """Transaction after transaction: about one in seven is aborted. With a group it commits the group's offsets as part of each.
+
+    Args:
+        sources: the partitions that its group reads.
+    """
     now = yield first_due
     transaction = coordinator.init(writer.traffic.transactional_id, 60_000, now)
-    consumed = 0
+    group = writer.traffic.group
+    if group is not None:
+        groups.join(group, sources, now)
     while True:
+        began = now
         for _ in range(writer.rng.randint(3, 8)):
             partition = writer.rng.randrange(len(writer.logs))
             transaction = coordinator.add(transaction, writer.traffic.topic, partition, now)
             size = writer.write(partition, now, producer_id=transaction.producer_id, epoch=transaction.epoch, transactional=True)
             now = yield now + writer.pause(size)
-        if writer.traffic.group:
-            consumed += writer.rng.randint(20, 200)
-            transaction = _commit_offsets(writer.traffic, transaction, coordinator, offsets, consumed, now)
+        if group is not None:
+            log = groups.log_of(group.name)
+            transaction = coordinator.add(transaction, log.topic, log.partition, now)
+            groups.commit_in(transaction, group.name, sources, [source.last_stable_offset() for source in sources], now)
         transaction = coordinator.end(transaction, committed=writer.rng.random() > 1 / 7, now=now)
         writer.new_epoch()
-        now = yield now + writer.rng.randint(5, 50)
+        now = yield writer.later(now, writer.rng.randint(5, 50), now - began)
 
 
 def stuck_producer(writer: Writer, coordinator: Coordinator, first_due: int) -> Actor:
@@ -123,21 +157,26 @@ def stuck_producer(writer: Writer, coordinator: Coordinator, first_due: int) -> 
         now = yield now + 5_000
 
 
-def _commit_offsets(
-    traffic: Traffic, transaction: TransactionState, coordinator: Coordinator, logs: Sequence[PartitionLog], offset: int, now: int
-) -> TransactionState:
-    index = partition_for(traffic.group, len(logs))
-    transaction = coordinator.add(transaction, logs[index].topic, index, now)
-    logs[index].append(
-        Batch(
-            records=(offset_commit_record(traffic.group, traffic.source, 0, offset, now),),
-            producer_id=transaction.producer_id,
-            producer_epoch=transaction.epoch,
-            base_sequence=0,
-            transactional=True,
-        )
-    )
-    return transaction
+def late_producer(writer: Writer, coordinator: Coordinator, first_due: int) -> Actor:
+    """Aborts a transaction of two batches, of which the second comes to the broker when the transaction is over.
+
+    The request was delayed on its way. The producer is of before Kafka 4, so its next transaction has the same epoch, and the broker does
+    not verify transactions: it takes the batch for the beginning of a transaction, of which no coordinator knows.
+    """
+    now = yield first_due
+    transaction = coordinator.init(writer.traffic.transactional_id, 60_000, now, client_version=0)
+    transaction = coordinator.add(transaction, writer.traffic.topic, 0, now)
+    writer.write(0, now, producer_id=transaction.producer_id, epoch=transaction.epoch, transactional=True)
+    now = yield now + 1_000
+    coordinator.end(transaction, committed=False, now=now)
+    now = yield now + 1_000
+    writer.write(0, now, producer_id=transaction.producer_id, epoch=transaction.epoch, transactional=True)
+
+
+def producer_ahead(writer: Writer, first_due: int) -> Actor:
+    """Writes one batch, with records that are dated more than a day ahead."""
+    now = yield first_due
+    writer.write(len(writer.logs) - 1, now + _AHEAD_MS)
 
 
 def _text(rng: random.Random) -> bytes:

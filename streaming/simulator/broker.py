@@ -13,17 +13,41 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.actors import Actor, Writer, plain_producer, stuck_producer, transactional_producer
+from streaming.simulator.actors import (
+    Actor,
+    Writer,
+    late_producer,
+    plain_producer,
+    producer_ahead,
+    stuck_producer,
+    transactional_producer,
+)
 from streaming.simulator.controller import Controller
 from streaming.simulator.facts import Facts
 from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.group_actors import COMMIT_MS, consumer_group
+from streaming.simulator.group_coordinator import GroupCoordinator
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.transaction_coordinator import Coordinator
-from streaming.simulator.workload import CONSUMER_OFFSETS, STUCK, TOPICS, TRAFFIC, TRANSACTION_STATE, Topic, Traffic
+from streaming.simulator.workload import (
+    AHEAD,
+    CONSUMER_OFFSETS,
+    LATE,
+    READING,
+    STUCK,
+    TOPICS,
+    TRAFFIC,
+    TRANSACTION_STATE,
+    Reading,
+    Topic,
+    Traffic,
+)
 
 NODE_ID = 1
 DEFAULT_RATE = 1_500_000
+HISTORY_MS = 30 * 60_000
+"""A history that is longer than the default limits of what is wrong, as with transactions that are stuck for 20 minutes."""
 
 HEARTBEAT_MS = 500
 HIGH_WATERMARK_MS = 5_000
@@ -33,7 +57,8 @@ CLEANER_MS = 15_000
 
 _SHORTEST_WAIT_SECONDS = 0.02
 _LONGEST_PAUSE_MS = 5_000
-_STUCK_AFTER_MS = 5_000
+_WRONG_AFTER_MS = 5_000
+_AHEAD_AFTER_MS = 5 * 60_000
 _PORT = 9092
 
 
@@ -43,6 +68,8 @@ class SimulatedBroker:
     Args:
         seed: the same seed and start make the same bytes.
         clock: Unix milliseconds; asked once here for the start, and by `run`.
+        history_ms: for how long it was there before. What happened in that time is written at once, with the times of then: there
+            was little traffic, and some things went wrong.
         rate_bytes_per_second: bytes of data batches that all partitions together grow by.
 
     Raises:
@@ -55,10 +82,12 @@ class SimulatedBroker:
         *,
         seed: int,
         clock: Callable[[], int],
+        history_ms: int = 0,
         log_dirs: int = 2,
         rate_bytes_per_second: float = DEFAULT_RATE,
     ) -> None:
-        start = clock()
+        self._busy_from = clock()
+        start = self._busy_from - history_ms
         self._clock = clock
         self._seed = seed
         self._rate = rate_bytes_per_second
@@ -74,10 +103,13 @@ class SimulatedBroker:
         for topic in (TRANSACTION_STATE, CONSUMER_OFFSETS, *TOPICS):
             self._create_topic(topic, placement, start)
         self._coordinator = Coordinator(self._logs_of(TRANSACTION_STATE.name), self._logs, self._controller.new_producer_id)
+        self._groups = GroupCoordinator(self._logs_of(CONSUMER_OFFSETS.name))
         self._due: list[tuple[int, int, Actor]] = []
         for actor in self._actors(start):
             self._due.append((next(actor), len(self._due), actor))
         heapq.heapify(self._due)
+        if history_ms:
+            self._catch_up()
 
     @property
     def log_dirs(self) -> tuple[Path, ...]:
@@ -96,6 +128,11 @@ class SimulatedBroker:
             following = _advance(actor, due)
             if following is not None:
                 heapq.heappush(self._due, (following, order, actor))
+
+    def _catch_up(self) -> None:
+        self.step(self._busy_from)
+        for log in (*self._logs.values(), self._controller.log):
+            log.date_files(self._busy_from)
 
     def run(self, stop: threading.Event) -> None:
         """Keep pace with the clock until ``stop`` is set. A long pause (a machine asleep) is not made up for."""
@@ -133,10 +170,14 @@ class SimulatedBroker:
 
     def _actors(self, start: int) -> list[Actor]:
         producers = [self._producer(traffic, start) for traffic in TRAFFIC]
-        stuck = stuck_producer(self._writer(STUCK), self._coordinator, start + _STUCK_AFTER_MS)
+        readers = [self._reader(reading, start + COMMIT_MS * place // len(READING)) for place, reading in enumerate(READING)]
+        goes_wrong = start + _WRONG_AFTER_MS
         return [
             *producers,
-            stuck,
+            *readers,
+            stuck_producer(self._writer(STUCK), self._coordinator, goes_wrong),
+            late_producer(self._writer(LATE), self._coordinator, goes_wrong),
+            producer_ahead(self._writer(AHEAD), start + _AHEAD_AFTER_MS),
             _every(HEARTBEAT_MS, start, self._controller.heartbeat),
             _every(HIGH_WATERMARK_MS, start, self._write_high_watermarks),
             _every(CHECKPOINT_MS, start, self._write_checkpoints),
@@ -148,13 +189,24 @@ class SimulatedBroker:
         writer = self._writer(traffic)
         first_due = start + self._rng.randrange(200)
         if traffic.transactional_id:
-            return transactional_producer(writer, self._coordinator, self._logs_of(CONSUMER_OFFSETS.name), first_due)
+            sources = self._logs_of(traffic.group.topic) if traffic.group else []
+            return transactional_producer(writer, self._coordinator, self._groups, sources, first_due)
         return plain_producer(writer, self._controller.new_producer_id(start) if traffic.idempotent else -1, first_due)
+
+    def _reader(self, reading: Reading, first_due: int) -> Actor:
+        return consumer_group(reading, self._logs_of(reading.group.topic), self._groups, first_due)
 
     def _writer(self, traffic: Traffic) -> Writer:
         topic = next(topic for topic in TOPICS if topic.name == traffic.topic)
         rng = self._random(f"{traffic.topic} {traffic.transactional_id}")
-        return Writer(traffic, self._logs_of(topic.name), self._rate * traffic.share, rng, log_append_time=topic.log_append_time())
+        return Writer(
+            traffic,
+            self._logs_of(topic.name),
+            self._rate * traffic.share,
+            rng,
+            log_append_time=topic.log_append_time(),
+            busy_from=self._busy_from,
+        )
 
     def _logs_of(self, topic: str) -> list[PartitionLog]:
         return [log for (name, _), log in self._logs.items() if name == topic]
@@ -194,6 +246,7 @@ class SimulatedBroker:
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "transaction.max.timeout.ms": 7 * 24 * 3_600_000,
+            "transaction.partition.verification.enable": "false",
         }
         return "".join(f"{name}={value}\n" for name, value in options.items())
 

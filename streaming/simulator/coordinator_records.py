@@ -1,9 +1,10 @@
-"""Records of ``__transaction_state`` and ``__consumer_offsets`` (`TransactionLog`, `GroupCoordinatorRecordHelpers`)."""
+"""Records of ``__transaction_state``, and committed offsets (`TransactionLog`, `GroupCoordinatorRecordHelpers`)."""
 
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from uuid import UUID
 
 from streaming.simulator.batch_writer import Record, uvarint
 from streaming.simulator.metadata_writer import string, tagged
@@ -22,7 +23,10 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionState:
-    """One transactional id, as its coordinator sees it; times in Unix milliseconds, ``started`` -1 before the first transaction."""
+    """One transactional id, as its coordinator sees it; times in Unix milliseconds, ``started`` -1 before the first transaction.
+
+    ``client_version``: the transaction version that its client speaks. Only with 2 each transaction has an epoch of its own (KIP-890).
+    """
 
     transactional_id: str
     producer_id: int
@@ -33,6 +37,7 @@ class TransactionState:
     updated: int
     started: int = -1
     previous_producer_id: int = -1
+    client_version: int = 2
 
 
 def transaction_record(state: TransactionState, version: int = 1) -> Record:
@@ -42,16 +47,33 @@ def transaction_record(state: TransactionState, version: int = 1) -> Record:
         topics.setdefault(topic, []).append(partition)
     head = struct.pack(">hqhib", version, state.producer_id, state.epoch, state.timeout_ms, state.state)
     times = struct.pack(">qq", state.updated, state.started)
-    key = struct.pack(">h", 0) + _string(state.transactional_id)
+    key = struct.pack(">h", 0) + plain_string(state.transactional_id)
     if version == 0:
         return Record(key, head + _partitions_v0(state.state, topics) + times, state.updated)
     return Record(key, head + _partitions_v1(state.state, topics) + times + _transaction_tags(state), state.updated)
 
 
-def offset_commit_record(group: str, topic: str, partition: int, offset: int, timestamp: int) -> Record:
-    """A committed offset: the next one that the group reads (OffsetCommitValue version 3)."""
-    key = struct.pack(">h", 1) + _string(group) + _string(topic) + struct.pack(">i", partition)
-    return Record(key, struct.pack(">hqi", 3, offset, -1) + _string("") + struct.pack(">q", timestamp), timestamp)
+def offset_commit_record(
+    group: str,
+    topic: str,
+    partition: int,
+    offset: int,
+    timestamp: int,
+    *,
+    topic_id: UUID | None = None,
+    leader_epoch: int = -1,
+    version: int = 4,
+) -> Record:
+    """A committed offset: the next one that the group reads. Version 3 before Kafka 4.1, flexible and with the topic's id since.
+
+    Clients do not send the id and the epoch with offsets that they commit in a transaction.
+    """
+    key = struct.pack(">h", 1) + plain_string(group) + plain_string(topic) + struct.pack(">i", partition)
+    head, committed = struct.pack(">hqi", version, offset, leader_epoch), struct.pack(">q", timestamp)
+    if version < 4:
+        return Record(key, head + plain_string("") + committed, timestamp)
+    tags = tagged([(0, topic_id.bytes)] if topic_id else [])
+    return Record(key, head + string("") + committed + tags, timestamp)
 
 
 def partition_for(identity: str, partitions: int) -> int:
@@ -67,7 +89,7 @@ def partition_for(identity: str, partitions: int) -> int:
 def _partitions_v0(state: State, topics: dict[str, list[int]]) -> bytes:
     if state is State.EMPTY:
         return struct.pack(">i", -1)
-    return struct.pack(">i", len(topics)) + b"".join(_string(topic) + _ints(numbers) for topic, numbers in topics.items())
+    return struct.pack(">i", len(topics)) + b"".join(plain_string(topic) + _ints(numbers) for topic, numbers in topics.items())
 
 
 def _partitions_v1(state: State, topics: dict[str, list[int]]) -> bytes:
@@ -81,12 +103,13 @@ def _transaction_tags(state: TransactionState) -> bytes:
     fields = []
     if state.previous_producer_id >= 0:
         fields.append((0, struct.pack(">q", state.previous_producer_id)))
-    if state.state is not State.EMPTY:
-        fields.append((2, struct.pack(">h", 2)))  # the client's transaction version
+    if state.state is not State.EMPTY and state.client_version:
+        fields.append((2, struct.pack(">h", state.client_version)))
     return tagged(fields)
 
 
-def _string(text: str) -> bytes:
+def plain_string(text: str) -> bytes:
+    """A string of a message that is not flexible."""
     return struct.pack(">h", len(text.encode())) + text.encode()
 
 

@@ -96,7 +96,7 @@ class PartitionLog:
         entries, data = _encode(batches, first_offset, leader_epoch)
         if entries[0].magic == 2 and (not self.leader_epochs or self.leader_epochs[-1][0] < leader_epoch):
             self._write_leader_epochs([*self.leader_epochs, (leader_epoch, first_offset)])
-        if self.active.size + len(data) > self.config.segment_bytes:
+        if self.active.size + len(data) > self.config.segment_bytes or self.active.is_older(entries[-1].max_timestamp):
             self.roll()
         self.active.append(entries, data)
         for entry in entries:
@@ -122,6 +122,11 @@ class PartitionLog:
         else:
             self._aborted += 1
             self.active.append_aborted(ended)
+
+    def date_files(self, now: int) -> None:
+        """Let the files look as old as what was appended to them up to ``now``; see `Segment.date`."""
+        for segment in self.segments:
+            segment.date(now)
 
     def roll(self) -> None:
         """Close the active segment and begin the next at the end of the log; an empty one stays."""

@@ -59,7 +59,7 @@ class Producers:
         return tuple(sorted(opened, key=lambda item: item[1]))
 
     def append(self, entry: Entry) -> Ended | None:
-        """Take one batch into account; a marker that ends a transaction tells so."""
+        """Take one batch into account; a marker ends a transaction."""
         if entry.producer_id < 0:
             return None
         producer = self._known.get(entry.producer_id, Producer(producer_id=entry.producer_id))

@@ -22,6 +22,7 @@ class LogConfig:
     """What a topic's configs say about its segments; defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
+    roll_ms: int = 7 * 24 * 3_600_000
     retention_ms: int = 7 * 24 * 3_600_000
     retention_bytes: int = -1
     compacted: bool = False
@@ -101,6 +102,25 @@ class Segment:
     def largest_timestamp(self) -> int:
         """What retention by time goes by: the largest timestamp, or when the file was last written where no batch has one."""
         return self.max_timestamp if self.max_timestamp >= 0 else int(self.path("log").stat().st_mtime * 1000)
+
+    def is_older(self, timestamp: int) -> bool:
+        """Whether a record of that time is too far from the first one for the same segment (`LogSegment.shouldRoll`).
+
+        Messages of magic 0 have no time, so nothing is far from them.
+        """
+        first = self.entries[0].max_timestamp if self.entries else -1
+        return first >= 0 and timestamp - first > self._config.roll_ms
+
+    def date(self, now: int) -> None:
+        """Set the times of its files to that of its last append: what is written later than it happened would look too new.
+
+        Args:
+            now: Unix milliseconds; no append was later, whatever timestamp its records claim.
+        """
+        written = min(self.entries[-1].max_timestamp, now) if self.entries else now
+        for extension in (*_EXTENSIONS, _SNAPSHOT):
+            if (path := self.path(extension)).exists():
+                os.utime(path, ns=(written * 1_000_000, written * 1_000_000))
 
     def open_indexes(self) -> None:
         """Create both indexes at once, as a broker does when it loads a log; after a roll they come with the first append."""

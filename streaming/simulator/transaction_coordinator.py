@@ -31,7 +31,7 @@ class Coordinator:
         self._new_producer_id = new_producer_id
         self._latest: dict[str, int] = {}
 
-    def init(self, transactional_id: str, timeout_ms: int, now: int) -> TransactionState:
+    def init(self, transactional_id: str, timeout_ms: int, now: int, *, client_version: int = 2) -> TransactionState:
         """A producer starts with a transactional id that nobody used before."""
         producer_id = self._new_producer_id(now)
         return self._write(
@@ -43,6 +43,7 @@ class Coordinator:
                 state=State.EMPTY,
                 updated=now,
                 previous_producer_id=producer_id,
+                client_version=client_version,
             )
         )
 
@@ -55,9 +56,10 @@ class Coordinator:
         return self._write(replace(transaction, partitions=(*transaction.partitions, (topic, partition)), updated=now))
 
     def end(self, transaction: TransactionState, *, committed: bool, now: int) -> TransactionState:
-        """Decide, write the markers, and say that it is done; the producer goes on with the next epoch."""
+        """Decide, write the markers, and say that it is done. The producer goes on with the next epoch; before version 2 with the same."""
         prepared, done = (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if committed else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
-        transaction = self._write(replace(transaction, state=prepared, epoch=transaction.epoch + 1, updated=now))
+        epoch = transaction.epoch + (transaction.client_version >= 2)
+        transaction = self._write(replace(transaction, state=prepared, epoch=epoch, updated=now))
         marker = end_transaction(
             committed=committed, producer_id=transaction.producer_id, producer_epoch=transaction.epoch, coordinator_epoch=0, timestamp=now
         )

@@ -1,8 +1,9 @@
-"""What the simulated cluster is busy with: its topics, and who writes to them."""
+"""What the simulated cluster is busy with: its topics, who writes to them and who reads them."""
 
 from dataclasses import dataclass
 
 from streaming.simulator.compressor import Codec
+from streaming.simulator.group_coordinator import Group
 from streaming.simulator.segment_writer import LogConfig
 
 MEBIBYTE = 1 << 20
@@ -23,6 +24,7 @@ class Topic:
         defaults = LogConfig()
         return LogConfig(
             segment_bytes=int(given.get("segment.bytes", defaults.segment_bytes)),
+            roll_ms=int(given.get("segment.ms", defaults.roll_ms)),
             retention_ms=int(given.get("retention.ms", defaults.retention_ms)),
             retention_bytes=int(given.get("retention.bytes", defaults.retention_bytes)),
             compacted=given.get("cleanup.policy") == "compact",
@@ -39,7 +41,7 @@ class Traffic:
     """One producer.
 
     Records per batch and bytes per value are ranges; ``share`` is its part of the broker's bytes. A ``transactional_id`` makes it write in
-    transactions, a ``group`` commit that group's offsets in ``source`` with them. Random values do not compress; the others are text.
+    transactions, a ``group`` commit the offsets of that group with them. Random values do not compress; the others are text.
     """
 
     topic: str
@@ -52,8 +54,19 @@ class Traffic:
     random: bool = False
     idempotent: bool = True
     transactional_id: str = ""
-    group: str = ""
-    source: str = ""
+    group: Group | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A group that reads its topic.
+
+    ``pace`` is how many offsets it reads for each one that is appended. With ``stops_after_ms`` it reads nothing from then on.
+    """
+
+    group: Group
+    pace: float = 2.0
+    stops_after_ms: int | None = None
 
 
 TRANSACTION_STATE = Topic(
@@ -83,13 +96,16 @@ def _timed(segment: int, retention_ms: int) -> tuple[tuple[str, str], ...]:
 
 
 TOPICS = (
-    Topic("web.clicks", 4, _timed(MEBIBYTE, MINUTE)),
+    Topic("web.clicks", 4, (*_timed(MEBIBYTE, MINUTE), ("segment.ms", str(MINUTE)))),
     Topic("orders-eu-1", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
     Topic("payments", 3, _sized(MEBIBYTE, 32 * MEBIBYTE)),
     Topic("app.logs-json", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
     Topic("sensor-readings.v2", 3, (*_sized(MEBIBYTE, 3 * MEBIBYTE), ("message.timestamp.type", "LogAppendTime"))),
-    Topic("audit_log", 1, (*_timed(2 * MEBIBYTE, 5 * MINUTE), ("preallocate", "true"))),
+    Topic("audit_log", 1, (*_timed(2 * MEBIBYTE, 45 * MINUTE), ("segment.ms", str(5 * MINUTE)), ("preallocate", "true"))),
     Topic("images.thumbnails", 2, _sized(4 * MEBIBYTE, 16 * MEBIBYTE)),
+    Topic("invoices", 2, (("segment.bytes", str(MEBIBYTE)),)),
+    # As in clusters of before Kafka 4, any time is accepted.
+    Topic("mobile.events", 2, (*_timed(MEBIBYTE, 10 * MINUTE), ("message.timestamp.after.max.ms", str(2**63 - 1)))),
     Topic("nobody.writes-here", 1),
 )
 
@@ -113,14 +129,23 @@ TRAFFIC = (
         key="order",
         headers=True,
         transactional_id="payment-processor",
-        group="payment-processor",
-        source="orders-eu-1",
+        group=Group(name="payment-processor", topic="orders-eu-1", classic=True),
     ),
     Traffic(topic="app.logs-json", share=0.18, codec=Codec.GZIP, records=(50, 150), value_bytes=(150, 450)),
     Traffic(
         topic="sensor-readings.v2", share=0.06, codec=Codec.SNAPPY, records=(30, 120), value_bytes=(30, 60), key="device", idempotent=False
     ),
-    Traffic(topic="audit_log", share=0.04, codec=Codec.NONE, records=(1, 1), value_bytes=(300, 900), key="user", headers=True),
+    Traffic(topic="audit_log", share=0.02, codec=Codec.NONE, records=(1, 1), value_bytes=(300, 900), key="user", headers=True),
+    Traffic(
+        topic="invoices",
+        share=0.01,
+        codec=Codec.LZ4,
+        records=(5, 20),
+        value_bytes=(200, 500),
+        key="order",
+        transactional_id="invoice-writer",
+    ),
+    Traffic(topic="mobile.events", share=0.01, codec=Codec.LZ4, records=(10, 40), value_bytes=(80, 240), key="user"),
     Traffic(
         topic="images.thumbnails", share=0.32, codec=Codec.NONE, records=(1, 4), value_bytes=(20_000, 110_000), key="image", random=True
     ),
@@ -130,3 +155,20 @@ STUCK = Traffic(
     topic="payments", share=0.0, codec=Codec.NONE, records=(3, 3), value_bytes=(200, 600), key="order", transactional_id="billing-batch"
 )
 """The producer that opens one transaction and never ends it."""
+
+LATE = Traffic(
+    topic="invoices", share=0.0, codec=Codec.LZ4, records=(5, 20), value_bytes=(200, 500), key="order", transactional_id="invoice-import"
+)
+"""The producer with a request that comes after the end of its transaction."""
+
+AHEAD = Traffic(topic="mobile.events", share=0.0, codec=Codec.LZ4, records=(3, 3), value_bytes=(80, 240), key="user")
+"""The producer with a wrong clock."""
+
+READING = (
+    Reading(group=Group(name="click-counter", topic="web.clicks", members=2)),
+    Reading(group=Group(name="log-search", topic="app.logs-json", classic=True), pace=0.8),  # retention overtakes it within minutes
+    Reading(group=Group(name="ledger", topic="payments", members=3, classic=True)),  # it waits behind the transaction of STUCK
+    Reading(group=Group(name="invoice-mailer", topic="invoices", members=2)),  # and this one behind that of LATE
+    Reading(group=Group(name="audit-export", topic="audit_log"), stops_after_ms=20_000),
+)
+"""The groups that commit by themselves; another one does in its producer's transactions."""

@@ -5,14 +5,19 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from streaming.errors import LogDirError
+from streaming.kafka.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
+from tests.kafka.dumped import columns
+from tests.kafka.test_consumer_offsets import records_of
+from tests.simulator.test_group_writer import read
 
 START = 1_700_000_000_000
 MINUTE = 60_000
@@ -57,6 +62,19 @@ def test_bytes_follow_from_seed_and_time_alone(tmp_path: Path) -> None:
     assert tree(once) != tree(other)
 
 
+def test_history_has_the_times_of_then_and_the_traffic_begins_at_the_start(tmp_path: Path) -> None:
+    broker = SimulatedBroker(tmp_path, seed=7, clock=lambda: START, history_ms=10 * MINUTE, rate_bytes_per_second=RATE)
+    quiet = sum(facts.appended.bytes for facts in broker.facts())
+    broker.step(START + 2_000)
+    assert sum(facts.appended.bytes for facts in broker.facts()) - quiet > RATE
+    assert RATE < quiet < 10 * RATE
+    (metadata,) = of_topic(broker, "__cluster_metadata")
+    assert metadata.log_end_offset > 2 * 600
+    written = (of_topic(broker, "invoices")[0].directory / f"{0:020}.log").read_bytes()
+    assert START - 10 * MINUTE <= int.from_bytes(written[27:35]) < START - 9 * MINUTE
+    broker.close()
+
+
 def test_facts_are_what_lies_on_disk(busy: SimulatedBroker) -> None:
     for facts in busy.facts():
         logs = sorted(facts.directory.glob("*.log"))
@@ -84,8 +102,46 @@ def test_transactions_commit_and_abort_and_one_stays_open(busy: SimulatedBroker)
     assert payments[2].log_end_offset > first + 1000
 
 
+def test_one_transaction_is_nobodys(busy: SimulatedBroker) -> None:
+    invoices = of_topic(busy, "invoices")
+    first = invoices[0].open_transactions[0][1]
+    assert invoices[0].last_stable_offset == first
+    assert first > 0  # the transaction that it belonged to was aborted before
+
+
 def test_offsets_are_committed_in_transactions(busy: SimulatedBroker) -> None:
     assert [facts.committed > 0 for facts in of_topic(busy, "__consumer_offsets")].count(True) == 1
+
+
+def commits(broker: SimulatedBroker, group: str) -> dict[int, list[int]]:
+    """The offsets that a group has committed, by partition of its topic."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for facts in of_topic(broker, "__consumer_offsets"):
+        (data,) = (path.read_bytes() for path in facts.directory.glob("*.log"))
+        for key, value in map(read, records_of(data, columns(data))):
+            if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommit) and key.group == group:
+                found[key.partition].append(value.offset)
+    return found
+
+
+def test_groups_commit_as_they_read(busy: SimulatedBroker) -> None:
+    healthy, slow = commits(busy, "click-counter"), commits(busy, "log-search")
+    held, stopped = commits(busy, "ledger"), commits(busy, "audit-export")
+    processor, behind = commits(busy, "payment-processor"), commits(busy, "invoice-mailer")
+    assert [len(found) for found in (healthy, slow, held, stopped, processor, behind)] == [4, 2, 3, 1, 2, 2]
+    for facts in of_topic(busy, "web.clicks"):
+        assert facts.log_end_offset - healthy[facts.partition][-1] < 0.2 * facts.log_end_offset  # what came since its last commit
+    for facts in of_topic(busy, "app.logs-json"):
+        assert 0.5 * facts.log_end_offset < slow[facts.partition][-1] < 0.85 * facts.log_end_offset
+    payments = of_topic(busy, "payments")
+    assert held[2][-3:] == [payments[2].last_stable_offset] * 3
+    assert held[0][-1] > held[0][-3]
+    assert behind[0][-3:] == [of_topic(busy, "invoices")[0].last_stable_offset] * 3
+    assert len(set(stopped[0][3:])) == 1 < len(set(stopped[0]))
+    assert len(stopped[0]) >= 10
+    for facts in of_topic(busy, "orders-eu-1"):
+        assert facts.log_start_offset < processor[facts.partition][-1] <= facts.log_end_offset
+        assert processor[facts.partition] == sorted(processor[facts.partition])
 
 
 def test_topic_that_nobody_writes_to_is_empty(busy: SimulatedBroker) -> None:

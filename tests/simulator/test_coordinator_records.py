@@ -1,6 +1,7 @@
 """Records of the coordinators, against bytes that Kafka's own classes made."""
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -43,16 +44,29 @@ def test_ongoing_in_the_flexible_version() -> None:
     )
 
 
+def test_a_client_of_before_version_2_leaves_its_version_out() -> None:
+    of_old, of_new = (transaction_record(replace(ONGOING, client_version=version)).value or b"" for version in (0, 2))
+    assert of_new.removesuffix(bytes.fromhex("01 02 02 0002")) == of_old.removesuffix(b"\0")
+
+
 def test_partitions_of_a_topic_stand_together() -> None:
     several = replace(ONGOING, partitions=(("foo", 0), ("bar", 1), ("foo", 2)))
     value = transaction_record(several).value or b""
     assert bytes.fromhex("03 04666f6f 03 00000000 00000002 00 04626172 02 00000001 00") in value
 
 
-def test_committed_offset() -> None:
-    record = offset_commit_record("g", "foo", 0, 42, T)
+def test_committed_offset_before_kafka_4_1() -> None:
+    record = offset_commit_record("g", "foo", 0, 42, T, version=3)
     assert record.key == bytes.fromhex("0001 000167 0003666f6f 00000000")
     assert record.value == bytes.fromhex("0003 000000000000002a ffffffff 0000 0000018bcfe56800")
+
+
+def test_committed_offset_with_its_topic_s_id_and_without() -> None:
+    topic_id = UUID("000102030405060708090a0b0c0d0e0f")
+    record = offset_commit_record("g", "foo", 0, 42, T, topic_id=topic_id, leader_epoch=5)
+    assert record.key == bytes.fromhex("0001 000167 0003666f6f 00000000")
+    assert record.value == bytes.fromhex("0004 000000000000002a 00000005 01 0000018bcfe56800 01 00 10 000102030405060708090a0b0c0d0e0f")
+    assert offset_commit_record("g", "foo", 0, 42, T).value == bytes.fromhex("0004 000000000000002a ffffffff 01 0000018bcfe56800 00")
 
 
 @pytest.mark.parametrize(("identity", "partitions", "expected"), [("tx1", 50, 45), ("", 50, 0), ("polygenelubricants", 50, 0)])

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from streaming.simulator.batch_writer import Batch, Record, encode
+from streaming.simulator.compressor import Codec
 from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
@@ -143,6 +144,32 @@ def test_only_aborted_transactions_are_indexed(tmp_path: Path) -> None:
     log.append(abort(2))
     expected = "0000 0000000000000002 000000000000005c 000000000000005d 000000000000005e"
     assert content(log, "00000000000000000090.txnindex") == bytes.fromhex(expected)
+
+
+def test_a_record_too_far_from_the_first_of_its_segment_rolls(tmp_path: Path) -> None:
+    log = PartitionLog(tmp_path / "t-0", "t", 0, None, LogConfig(roll_ms=1000))
+    for timestamp in (NOW, NOW + 1000, NOW + 1001, NOW + 2001):
+        log.append(batch(timestamp=timestamp))
+    assert [len(segment.entries) for segment in log.segments] == [2, 2]
+
+
+def test_nothing_is_far_from_messages_without_a_time(tmp_path: Path) -> None:
+    log = PartitionLog(tmp_path / "t-0", "t", 0, None, LogConfig(roll_ms=1000))
+    records = (Record(value=b"v", timestamp=NOW),)
+    for magic in (0, 1):
+        log.append(Messages(magic=magic, records=records, codec=Codec.NONE))
+    assert [len(segment.entries) for segment in log.segments] == [2]
+
+
+def test_files_are_dated_as_their_last_append_whatever_its_records_claim(tmp_path: Path) -> None:
+    log = PartitionLog(tmp_path / "t-0", "t", 0, None)
+    log.append(batch(timestamp=NOW))
+    log.roll()
+    log.append(batch(timestamp=NOW + 9_000))
+    log.date_files(NOW + 5_000)
+    names = ("log", "index", "timeindex")
+    for segment, written in zip(log.segments, (NOW, NOW + 5_000), strict=True):
+        assert {segment.path(name).stat().st_mtime_ns for name in names} == {written * 1_000_000}
 
 
 def test_preallocated_log_ends_in_zeros_until_the_roll(tmp_path: Path) -> None:

@@ -54,6 +54,13 @@ def test_marker_has_the_next_epoch(tmp_path: Path) -> None:
     assert cluster.data.facts().committed == 1
 
 
+def test_a_client_of_before_version_2_keeps_its_epoch(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    ended = cluster.transaction(cluster.coordinator.init("tx", 60_000, NOW, client_version=0))
+    data, marker = cluster.data.active.entries
+    assert (data.producer_epoch, marker.producer_epoch, ended.epoch) == (0, 0, 0)
+
+
 def test_used_up_epochs_bring_a_new_producer_id(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     almost = replace(cluster.coordinator.init("tx", 60_000, NOW), epoch=32_764)
