@@ -10,13 +10,13 @@ from streaming.catalog.changes import Version, unpack
 from streaming.client import address_lookup
 from streaming.errors import AgentError, FormatError
 from streaming.job.expected_agents import Expected
+from streaming.metrics import waiting_groups
 from streaming.metrics.answers import apply
 from streaming.metrics.observer import AgentStatus, Observer
 from streaming.metrics.rounds import End
 from streaming.metrics.table import Table
-from streaming.metrics.waiting_groups import Subject
 from streaming.protocol.problems import Reason
-from streaming.protocol.status_messages import CatalogPart, CatalogVersion, PendingCommits, Status, StatusRequest, UnreadableLog
+from streaming.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions
 
@@ -78,7 +78,7 @@ class AgentWatch:
         """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
         addresses, files = self._options.addresses(), self._options.files
         before = time.time()
-        pending = [PendingCommits(**each._asdict()) for each in self._table.waiting.asked]
+        pending = waiting_groups.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
         request = StatusRequest(list(self._counts), pending, True, catalogs)
         answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files)
@@ -130,7 +130,7 @@ class AgentWatch:
             for part in status.catalog:
                 self._take_catalog(status, part)
         self._table.set_reading(self._observer.reading())
-        self._table.waiting.update({_subject(each): _groups(each) for status in answered for each in status.pending})
+        self._table.waiting.update(waiting_groups.answered(each for status in answered for each in status.pending))
         for name, known in found.items():
             if known.problems != self._logged.get(name, ()):
                 say = log.warning if known.problems else log.info
@@ -163,14 +163,6 @@ class AgentWatch:
         """Close the connections."""
         for address in self._options.addresses():
             agent_connections.client(address, self._options.files).close()
-
-
-def _subject(pending: PendingCommits) -> Subject:
-    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)
-
-
-def _groups(pending: PendingCommits) -> tuple[str, ...]:
-    return (*pending.groups, "...") if pending.more else tuple(pending.groups)
 
 
 def _shared(answers: Mapping[str, Status]) -> frozenset[str]:

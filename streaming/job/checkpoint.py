@@ -28,7 +28,8 @@ from streaming.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
-_VERSION = 1
+VERSION = 1
+"""The version of what a job keeps."""
 
 JVM_WAIT_SECONDS = 60.0
 """How long to wait for the JVM of a killed job: it ends when it notices that the job is gone."""
@@ -109,12 +110,12 @@ class Checkpoint:
                     f"checkpoint {self.directory} has lost its job.json: restore it, or delete the directory to begin anew"
                 ) from None
             shards = shards_for(logs()) if state_shards == AUTO else state_shards
-            return self._make(path, Identity(_VERSION, str(uuid.uuid4()), cluster_id, shards))
+            return self._make(path, Identity(VERSION, str(uuid.uuid4()), cluster_id, shards))
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{path} is not valid ({error}): restore it, or delete the directory to begin anew") from error
-        if identity.version != _VERSION:
+        if identity.version != VERSION:
             raise CheckpointError(
-                f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {_VERSION}: "
+                f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or name another with --checkpoint DIR"
             )
         if identity.cluster_id != cluster_id:

@@ -25,6 +25,7 @@ NAME = "local"
 
 _PASSED = (
     *("consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+    *("groups_limit", "ladder_rate"),
     *("scrub_rate", "scrub_every"),
     *("log_level", "log_format"),
 )

@@ -2,11 +2,14 @@
 
 import platform
 import time
+from datetime import timedelta
 
 import pyspark
 
 import streaming
 from streaming.metrics.export import Export
+from streaming.metrics.group_listing import Listing
+from streaming.metrics.group_snapshot import GroupBoard
 from streaming.metrics.observer import Observer, Versions
 from streaming.metrics.page_context import context_of
 from streaming.metrics.table import Table
@@ -29,12 +32,25 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
             topics=settings.export_topics,
             exclude=settings.export_exclude,
             groups=frozenset(map(str, settings.export_groups)),
+            consumers=settings.export_consumers,
+            exclude_consumers=settings.export_exclude_consumers,
         ),
     )
 
 
-def observer_of(settings: Settings, pacer: Pacer) -> Observer:
-    """The observer; ``pacer`` decides how often the query checks for work if no trigger is given."""
+def board_of(settings: Settings) -> GroupBoard:
+    """What is known of consumer groups."""
+    return GroupBoard(
+        Listing(
+            partitions=settings.export_group_granularity is Granularity.PARTITION,
+            late_after_ms=settings.group_late_after // timedelta(milliseconds=1),
+            late_limit=settings.group_late_limit,
+        )
+    )
+
+
+def observer_of(settings: Settings, pacer: Pacer, *, once: bool) -> Observer:
+    """The observer; ``pacer`` decides how often the query checks for work if no trigger is given. One that runs ``once`` has no pace."""
     trigger = settings.trigger
     fixed = None if trigger is None else Pace(trigger.total_seconds(), Reason.FIXED)
     versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
@@ -43,5 +59,5 @@ def observer_of(settings: Settings, pacer: Pacer) -> Observer:
         versions=versions,
         thresholds=thresholds(settings),
         started=time.time(),
-        pace=lambda: pacer.pace if fixed is None else fixed,
+        pace=lambda: None if once else pacer.pace if fixed is None else fixed,
     )

@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming import java
+from streaming.client.agent_client import NO_FILES
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
@@ -24,7 +25,10 @@ from streaming.job.agent_statuses import AgentWatch, cluster_of
 from streaming.job.backoff import BackOff
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
-from streaming.job.exporting import observer_of, table_of
+from streaming.job.exporting import board_of, observer_of, table_of
+from streaming.job.group_details import GroupDetails
+from streaming.job.group_rounds import GroupRounds
+from streaming.job.group_surroundings import clients_of, rounds_of
 from streaming.job.jvm import SparkError
 from streaming.job.query_progress import Progress
 from streaming.job.remote import check_agents, file_options
@@ -32,14 +36,16 @@ from streaming.job.repeating import repeated
 from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness
-from streaming.metrics.exporter import Exporter
 from streaming.pace.pacer import Pacer
+from streaming.protocol.group_json import GroupDetail
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
 from streaming.settings import LogLevel, Settings
+from streaming.site.exporter import Exporter
 from streaming.source.agent_connections import PATIENCE_SECONDS
 from streaming.source.datasource import FORMAT, SegtailDataSource
 from streaming.source.source_options import parse_options
+from streaming.verdicts.circumstances import thresholds_of
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +82,16 @@ class Job:
         self.settings = settings
         self._clock = clock
         self.table = table_of(settings, once=not serve)
+        self.groups = board_of(settings)
         self.pacer = Pacer(time.monotonic)
-        self.observer = observer_of(settings, self.pacer)
+        self.observer = observer_of(settings, self.pacer, once=not serve)
         self.exporter: Exporter | None = None
         self._serve = serve
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
         self._progress = Progress(self.observer, clock, self._wellness.checked, self.pacer.took)
+        self._group_rounds: GroupRounds | None = None
         self._child: ChildAgent | None = None
+        self._files = NO_FILES
         self._met: set[str] = set()  # agents that have answered
         self._resources = ExitStack()
 
@@ -114,6 +123,10 @@ class Job:
                 healthy=lambda: self._wellness.well,
                 scraped=self.scraped,
                 watched=self.pacer.watched,
+                groups=self.groups,
+                details=self._details,
+                thresholds=thresholds_of(settings),
+                redacted=settings.redact_ids,
                 web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)
@@ -203,8 +216,13 @@ class Job:
 
     def _watch(self, names: list[str], cluster_id: str) -> None:
         options = parse_options(self._where)
+        self._files = options.files
         self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
+        if self._serve:
+            self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, options.files, self._clock)
+            self._resources.callback(self._group_rounds.close)
+            self._group_rounds.start()
 
     def _open_checkpoint(self, cluster_id: str, logs: Callable[[], int]) -> Checkpoint:
         settings = self.settings
@@ -248,6 +266,15 @@ class Job:
         """The sink: it sets absolute values in the table, so a micro-batch may come again."""
         self.table.apply(states)
         self._progress.arrived(states, batch)
+        if self._group_rounds is not None:
+            self._group_rounds.landed()
+
+    def _details(self, group: str) -> GroupDetail | None:
+        """Everything about one consumer group. From any thread."""
+        details = GroupDetails(
+            self.table, self.groups, lambda: clients_of(self.observer, self._files), self._clock, redacted=self.settings.redact_ids
+        )
+        return details.of(group)
 
     def scraped(self, who: str) -> None:
         """The scraper ``who`` requests the metrics. From any thread."""

@@ -31,11 +31,11 @@ def repair(spark: Path) -> None:
         CheckpointError: the last plan is damaged and committed, so it is not known where the next one begins.
         OSError: a file cannot be read or removed.
     """
-    commit, plan = _newest(spark / "commits"), _newest(spark / "offsets")
-    if commit is not None and not _whole(commit):
+    commit, plan = newest(spark / "commits"), newest(spark / "offsets")
+    if commit is not None and not is_whole(commit):
         _remove(commit, "the micro-batch is run once more")
-        commit = _newest(spark / "commits")
-    if plan is not None and not _whole(plan):
+        commit = newest(spark / "commits")
+    if plan is not None and not is_whole(plan):
         if commit is not None and int(commit.name) >= int(plan.name):
             raise CheckpointError(
                 f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
@@ -43,14 +43,16 @@ def repair(spark: Path) -> None:
         _remove(plan, "the micro-batch is planned anew")
 
 
-def _newest(directory: Path) -> Path | None:
+def newest(directory: Path) -> Path | None:
+    """The file of the last micro-batch in a directory of plans or commits, None if there is none."""
     if not directory.is_dir():
         return None
     found = [path for path in directory.iterdir() if path.name.isdigit()]
     return max(found, key=lambda path: int(path.name), default=None)
 
 
-def _whole(path: Path) -> bool:
+def is_whole(path: Path) -> bool:
+    """Whether a plan or commit is not cut off."""
     version, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
     if not _VERSION.fullmatch(version) or not lines:
         return False

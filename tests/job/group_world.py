@@ -1,0 +1,78 @@
+"""A job's table and its agents, with rounds over consumer groups that a test begins."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from streaming.job.group_rounds import GroupRounds, Surroundings
+from streaming.metrics.export import EVERYTHING
+from streaming.metrics.group_snapshot import GroupBoard, GroupSnapshot
+from streaming.metrics.group_tracker import GroupTracker
+from streaming.metrics.table import Table
+from tests.job.group_agents import FakeAgent, Records
+from tests.metrics.reading import page, samples
+from tests.metrics.rows import log, new_observer, new_table, states
+
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+STOPPED_MS = 600_000
+
+
+@dataclass
+class World:
+    """A job's table, its agents, and the rounds."""
+
+    table: Table
+    agents: dict[str, FakeAgent]
+    topics: dict[str, int] | None = None
+    now: float = 1_000.0
+    offsets: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.board = GroupBoard()
+        self.tracker = GroupTracker(EVERYTHING, STOPPED_MS)
+        around = Surroundings(
+            agents=lambda: dict(self.agents),
+            cluster_topics=lambda: self.topics,
+            clock=lambda: self.now,
+        )
+        self.rounds = GroupRounds(self.table, self.board, self.tracker, around)
+
+    def put(self, topic: str = "orders", partition: int = 0, *, agent: str = "a1", **values: Any) -> None:
+        """Set the offsets of a log, led by the only broker of its agent."""
+        self.table.apply(states(row(topic, partition, agent=agent, **values)))
+
+    def reach(self, agent: str = "a1", seq: int = 1, journal: str = "j") -> None:
+        self.table.apply(states({"change": "arrived", "agent": agent, "topic_id": journal, "partition": 0, "log_end_offset": seq}))
+
+    def round(self, seconds: float = 0.0) -> GroupSnapshot:
+        self.now += seconds
+        for agent in ("a1", "a2"):
+            self.table.mark_agent(agent, self.now)
+        self.rounds.round()
+        snapshot = self.board.latest(round(self.now * 1000))
+        assert snapshot is not None
+        return snapshot
+
+    def page(self) -> dict[str, float]:
+        """The values of groups' series, by name and labels."""
+        found = samples(page(self.table, new_observer(), now=self.now, groups=self.board))
+        return {
+            f"{name.removeprefix('segtail_')}{{{','.join(value for _, value in sorted(labels))}}}": value
+            for (name, labels), value in found.items()
+            if name.startswith("segtail_group")
+        }
+
+
+def row(topic: str, partition: int = 0, *, agent: str = "a1", end: int = 0, **values: Any) -> dict[str, Any]:
+    broker = int(agent[1:])
+    marks = {"high_watermark": end, "log_end_offset": end} | values
+    facts = {"broker": broker, "leader": broker, "leader_epoch": 1, "agent": agent}
+    return log(topic, partition, **facts, **marks)
+
+
+def world(*, end: int = 10, kinds: list[str] | None = None, **values: Any) -> World:
+    agent = FakeAgent(logs={("orders", 0): Records(kinds or ["data"] * end)})
+    found = World(new_table(), {"a1": agent})
+    found.put("__consumer_offsets", end=1000)
+    found.put(end=end, **values)
+    found.reach()
+    return found

@@ -1,0 +1,247 @@
+"""One group in detail: what its agents add to a snapshot."""
+
+import numpy as np
+import pytest
+
+from streaming.api.group_pages import group_page
+from streaming.errors import AgentError
+from streaming.job.group_details import GroupDetails
+from streaming.metrics.group_snapshot import GroupBoard
+from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
+from streaming.rows import SEGMENTS, TRANSACTIONS
+from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING
+from tests.job.group_world import STOPPED_MS, TOPIC_ID, World, world
+from tests.metrics.rows import new_table, states
+from tests.metrics.test_transaction_columns import coordinator, transaction
+from tests.metrics.told import Facts
+
+TWO_DAYS_MS = 172_800_000
+
+
+def details(job: World, name: str = "g") -> GroupDetail | None:
+    return GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, redacted=False).of(name)
+
+
+def partition(job: World) -> GroupPartition:
+    found = details(job)
+    assert found is not None
+    (one,) = found.partitions
+    return one
+
+
+def test_a_group_has_its_members_and_the_lag_of_its_partitions() -> None:
+    job = world(kinds=["data", "aborted", "control", "data", "gone", "data", "data", "control", "data", "data"])
+    job.agents["a1"].commit(2, commit_ms=900_000)
+    job.agents["a1"].groups_ = [GROUP]
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert (found.summary.type, found.summary.members, found.clients, found.hosts) == ("Consumer", 2, ["c"], ["/h"])
+    assert (found.summary.lag_records_read_committed, found.summary.lag_offsets, found.summary.partitions) == (5, 8, 1)
+    one = partition(job)
+    assert (one.topic, one.partition, one.broker, one.committed, one.high_watermark) == ("orders", 0, 1, 2, 10)
+    assert (one.lag_records_read_committed, one.lag_bytes, one.next_offset, one.next_batch_bytes) == (5, 700, 3, 100)
+    assert one.batch is None
+
+
+def test_a_group_that_is_not_there_or_of_which_nothing_is_known_has_no_details() -> None:
+    job = world()
+    job.agents["a1"].commit(2)
+    job.round()
+    assert details(job, "other") is None
+    assert GroupDetails(new_table(), GroupBoard(), dict, lambda: 0.0, redacted=False).of("g") is None
+
+
+def test_the_next_batch_of_a_partition_that_has_stopped_is_checked() -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=1_000_000)
+    job.round()
+    assert partition(job).batch is None
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_000_000, True)
+    assert one.batch == NextBatch(sound=False, error="crc", size=77, last_offset=3)
+    assert job.agents["a1"].checked == [("orders", 0, 3)]
+
+
+def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400)
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert one.loss_ms > 0
+    assert (one.loss_records, one.loss_bytes) == (4, 400)
+
+
+def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[World, float]:
+    """A log that had 1,000 bytes for a day, and grows since then; and when its first segment is beyond its size, Unix milliseconds.
+
+    The group has read nothing.
+    """
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.bytes":"20000","retention.ms":"-1"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400, kinds=["data"] * 1000)
+    job.now = 86_400.0
+    job.agents["a1"].commit(2)
+    job.round()
+    for second in range(every, seconds + 1, every):
+        grown = second * bytes_a_second
+        job.put(end=10 + grown // BATCH_BYTES, facts=facts, active_segment=6, active_position=400 + grown)
+        job.round(every)
+    return job, 1000 * (86_400 + (20_000 - 400) / bytes_a_second)
+
+
+@pytest.mark.parametrize(("bytes_a_second", "every"), [(100, 1), (20, 5), (20, 15), (10, 30)])
+def test_by_its_size_a_log_loses_what_it_does_at_the_rate_of_the_last_minutes(bytes_a_second: int, every: int) -> None:
+    job, due_ms = grows(bytes_a_second, 120, every=every)
+    one = partition(job)
+    assert one.loss_by_size
+    assert abs(one.loss_ms - due_ms) <= 2000
+    silent = [int(job.round(seconds).found.loss_ms[0]) for seconds in (200, 200)]
+    assert one.loss_ms < silent[0]
+    assert silent[1] == -1  # by what its segments show: it has stopped
+
+
+def test_a_list_of_groups_says_that_limits_are_assumed_as_each_of_them_does() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    for configs, there in (("", True), ('{"topic":{"retention.ms":"1000000000"}}', False)):
+        facts = Facts(segments=segments, configs=configs).encode()
+        job = world(facts=facts, active_segment=6, active_position=400)
+        job.agents["a1"].commit(2)
+        (listed,) = group_page(job.round(), lambda _: True, "", 10).groups
+        found = details(job)
+        assert found is not None
+        assert (listed.limits_assumed, found.summary.limits_assumed, partition(job).limits_assumed) == (there,) * 3
+
+
+def test_a_log_that_commits_name_by_its_name_and_by_its_topic_id_is_one_log() -> None:
+    job = world(topic_id=TOPIC_ID)
+    job.agents["a1"].commit(2)
+    job.agents["a1"].commit(3, group="other", topic="", topic_id=TOPIC_ID)
+    assert job.round().logs.topics == ["orders", "orders"]
+    for group, committed in (("g", 2), ("other", 3)):
+        found = details(job, group)
+        assert found is not None
+        assert [(each.topic, each.committed) for each in found.partitions] == [("orders", committed)]
+
+
+def test_an_agent_that_does_not_answer_takes_nothing_away_that_the_job_knows() -> None:
+    job = world()
+    job.agents["a1"].commit(2)
+    job.round()
+    job.agents["a1"].error = AgentError("away")
+    one = partition(job)
+    assert (one.lag_records_read_committed, one.next_batch_bytes, one.batch) == (8, -1, None)
+
+
+def test_of_what_is_below_the_log_start_records_alone_are_lost_as_far_as_they_are_on_disk() -> None:
+    for log_start, lost in ((2, 0), (4, 2)):
+        job = world(kinds=["aborted", "control", *["data"] * 8], log_start_offset=log_start)
+        job.agents["a1"].commit(0)
+        job.round()
+        one = partition(job)
+        assert (one.lost_offsets, one.lost_records) == (log_start, lost)
+        job.agents["a1"].error = AgentError("away")
+        assert partition(job).lost_records == -1
+
+
+def test_commits_that_wait_are_shown_with_their_partition() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.agents["a1"].pending = [WAITING]
+    job.round()
+    (waits,) = partition(job).pending
+    assert (waits.producer_id, waits.offset, waits.coordinator) == (9, 5, 0)
+
+
+def test_rates_show_who_is_faster() -> None:
+    job = world(end=10, kinds=["data"] * 1000)
+    agent = job.agents["a1"]
+    agent.commit(0)
+    job.round()
+    for step in range(1, 90):
+        job.put(end=10 + 10 * step)
+        agent.commit(5 * step)
+        job.round(10)
+    one = partition(job)
+    assert one.appended_rate > 1.9 * one.consumed_rate
+    assert abs(one.consumed_rate - 0.5) < 0.05
+
+
+def test_partitions_that_have_only_commits_of_an_open_transaction_are_shown() -> None:
+    job = world()
+    job.agents["a1"].pending = [WAITING, WAITING | {"partition": 4, "offset": 7}]
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert (found.summary.partitions, found.summary.unknown, found.summary.pending) == (2, 2, 2)
+    rows = [(each.topic, each.partition, each.committed, each.unknown, [of.offset for of in each.pending]) for each in found.partitions]
+    assert rows == [("orders", 0, -1, "not_committed", [5]), ("orders", 4, -1, "not_committed", [7])]
+    job.agents["a1"].commit(3)
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert [(each.partition, each.committed, len(each.pending)) for each in found.partitions] == [(0, 3, 1), (4, -1, 1)]
+
+
+def test_since_when_a_group_has_stopped_is_known_if_it_was_seen_to_move() -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=1_000_000)
+    job.round()
+    job.agents["a1"].commit(4, commit_ms=1_005_000)
+    job.round(10)
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_005_000, False)
+
+
+def test_since_when_a_record_is_readable_is_known_if_there_was_none_before() -> None:
+    job = world(end=3, kinds=["data"] * 10)
+    job.agents["a1"].commit(3, commit_ms=900_000)
+    job.round()
+    job.put(end=10)
+    job.round(10)
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_010_000, False)
+
+
+NOW_MS = 1_000_000
+TIMEOUT_MS = 60_000
+
+
+def opened(first: int, seconds: float) -> bytes:
+    """The column of a log in which a transaction began so long ago."""
+    at_ms = NOW_MS - round(1000 * seconds)
+    return np.array([transaction(9, first, age=0, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
+
+
+def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is() -> None:
+    for seconds in (1, 400):
+        job = world(end=10, transactional=True, transactions=opened(4, seconds))
+        job.agents["a1"].commit(4)
+        entry = {"transactional_id": "pay", "producer_id": 9, "state": "Ongoing", "timeout_ms": TIMEOUT_MS, "start_ms": NOW_MS - 2000}
+        job.table.apply(states(coordinator(entry, agent="a1", broker=1)))
+        job.round()
+        one = partition(job)
+        assert one.held
+        assert one.held_by is not None
+        assert (one.held_by.producer_id, one.held_by.first_offset, one.held_by.transactional_id) == (9, 4, "pay")
+        assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, NOW_MS - 2000 + TIMEOUT_MS)
+
+
+def test_since_when_commits_wait_is_that_of_their_transactions_first_batch_else_their_own() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.agents["a1"].pending = [WAITING | {"commit_ms": NOW_MS - 500}]
+    job.round()
+    (waits,) = partition(job).pending  # its transaction has ended already, as the table has it
+    assert (waits.since_ms, waits.start_ms) == (NOW_MS - 500, -1)
+    job.put("__consumer_offsets", end=1000, transactional=True, transactions=opened(20, 30))
+    (waits,) = partition(job).pending
+    assert (waits.since_ms, waits.start_ms, waits.first_offset) == (NOW_MS - 30_000, NOW_MS - 30_000, 20)
+    found = details(job)
+    assert found is not None
+    assert found.summary.oldest_pending_ms == NOW_MS - 500
