@@ -3,16 +3,19 @@
 ARG BASE=debian:bookworm-slim
 
 # hadolint ignore=DL3006
-FROM ${BASE} AS build
+FROM ${BASE} AS python
 # hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 python3-venv \
  && rm -rf /var/lib/apt/lists/*
+
+FROM python AS build
 WORKDIR /src
 COPY requirements.txt requirements-run.txt ./
 RUN python3 -m venv /opt/segtail \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-run.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY docs/segtail.1 docs/
 COPY streaming streaming
 # What builds the wheel has the versions of the lock, and stays behind.
 RUN sed -E '/^ +--hash/d; s/ \\$//' requirements.txt > /tmp/versions.txt \
@@ -46,3 +49,15 @@ VOLUME ["/var/lib/segtail", "/tmp"]
 EXPOSE 8815 9712 9713
 ENTRYPOINT ["/usr/bin/tini", "-g", "--", "/opt/segtail/bin/entrypoint"]
 CMD ["--help"]
+# Last, because they differ with every commit. Who publishes the image adds where it and its source are to be found (podman build --label).
+ARG BASE
+ARG BASE_DIGEST=
+ARG VERSION=
+ARG REVISION=
+LABEL org.opencontainers.image.title="segtail" \
+      org.opencontainers.image.description="Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${BASE}" \
+      org.opencontainers.image.base.digest="${BASE_DIGEST}"

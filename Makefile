@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs pictures chart image tools cluster-check
+.PHONY: help setup demo test check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -17,7 +17,8 @@ WITHOUT_JVM := not spark and not broker and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
 
-PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print
+PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); base = p["project"]["dependencies"]; \
+  extras = p["project"]["optional-dependencies"]; dev = p["dependency-groups"]["dev"]; print
 COMPILE = build/lock/bin/pip-compile --quiet --generate-hashes --no-header --no-emit-options \
   --allow-unsafe --strip-extras $(UPGRADE) --output-file
 
@@ -79,15 +80,21 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Regenerate docs/metrics.md and the tests' golden page from the definitions in the code
+docs: setup ## Regenerate docs/metrics.md, the tests' golden page, and the outputs of the commands that documents show
 	@$(BIN)/python -m streaming.metrics.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m tests.metrics.golden
+	@$(BIN)/python -m tests.docs
+
+man: setup ## Regenerate the man page docs/segtail.1 from the commands
+	@$(BIN)/python -m install.manpage > docs/segtail.1.new
+	@mv docs/segtail.1.new docs/segtail.1
 
 dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/dashboards
 	@$(BIN)/python -m docs.dashboards.generate
 
-pictures: setup ## Draw the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
+pictures: setup ## Draw the page and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
+	@$(BIN)/python -m tests.pictures.site
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 
 chart: setup ## Regenerate the Helm chart's copies: options, alerts, rules, dashboards, its README
@@ -95,6 +102,12 @@ chart: setup ## Regenerate the Helm chart's copies: options, alerts, rules, dash
 
 image: ## Build the container image with podman; BASE names a base image; without it one is made (as root)
 	@.ci/image
+
+sbom: setup ## Write the SBOM of the image, build/segtail.cdx.json
+	@mkdir -p build; .ci/sbom > build/segtail.cdx.json
+
+deb: setup ## Build the Debian package into build/deb: agent and offline commands, for Debian 12 on amd64; DEBFULLNAME, DEBEMAIL
+	@install/deb/build
 
 tools: setup ## Build the chart's checkers into .venv/bin (needs Go, a few minutes)
 	@.ci/chart-tools
@@ -112,9 +125,10 @@ monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=H
 
 lock: setup ## Pin the dependencies again; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }
-	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' | $(COMPILE) requirements.txt -
-	@$(BIN)/python -c '$(PRINT)(*p["project"]["dependencies"], sep="\n")' | $(COMPILE) requirements-run.txt --constraint requirements.txt -
-	@$(BIN)/python -c '$(PRINT)(*p["project"]["optional-dependencies"]["java"], sep="\n")' | $(COMPILE) requirements-java.txt -
+	@$(BIN)/python -c '$(PRINT)(*base, *extras["spark"], *dev, sep="\n")' | $(COMPILE) requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*base, *extras["spark"], sep="\n")' | $(COMPILE) requirements-run.txt --constraint requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*base, sep="\n")' | $(COMPILE) requirements-agent.txt --constraint requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*extras["java"], sep="\n")' | $(COMPILE) requirements-java.txt -
 
 clean: ## Remove build output and caches; .venv and checkpoints stay
 	rm -rf build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis spark-warehouse

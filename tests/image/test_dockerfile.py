@@ -25,13 +25,17 @@ def test_hadolint_would_say_something() -> None:
     assert lint(DOCKERFILE.read_text() + "RUN cd /tmp && apt-get install nano\n").returncode != 0
 
 
-def test_the_lock_of_the_image_is_that_of_the_project_without_its_tools() -> None:
-    whole, run = (pins(ROOT / name) for name in ("requirements.txt", "requirements-run.txt"))
+def test_the_locks_of_image_and_package_are_that_of_the_project_without_what_they_do_not_need() -> None:
+    whole, run, agent = (pins(ROOT / name) for name in ("requirements.txt", "requirements-run.txt", "requirements-agent.txt"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = {name(each) for each in project["dependency-groups"]["dev"]}
+    base = {name(each) for each in project["project"]["dependencies"]}
+    spark = {name(each) for each in project["project"]["optional-dependencies"]["spark"]}
 
-    assert run.items() <= whole.items(), "make lock"
-    assert {name(each) for each in project["project"]["dependencies"]} <= set(run), "make lock"
+    assert agent.items() <= run.items() <= whole.items(), "make lock"
+    assert base <= set(agent), "make lock"
+    assert spark <= set(run), "make lock"
+    assert not spark & set(agent)
     assert not tools & set(run)
 
 

@@ -2,20 +2,32 @@
 
 import contextlib
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 import trustme
 import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 import streaming
 from tests.builders import batch, log_dir, partition
 from tests.helm.charts import pods, render, settings
 from tests.image.containers import IMAGE, command, podman, require_image, run
 from tests.processes import until
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = str(Path(sys.executable).parent)
+_DISTRIBUTIONS = (
+    "import importlib.metadata as m\n"
+    "for each in m.distributions(): print(f\"pkg:pypi/{each.metadata['Name'].lower().replace('_', '-')}@{each.version}\")"
+)
 
 pytestmark = [pytest.mark.image, pytest.mark.xdist_group("image"), pytest.mark.timeout(300)]
 
@@ -53,6 +65,31 @@ def test_it_names_its_user_by_number() -> None:
     (told,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
 
     assert told["Config"]["User"] == "10001:10001"
+
+
+def test_its_labels_say_what_it_is_and_of_which_commit() -> None:
+    (told,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
+    labels = {name.removeprefix("org.opencontainers.image."): value for name, value in told["Config"]["Labels"].items()}
+
+    assert labels["title"] == "segtail"
+    assert labels["version"] == streaming.__version__
+    assert labels["licenses"] == "Apache-2.0"
+    assert re.fullmatch("[0-9a-f]{40}", labels["revision"])
+    assert re.fullmatch("sha256:[0-9a-f]{64}", labels["base.digest"])
+    assert labels["base.name"]
+
+
+def test_its_sbom_has_all_packages_of_debian_and_python_that_are_in_it() -> None:
+    made = subprocess.run([ROOT / ".ci" / "sbom", IMAGE], check=True, capture_output=True, text=True, env=os.environ | {"BIN": BIN})
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(made.stdout) is None
+    found = {each["purl"].partition("?")[0] for each in json.loads(made.stdout)["components"]}
+    debian = run("-W", "-f", "pkg:deb/debian/${Package}@${Version}\n", options=["--entrypoint=/usr/bin/dpkg-query"]).stdout
+    python = run("-c", _DISTRIBUTIONS, options=["--entrypoint=/opt/segtail/bin/python"]).stdout
+
+    assert {unquote(each) for each in found} == {*debian.split(), *python.split()}
+    assert {"pkg:pypi/pyspark", "pkg:pypi/kafka-segment-tail", "pkg:deb/debian/openjdk-17-jre-headless"} <= {
+        each.rpartition("@")[0] for each in found
+    }
 
 
 def test_it_holds_no_tools_to_install_more() -> None:

@@ -1,0 +1,40 @@
+"""Prints the SBOM of an image, as CycloneDX JSON: ``podman run ... IMAGE < install/inventory.py | python -m install.sbom NAME VERSION``.
+
+Its input is what install/inventory.py prints inside of the image: the packages of Debian and of Python that are really there. The same
+packages give the same file but for its time.
+"""
+
+import json
+import sys
+import uuid
+from collections.abc import Iterable
+
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+
+
+def bom(name: str, version: str, packages: Iterable[dict[str, str]]) -> Bom:
+    """The SBOM of an image from its packages, each with ``kind`` (deb or pypi), ``name``, ``version``, ``architecture`` and ``release``."""
+    components = [_component(package) for package in packages]
+    whole = Component(name=name, version=version, type=ComponentType.CONTAINER, bom_ref="image")
+    made = Bom(components=components)
+    made.metadata.component = whole
+    refs = "\n".join(sorted(f"{each.purl}" for each in components))
+    made.serial_number = uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {version}\n{refs}")
+    made.register_dependency(whole, components)
+    return made
+
+
+def _component(package: dict[str, str]) -> Component:
+    if package["kind"] == "deb":
+        told = {"arch": package["architecture"], "distro": package["release"]}
+        purl = PackageURL("deb", "debian", package["name"], package["version"], told)
+    else:
+        purl = PackageURL("pypi", None, package["name"], package["version"])
+    return Component(name=package["name"], version=package["version"], type=ComponentType.LIBRARY, purl=purl, bom_ref=str(purl))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(JsonV1Dot6(bom(sys.argv[1], sys.argv[2], json.load(sys.stdin))).output_as_string(indent=1) + "\n")

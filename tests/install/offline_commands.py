@@ -1,0 +1,41 @@
+"""The commands that need no extra, each with arguments for the log dirs that a broker left."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+_BROKER = DATA / "log_dirs" / "overdue" / "n1"
+PLACES = {"log_dirs": f"{_BROKER / 'd0'},{_BROKER / 'd1'}", "segments": str(DATA / "logs" / "transactions" / "pay-0")}
+WITH_EXTRA = frozenset({"demo", "run"})
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a command: ``{log_dirs}``, ``{segments}`` and ``{scratch}`` in its arguments are filled in, `prints` is in its output."""
+
+    arguments: str
+    prints: str
+    statuses: tuple[int, ...] = (0,)
+
+    def filled(self, scratch: Path | str, places: dict[str, str] = PLACES) -> list[str]:
+        """The arguments, with these places and a folder to write into."""
+        return self.arguments.format(scratch=scratch, **places).split()
+
+
+USES = {
+    "agent": Use("agent --log-dirs {log_dirs} --journal {scratch}/journal --listen 127.0.0.1:0 --name n1 --child", "127.0.0.1:"),
+    "completion": Use("completion bash", "complete -o nosort -F _segtail_completion segtail"),
+    "config": Use("config", "log_dirs:"),
+    "count": Use("count --log-dirs {log_dirs}", "1,293 data records in 6 partitions"),
+    "disk": Use("disk --log-dirs {log_dirs}", "replicas", statuses=(0, 3, 4)),
+    "doctor": Use(
+        "doctor --log-dirs {log_dirs} --checkpoint {scratch}/checkpoint --listen 127.0.0.1:0", "only Spark needs Java", statuses=(0, 3)
+    ),
+    "dump": Use("dump {segments} --verify", "base_offset"),
+    "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
+    "retention": Use("retention --log-dirs {log_dirs}", "7 partitions"),
+    "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),
+    "transactions": Use("transactions --log-dirs {log_dirs}", "0 open in 6 partitions"),
+    "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),
+}
+"""Every command but those of the extra: a new one gets a line here (tests/test_architecture.py compares)."""

@@ -1,0 +1,153 @@
+"""Wheel and Debian package on a bare Debian 12: what they install, that it works without a Java, and what is left when it goes.
+
+The extra on such a machine is the container image: pip installed it on the same Debian, with a Java (tests/image/test_image.py).
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import streaming
+from tests.install.debian import BUILT, extracted, in_bare_debian, require_package
+from tests.install.offline_commands import DATA, USES
+from tests.tools import require_tool
+
+pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image"), pytest.mark.timeout(300)]
+
+PLACES = {"log_dirs": "/kafka/log_dirs/overdue/n1/d0,/kafka/log_dirs/overdue/n1/d1", "segments": "/kafka/logs/transactions/pay-0"}
+TRIED = {name: use for name, use in USES.items() if name != "agent"}
+OFFLINE = "".join(f"s=0; segtail {' '.join(use.filled('/tmp', PLACES))} || s=$?; echo {name} $s\n" for name, use in TRIED.items())
+HARDENING = ("ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "SystemCallFilter=~@privileged", "UMask=0077")
+
+
+@pytest.fixture(scope="module")
+def package() -> Path:
+    return require_package()
+
+
+@pytest.fixture(scope="module")
+def files(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return extracted(package, tmp_path_factory.mktemp("deb"))
+
+
+def answers(out: str) -> None:
+    """Every offline command has answered, and there was no Java that could have helped."""
+    for name, use in TRIED.items():
+        assert use.prints in out
+        assert any(f"{name} {status}\n" in out for status in use.statuses), out
+    assert "Traceback" not in out
+
+
+def test_the_wheel_works_in_a_new_environment_without_a_java() -> None:
+    require_package()
+    script = (
+        "! command -v java\n"
+        "python3 -m venv /v\n"
+        "/v/bin/pip install --quiet --no-index --find-links /wheels kafka-segment-tail\n"
+        f"PATH=/v/bin:$PATH\n{OFFLINE}"
+    )
+    done = in_bare_debian(script, f"{BUILT / 'wheels'}:/wheels", f"{DATA}:/kafka")
+
+    assert done.returncode == 0, done.stderr
+    answers(done.stdout + done.stderr)
+
+
+def test_the_package_is_of_this_checkout(files: Path) -> None:
+    site = files / "usr/lib/segtail/lib/python3.11/site-packages"
+    source = Path(streaming.__file__).parent
+    there = {path.relative_to(source): path.read_bytes() for path in source.rglob("*.py")}
+    packed = {path.relative_to(site / "streaming"): path.read_bytes() for path in (site / "streaming").rglob("*.py")}
+    assert packed == there, "make deb"
+
+
+def test_the_package_works_and_its_service_neither_starts_nor_is_enabled(package: Path) -> None:
+    script = (
+        "! command -v java\n"
+        "dpkg --install /package.deb >/dev/null\n"
+        f"{OFFLINE}"
+        "s=0; segtail run --log-dirs /kafka || s=$?; echo run $s\n"
+        "id -nG segtail; stat -c '%U %a %n' /etc/segtail/agent.yaml /etc/default/segtail-agent\n"
+        "find /etc/systemd -name 'segtail*'; ! grep -qs 'segtail' /proc/[2-9]*/cmdline\n"
+        "dpkg --verify segtail; echo verified\n"
+        "su -s /bin/sh segtail -c 'segtail agent --config /etc/segtail/agent.yaml --log-dirs /kafka/log_dirs/overdue/n1/d0 "
+        "--journal /tmp/journal --listen 127.0.0.1:0 --child </dev/null'\n"
+        "test -s /usr/share/man/man1/segtail.1.gz; grep -q segtail /usr/share/bash-completion/completions/segtail\n"
+    )
+    done = in_bare_debian(script, f"{package}:/package.deb", f"{DATA}:/kafka")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers(done.stdout + done.stderr)
+    lines = done.stdout.splitlines()
+    assert lines[lines.index("run 2") + 1 :][:4] == [
+        "segtail kafka",
+        "root 644 /etc/segtail/agent.yaml",
+        "root 644 /etc/default/segtail-agent",
+        "verified",
+    ]
+    assert "agent listens" in done.stderr
+
+
+def test_an_upgrade_keeps_what_was_configured_and_a_purge_takes_away_what_was_made(package: Path) -> None:
+    script = (
+        "getent passwd | sort >/before; getent group | sort >>/before\n"
+        "dpkg --install /package.deb >/dev/null; echo '# mine' >>/etc/segtail/agent.yaml\n"
+        "dpkg --install /package.deb >/dev/null; tail -n 1 /etc/segtail/agent.yaml; mkdir -p /var/lib/segtail/journal\n"
+        "dpkg --remove segtail >/dev/null; tail -n 1 /etc/segtail/agent.yaml\n"
+        "ls /usr/lib/segtail /usr/bin/segtail 2>&1 | grep -c 'No such'\n"
+        "dpkg --purge segtail >/dev/null; getent passwd | sort >/after; getent group | sort >>/after; cmp /before /after\n"
+        "find / -xdev -path /proc -prune -o -iname '*segtail*' -print | grep -v ^/package.deb || echo nothing left\n"
+    )
+    done = in_bare_debian(script, f"{package}:/package.deb")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["# mine", "# mine", "2", "nothing left"]
+
+
+def test_a_user_and_a_group_that_were_there_before_stay(package: Path) -> None:
+    script = (
+        "addgroup --system --quiet kafka; adduser --system --quiet --group --no-create-home segtail\n"
+        "dpkg --install /package.deb >/dev/null; id -nG segtail\n"
+        "dpkg --purge segtail >/dev/null; id -nG segtail; getent group kafka | cut -d: -f1\n"
+    )
+    done = in_bare_debian(script, f"{package}:/package.deb")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["segtail kafka", "segtail kafka", "kafka"]
+
+
+def test_systemd_takes_the_unit_and_finds_it_well_shut(files: Path, tmp_path: Path) -> None:
+    """The command of the unit is not on this machine, so another takes its place."""
+    text = (files / "lib/systemd/system/segtail-agent.service").read_text()
+    unit = tmp_path / "segtail-agent.service"
+    unit.write_text(text.replace("/usr/bin/segtail", "/usr/bin/true"))
+    analyze = require_tool("systemd-analyze")
+
+    verified = subprocess.run([analyze, "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert [line for line in verified.stderr.splitlines() if unit.name in line] == []
+    shut = [analyze, "security", "--offline=true", "--threshold=20", "--no-pager", unit]
+    assert subprocess.run(shut, capture_output=True, check=False).returncode == 0
+    assert subprocess.run([*shut[:3], "--threshold=10", *shut[4:]], capture_output=True, check=False).returncode != 0
+
+
+def test_the_unit_is_as_shut_as_the_one_to_copy(files: Path) -> None:
+    """Both units differ in whom they run as and with which options; what they may do is the same."""
+    own, copied = (
+        text.partition("StateDirectory=segtail\n")[2]
+        for text in (
+            (files / "lib/systemd/system/segtail-agent.service").read_text(),
+            (Path(__file__).parents[2] / "conf" / "segtail-agent.service").read_text(),
+        )
+    )
+    assert all(line in own for line in HARDENING)
+    assert own == copied.replace("ReadOnlyPaths=/var/lib/kafka\n", "")
+
+
+def test_the_package_says_what_it_needs(package: Path) -> None:
+    done = subprocess.run(["dpkg-deb", "--field", package, "Package", "Version", "Architecture", "Depends"], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "Package: segtail",
+        f"Version: {streaming.__version__}",
+        "Architecture: amd64",
+        "Depends: adduser, libc6 (>= 2.28), libstdc++6, python3 (>= 3.11), python3 (<< 3.12), python3.11",
+    ]
