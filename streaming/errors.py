@@ -16,6 +16,10 @@ class UsageError(SegtailError):
     exit_status = 2
 
 
+class NotYetError(UsageError):
+    """Whoever was asked answers, and does not know this yet. Another attempt may succeed."""
+
+
 class SettingsError(UsageError):
     """An option is unknown or its value is not valid. Names the option and its source."""
 

@@ -61,6 +61,21 @@ def format_word(text: str) -> str:
     return text if text and printable and " " not in text else json.dumps(text, ensure_ascii=not printable)
 
 
+def format_name(text: str, most: int = 100) -> str:
+    """A name of any length as one word: as `format_word`, but only its beginning and its length if it is longer than ``most``."""
+    return format_word(text) if len(text) <= most else f"{format_word(text[:most])}...({len(text):,} characters)"
+
+
+def format_count(count: int, noun: str) -> str:
+    """A number of things: ``1 record``, ``1,200 records``, ``1 log dir``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def format_be(count: int) -> str:
+    """The verb after a number of things: ``is`` or ``are``."""
+    return "is" if count == 1 else "are"
+
+
 def format_list(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are: ``a, b and 1,200 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

@@ -7,6 +7,7 @@ Code logs with the standard library. The context of a message goes into ``extra`
 import json
 import logging
 import sys
+from collections.abc import Collection
 
 from streaming.formatting import format_time
 
@@ -28,6 +29,24 @@ def configure(level: str, form: str) -> None:
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)
+
+
+def log_once(answered: Collection[str] = ()) -> None:
+    """Leave out messages that were logged before with the same fields: of a command that reads the same files several times.
+
+    Args:
+        answered: names of loggers that are left out, because the answer of the command contains what they log.
+    """
+    logged = set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        key = str([(name, value) for name, value in _fields(record).items() if name != "time"]) + "".join(_traces(TextFormatter(), record))
+        new = record.name not in answered and key not in logged
+        logged.add(key)
+        return new
+
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(is_new)
 
 
 def configure_worker() -> None:

@@ -67,6 +67,7 @@ class MetricGroup(StrEnum):
     OFFSETS = "offsets"
     TRANSACTIONS = "transactions"
     RETENTION = "retention"
+    CONSUMERS = "consumers"
 
 
 class LogLevel(StrEnum):
@@ -124,6 +125,21 @@ class Settings(BaseModel):
         description="Transactions that are open for longer are listed one by one.",
     )
     late_limit: Count = Field(default=500, description="The largest number of late transactions that are listed.")
+    groups_limit: Count = Field(
+        default=10_000,
+        description="The largest number of consumer groups that an agent follows, in the order in which it finds them; the others are "
+        "counted.",
+    )
+    group_late_after: Duration = Field(
+        default=timedelta(minutes=5),
+        description="Partitions of consumer groups are listed one by one if the next record to read is older.",
+    )
+    group_late_limit: Count = Field(default=1000, description="The largest number of late partitions of consumer groups that are listed.")
+    group_stopped_after: PositiveDuration = Field(
+        default=timedelta(minutes=10),
+        description="A consumer group has stopped in a partition if its committed offset stays where it is for longer, although there is a "
+        "record to read.",
+    )
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
         description="An open transaction whose producer is silent for longer is stuck, unless it is hanging, overdue or waits for an "
@@ -173,6 +189,22 @@ class Settings(BaseModel):
         validation_alias="export.granularity",
         description="The level of the exported series: partition, or topic. Series of late and hanging transactions are always by "
         "partition.",
+    )
+    export_group_granularity: Annotated[Granularity, text(Granularity), one_of(Granularity)] = Field(
+        default=Granularity.TOPIC,
+        validation_alias="export.group_granularity",
+        description="The level of the series of consumer groups: topic, or partition for those of each partition too. With topic, "
+        "partitions later than group_late_after are listed all the same.",
+    )
+    export_consumers: Pattern = Field(
+        default=re.compile(".*", re.DOTALL),
+        validation_alias="export.consumers",
+        description="A regular expression; consumer groups whose whole name matches are exported.",
+    )
+    export_exclude_consumers: Pattern = Field(
+        default=re.compile("", re.DOTALL),
+        validation_alias="export.exclude_consumers",
+        description="A regular expression; consumer groups whose whole name matches are not.",
     )
     export_topics: Pattern = Field(
         default=re.compile(".*", re.DOTALL),
@@ -280,6 +312,11 @@ class Settings(BaseModel):
         description="The address at which an agent serves its own /metrics, /-/healthy and /-/ready; without it they are not served.",
     )
     read_rate: Size = Field(default=256 << 20, description="The largest number of bytes a second that an agent reads from a backlog.")
+    ladder_rate: SizeOrNothing = Field(
+        default=64 << 20,
+        description="Bytes a second of closed segments in which an agent counts records, once, so that it knows what lies between two "
+        "offsets of a log; 0 counts nothing, and what consumer groups lack is known in offsets alone.",
+    )
     scrub_rate: SizeOrNothing = Field(
         default=0,
         description="Bytes a second at which an agent checks the CRCs of closed segments in the background, all of its log dirs together; "
@@ -291,7 +328,7 @@ class Settings(BaseModel):
     )
     redact_ids: Flag = Field(
         default=False,
-        description="Agents send a hash of each transactional id, and of each consumer group that waits for one, instead of the name.",
+        description="Agents send a hash instead of each transactional id, and of each consumer group's name, clients and hosts.",
     )
 
     @property

@@ -1,14 +1,15 @@
-"""Small files that are written whole: a reader finds the old content or the new one, also after a loss of power."""
+"""Small files that are written whole: a reader finds the old content or the new one."""
 
 import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, unfinished: Path | None = None) -> None:
-    """Write a file anew, and make it last.
+def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True) -> None:
+    """Write a file anew.
 
     Args:
         unfinished: the file that is written and then renamed, in the same directory; by default its name is that of ``path`` with ``.new``.
+        lasting: the content survives a loss of power. Otherwise nothing waits for the disk.
 
     Raises:
         OSError: it cannot be written. The old file is still there, and no other.
@@ -17,12 +18,14 @@ def write_whole(path: Path, content: bytes, unfinished: Path | None = None) -> N
     try:
         with new.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    if lasting:
+        _sync_directory(path.parent)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -2,8 +2,10 @@
 
 import importlib
 import sys
+from difflib import get_close_matches
 
 import click
+from click.shell_completion import CompletionItem
 
 from streaming import __version__
 from streaming.errors import SegtailError
@@ -13,12 +15,19 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "agent": "Watch the log dirs of this host and serve appends to jobs on other hosts.",
+    "completion": "Print the script by which bash, zsh or fish completes commands and options.",
     "config": "Print the configuration in effect, with a description of every option.",
-    "demo": "Run the job on a simulated broker, or on log dirs, with a live table.",
+    "count": "Count the records of topics as consumers would get them: without markers, aborted and compacted-away ones.",
+    "demo": "Run the job on a simulated broker, or on log dirs, and open top on it.",
+    "disk": "Show what fills the disk, what retention will free of it and when, and when it is full.",
+    "doctor": "Look for what keeps segtail from working here, and say which command mends it.",
     "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
+    "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
+    "top": "Show what is wrong and how fresh that is, and lists of problems, partitions, transactions, retention and groups.",
     "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
+    "why": "Say why consumer groups do not go on, and what to do.",
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 
@@ -43,6 +52,18 @@ class Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"streaming.cli.{cmd_name}").command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command without importing any; the options of segtail itself as click does."""
+        names = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is named; a name that is none is answered with the nearest one."""
+        near = [] if args[0] in COMMANDS else get_close_matches(args[0], COMMANDS, n=1)
+        if near:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing them."""

@@ -1,11 +1,14 @@
-"""``segtail demo``: the main job on a simulated broker, or on log dirs, with a live table.
+"""``segtail demo``: the main job on a simulated broker, or on log dirs, seen by `segtail top`.
 
 The simulated broker runs in a thread of this process. At its 1.5 MB/s it takes 6 % of a core, in steps of a few milliseconds, and the
 driver mostly waits. A thread can also never outlive the demo.
 """
 
+import os
 import secrets
+import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -19,10 +22,14 @@ import click
 
 from streaming import logs
 from streaming.cli.options import with_settings
+from streaming.cli.spark_extra import require_spark_extra
 from streaming.cli.stopping import Signals, Stopped
 from streaming.settings import LogLevel, Settings
 from streaming.start_from import StartFrom
 from streaming.units import Address
+
+_EVERY_SECONDS = 2.0
+_JOB_SECONDS = 10.0
 
 
 @click.command("demo")
@@ -31,11 +38,13 @@ from streaming.units import Address
     "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="End by itself, N seconds after the start of Spark."
 )
 def command(settings: Settings, seconds: float | None) -> None:
-    """Run the job on a simulated broker, or on log dirs, and show a live table.
+    """Run the job on a simulated broker, or on log dirs, and open `segtail top` on it.
 
     By default, the checkpoint is temporary and removed at the end, logs are read from the earliest byte on, and if port 9712 is in use,
-    another one is taken. Ctrl-C ends it.
+    another one is taken. On the simulated broker some things are wrong: transactions that nobody ends, groups that they hold up, retention
+    that is blocked. q or Ctrl-C ends it. Where there is no terminal it prints some lines from time to time.
     """
+    require_spark_extra("demo")
     signals = Signals()
     try:
         with tempfile.TemporaryDirectory(prefix="segtail-demo-") as scratch:
@@ -45,33 +54,78 @@ def command(settings: Settings, seconds: float | None) -> None:
                 _run(chosen, seconds, signals)
             else:
                 with _simulated_broker(Path(scratch, "broker"), signals.stop) as log_dirs:
-                    _run(chosen.model_copy(update={"log_dirs": log_dirs}), seconds, signals)
+                    properties = log_dirs[0].with_name("server.properties")
+                    _run(chosen.model_copy(update={"log_dirs": log_dirs, "server_properties": (properties,)}), seconds, signals)
     except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
         click.echo("segtail: stopped before it had started")
 
 
 def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
     click.echo("segtail: starting Spark ... (the first numbers come in 10 to 30 seconds)")
-    from streaming.cli.screen import Shown, show
     from streaming.job.job import Job
 
     with Job(settings) as job:
         signals.started()
         assert job.exporter is not None
         click.echo(f"segtail: metrics at {job.exporter.url}")
-        shown = Shown(table=job.table, observer=job.observer, url=job.exporter.url, log_dirs=settings.log_dirs, watched=job.pacer.watched)
-        with _beside(partial(show, shown, seconds), signals.stop):
+        if _on_terminal() and settings.web_config is None:  # who may ask is not known where there are passwords
+            with _beside(job.run, signals.stop):
+                _watch(job.exporter.url, seconds, signals.stop)
+            return
+        from streaming.cli.demo_lines import Shown, print_lines
+
+        shown = Shown(table=job.table, observer=job.observer, watched=job.pacer.watched)
+        with _beside(partial(print_lines, shown, seconds), signals.stop):
             job.run(signals.stop)
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
+    """`segtail top` on the job until somebody ends it, ``stop`` is set or ``seconds`` are over."""
+    from rich.console import Console
+
+    from streaming.cli.job_answers import ask
+    from streaming.top.job_source import JobSource
+    from streaming.top.questions import View
+    from streaming.top.top_state import State
+    from streaming.top.watching import watch
+
+    page = url.removesuffix("/metrics")
+    source = JobSource(f"the job at {page}", lambda path, kind: ask(page, path, kind, seconds=_JOB_SECONDS))
+    console = Console(highlight=False)
+    left = threading.Event()
+
+    def end() -> None:
+        """Take the end of the job, or of the time, for a signal to end, which waits in the terminal's queue of them."""
+        stop.wait(seconds)
+        while not left.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+            left.wait(1.0)  # the terminal may not have been taken yet
+
+    ender = threading.Thread(target=end, name="end of top", daemon=True)
+    ender.start()
+    try:
+        watch(source, State(source=source.name, view=View.PROBLEMS, every=_EVERY_SECONDS, relative=True, width=console.width), console)
+    except KeyboardInterrupt:
+        pass  # Ctrl-C ends the demo in good order
+    finally:
+        left.set()
+        stop.set()
+        ender.join()
+    click.echo("segtail: ending ...")
 
 
 @contextmanager
 def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[Path, ...]]:
     """Yield the log dirs of the simulated broker. They grow until the block ends."""
     click.echo("segtail: starting a simulated broker ...")
-    from streaming.simulator.broker import SimulatedBroker
+    from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
 
     directory.mkdir()
-    broker = SimulatedBroker(directory, seed=secrets.randbits(32), clock=lambda: time.time_ns() // 1_000_000)
+    broker = SimulatedBroker(directory, seed=secrets.randbits(32), clock=lambda: time.time_ns() // 1_000_000, history_ms=HISTORY_MS)
     with _beside(broker.run, over):
         yield broker.log_dirs
 

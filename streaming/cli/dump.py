@@ -54,8 +54,8 @@ def command(
     gc.disable()  # rows form no cycles: collections, also at every library's import, would visit millions of them and find nothing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
     from streaming.dump.output import OutputError, dump
-    from streaming.dump.progress_line import Progress
     from streaming.dump.request import Filters, Format, Payload, Request
+    from streaming.progress_line import ProgressLine
 
     if no_payload and payload is not None:
         raise UsageError("--payload and --no-payload exclude each other: give one of them")
@@ -77,7 +77,9 @@ def command(
         ),
     )
     try:
-        return dump(request, sys.stdout.buffer, lambda finding: click.echo(f"segtail: {finding}", err=True), Progress.on_stderr())
+        return dump(
+            request, sys.stdout.buffer, lambda finding: click.echo(f"segtail: {finding}", err=True), ProgressLine.on_stderr(with_rows=True)
+        )
     except BrokenPipeError:  # the reader of the rows has stopped
         _discard_output()
         return 0

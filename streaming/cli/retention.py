@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.options import with_settings
+from streaming.cli.options import with_form, with_settings
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 from streaming.settings import Settings
@@ -25,7 +25,7 @@ UNREADABLE = 1
 @click.option("--topic", metavar="T", help="Only partitions of this topic.")
 @click.option("--sort", "by", type=click.Choice(SORTS), default="overdue", show_default=True, help="The largest value of this comes first.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as of this time: {Moment.accepts}.  [default: now]")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
+@with_form
 def command(settings: Settings, topic: str | None, by: str, at: int | None, form: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.
 
@@ -37,17 +37,19 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     from streaming.cli.retention_report import report, sorted_rows
     from streaming.disk.logdirs import open_log_dirs
     from streaming.offline.partition_retention import keep
+    from streaming.progress_line import ProgressLine
 
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
-    answer = keep(log_dirs, topic, settings, now_ms)
+    with ProgressLine.on_stderr() as progress:
+        answer = keep(log_dirs, topic, settings, now_ms, progress.add)
     if topic is not None and not (answer.rows or answer.unreadable):
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     ordered = sorted_rows(answer.rows, by)
     if form == "json":
         click.echo(_json(ordered))
     else:
-        for line in report(ordered, answer.uses, now_ms):
+        for line in report(ordered, now_ms):
             click.echo(line)
     return UNREADABLE if answer.unreadable else 0
 

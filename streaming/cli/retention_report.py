@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from streaming.formatting import format_age, format_duration, format_list, format_size, format_table, format_time
-from streaming.offline.partition_retention import DirUse, Row
+from streaming.formatting import format_age, format_count, format_duration, format_list, format_size, format_table, format_time
+from streaming.offline.partition_retention import Row
 
 ADVICE = {
     "future_timestamp": "a record in the first segment claims to be from the future, and nothing of the log is deleted before that time "
@@ -41,12 +41,11 @@ def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:
     return sorted(rows, key=lambda row: (*(1 if one is None else -one for one in value(row)), row.topic, row.partition, row.broker))
 
 
-def report(rows: Sequence[Row], uses: Sequence[DirUse], now_ms: int) -> Iterator[str]:
+def report(rows: Sequence[Row], now_ms: int) -> Iterator[str]:
     """The lines of the report."""
     yield from format_table([_HEADS, *(_cells(row, now_ms) for row in rows)], right=_HEADS[1:-1])
     yield ""
     yield _totals(rows)
-    yield from map(_log_dir, uses)
     advice = list(_advice(rows, now_ms))
     if advice:
         yield ""
@@ -88,22 +87,9 @@ def _totals(rows: Sequence[Row]) -> str:
     blocked = Counter(row.retention_blocked for row in rows if row.retention_blocked)
     reasons = f" ({', '.join(f'{reason} {count}' for reason, count in sorted(blocked.items()))})" if blocked else ""
     return (
-        f"{len(rows)} partitions, {size}: {reclaimable} reclaimable, {dirty} dirty; "
+        f"{format_count(len(rows), 'partition')}, {size}: {reclaimable} reclaimable, {dirty} dirty; "
         f"{late} keep records past their limit, {overdue} overdue, {blocked.total()} blocked{reasons}"
     )
-
-
-def _log_dir(use: DirUse) -> str:
-    found = use.status
-    others = (
-        ("deleted segments", found.deleted),
-        ("deleted partitions", found.delete),
-        ("strays", found.stray),
-        ("replicas moving here", found.future),
-        ("metadata log", found.metadata),
-    )
-    waiting = "".join(f", {name} {format_size(taken)}" for name, taken in others if taken)
-    return f"{found.log_dir}: partitions {format_size(use.held)}{waiting}; {format_size(found.free)} of {format_size(found.capacity)} free"
 
 
 def _advice(rows: Sequence[Row], now_ms: int) -> Iterator[str]:

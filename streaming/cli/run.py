@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from streaming.cli.catch_up_line import shown_until
 from streaming.cli.options import keep_spark, with_settings
+from streaming.cli.spark_extra import require_spark_extra
 from streaming.cli.stopping import Signals, Stopped
 from streaming.cli.times import Moment
 from streaming.errors import SegtailError, UsageError
@@ -58,6 +60,7 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: int | Non
         raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B, or agents elsewhere with --agents")
     if textfile is not None and not textfile.absolute().parent.is_dir():
         raise UsageError(f"--textfile {textfile}: the directory {textfile.absolute().parent} does not exist")
+    require_spark_extra("run")
     signals = Signals()
     try:
         _run(settings, signals, once, textfile, _clock(at))
@@ -78,14 +81,16 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
         signals.started()
 
         def write() -> None:
-            page = render(job.table, job.observer, clock())
+            page = render(job.table, job.observer, clock(), groups=job.groups)
             if textfile is not None:
                 write_textfile(textfile, page)
             else:
                 sys.stdout.buffer.write(page)
 
         if once:
-            if job.run_once(signals.stop):
+            with shown_until(lambda: False, job.observer.totals):
+                done = job.run_once(signals.stop)
+            if done:
                 write()
                 job.refuse_unread()
             else:
@@ -95,7 +100,8 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
         click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
         if textfile is not None:
             threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
-        job.run(signals.stop)
+        with shown_until(lambda: job.table.ready, job.observer.totals):
+            job.run(signals.stop)
 
 
 def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:

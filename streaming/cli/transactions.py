@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.options import with_settings
+from streaming.cli.options import log_once, with_form, with_settings
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 from streaming.formatting import format_duration, format_table, format_time, format_word
@@ -39,7 +39,7 @@ _RIGHT = ("broker", "first offset", "open for", "silent for", "holds back")
 @with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after")
 @click.option("--topic", metavar="T", help="Only this topic.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as of this time: {Moment.accepts}.  [default: now]")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Form of the output.")
+@with_form
 def command(settings: Settings, topic: str | None, at: int | None, form: str) -> int:
     """Show every open transaction in Kafka's log dirs: its start, its producer, what it holds back from readers, and its verdict.
 
@@ -55,10 +55,13 @@ def command(settings: Settings, topic: str | None, at: int | None, form: str) ->
     """
     from streaming.disk.logdirs import open_log_dirs
     from streaming.offline.open_transactions import find_open
+    from streaming.progress_line import ProgressLine
 
+    log_once()
     now_ms = time.time_ns() // 1_000_000 if at is None else at
     log_dirs = open_log_dirs(settings.log_dirs)
-    answer = find_open(log_dirs, topic, settings, now_ms)
+    with ProgressLine.on_stderr() as progress:
+        answer = find_open(log_dirs, topic, settings, now_ms, progress.add)
     if topic is not None and not (answer.partitions or answer.doubtful):
         raise UsageError(f"--topic {topic}: no partition of it lies in these log dirs")
     if form == "json":

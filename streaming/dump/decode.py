@@ -12,8 +12,9 @@ from streaming.kafka.consumer_groups import KeyType
 from streaming.kafka.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
 from streaming.kafka.control import ControlType, read_control, read_control_type
 from streaming.kafka.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
-from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.records import Record
+from streaming.kafka.share_group_state import ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 
 Decoded = tuple[Cell, Cell]
@@ -93,6 +94,16 @@ def _offsets(record: Record) -> Decoded:
     return {"type": kind, **values}, value
 
 
+def _share_state(record: Record) -> Decoded:
+    key = read_share_key(record.key or b"")
+    if key is None:
+        return _nullable(record.key, bytes.hex), _nullable(record.value, bytes.hex)
+    value = None if record.value is None else plain(read_share_value(key, record.value))
+    values = cast(dict[str, Cell], plain(key))
+    values.pop("key_type", None)
+    return {"type": ShareKeyType(key.key_type).name, **values}, value
+
+
 def _metadata(record: Record) -> Decoded:
     if record.value is None:
         return _nullable(record.key, text), None
@@ -103,4 +114,4 @@ def _metadata(record: Record) -> Decoded:
     return _nullable(record.key, text), {"type": kind, "version": frame.version, **cast(dict[str, Cell], values)}
 
 
-_BY_TOPIC: dict[str, Decoder] = {"__transaction_state": _transaction, "__consumer_offsets": _offsets}
+_BY_TOPIC: dict[str, Decoder] = {TRANSACTION_TOPIC: _transaction, OFFSETS_TOPIC: _offsets, SHARE_STATE_TOPIC: _share_state}

@@ -14,7 +14,7 @@ from streaming.dump.batch_table import batch_table
 from streaming.dump.continuity import Continuity
 from streaming.dump.finding import Finding, Report
 from streaming.dump.index_lookup import start_position
-from streaming.dump.request import Format, Request
+from streaming.dump.request import Filters, Format, Request
 from streaming.dump.row_table import Table
 from streaming.dump.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
 from streaming.errors import FormatError, UsageError
@@ -44,14 +44,19 @@ class Sink(Protocol):
 
 
 class Dumper:
-    """Dumps files into a sink. ``unusable`` counts the paths without anything to dump."""
+    """Dumps files into a sink. ``unusable`` counts the paths without anything to dump.
 
-    def __init__(self, request: Request, sink: Sink, report: Report, ticks: Ticks) -> None:
+    Args:
+        expects: called with the number of bytes that will be read, unless a filter may leave some out.
+    """
+
+    def __init__(self, request: Request, sink: Sink, report: Report, ticks: Ticks, expects: Callable[[int], None] = lambda _: None) -> None:
         self.unusable = 0
         self._request = request
         self._sink = sink
         self._report = report
         self._ticks = ticks
+        self._expects = expects
         self._buffer = np.empty(WINDOW_BYTES, np.uint8)
         self._continuity: Continuity | None = None
 
@@ -64,6 +69,8 @@ class Dumper:
         named = list(dict.fromkeys(file for path in self._request.paths for file in self._found(path)))
         chosen = [file for file in named if self._is_dumped(file)]
         self._one_kind(chosen)
+        if self._request.filters == Filters():
+            self._expects(sum(_size(file.path) for file in chosen if file.type in BATCHES))
         for directory, files in groupby(chosen, key=lambda file: file.path.parent):
             self._dump_directory(directory, sorted(files, key=_in_order_of_offsets))
         if self._request.verify:
@@ -254,6 +261,13 @@ class Dumper:
             if filters.to_offset is not None and window.batches.base_offset[0] > filters.to_offset and not verify:
                 return
             yield window
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # to open it fails as well, and is reported then
 
 
 def _in_order_of_offsets(file: KafkaFile) -> tuple[bool, int]:

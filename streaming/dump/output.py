@@ -6,10 +6,10 @@ from typing import BinaryIO, Protocol
 
 from streaming.dump.dumper import Dumper
 from streaming.dump.finding import Finding, Report
-from streaming.dump.progress_line import Progress
 from streaming.dump.request import Format, Request
 from streaming.dump.row_table import Table
 from streaming.errors import SegtailError
+from streaming.progress_line import ProgressLine
 
 FOUND, UNUSABLE = 1, 2
 
@@ -71,7 +71,7 @@ class _Sink:
                 return LineSink(self._form, self._out)
 
 
-def dump(request: Request, out: BinaryIO, report: Report, progress: Progress) -> int:
+def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine) -> int:
     """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
 
     Raises:
@@ -88,7 +88,7 @@ def dump(request: Request, out: BinaryIO, report: Report, progress: Progress) ->
         report(finding)
 
     sink = _Sink(request.format, out)
-    dumper = Dumper(request, sink, count, progress)
+    dumper = Dumper(request, sink, count, progress, progress.expect)
     dumper.run()
     sink.close()
     progress.clear()

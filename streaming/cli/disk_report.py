@@ -1,0 +1,152 @@
+"""The text report of ``segtail disk``: the verdict, each log dir, the rows, what to do, and how it is reckoned."""
+
+from collections.abc import Iterator, Sequence
+
+from streaming.formatting import format_age, format_count, format_duration, format_name, format_size, format_table, format_time
+from streaming.protocol.disk_json import FULL, NEVER, DiskAnswer, DiskRow, LogDirUse
+from streaming.usage.disk_findings import Finding, full_sentence
+
+_QUIET_MS = 60_000
+"""A broker that runs writes its checkpoint every 5 seconds."""
+
+_HEADS = {
+    "topic": ("topic", "replicas"),
+    "partition": ("partition", "broker", "log dir"),
+    "dir": ("log dir", "broker", "replicas"),
+}
+_SUMS = ("on disk", "garbage", "growth a day", "next check frees", "free in 24h", "next")
+
+
+def report(found: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
+    """The lines of the report."""
+    yield verdict(found, wrong)
+    yield ""
+    for number, each in enumerate(found.log_dirs):
+        yield from _log_dir(found, each, found.in_force[number] if found.in_force else None)
+    yield ""
+    yield from _rows(found)
+    if len(found.rows) < found.total:
+        yield f"{found.total - len(found.rows):,} more: --limit 0 shows all"
+    for finding in wrong:
+        yield ""
+        yield f"{finding.what}."
+        yield f"  {finding.advice}"
+    if any(each.growth_day >= 0 for each in found.log_dirs):
+        yield ""
+        yield RECKONED
+
+
+RECKONED = (
+    "Growth is what the last day has appended (or the time since the oldest segment, if that is less), by the times of the segments. "
+    "What the next check frees is on the disk until the broker makes that check, and a minute longer."
+)
+
+
+def verdict(found: DiskAnswer, wrong: Sequence[Finding]) -> str:
+    """The first line: what is most important."""
+    if wrong:
+        return "; ".join(each.what for each in wrong[:2]) + (f"; and {format_count(len(wrong) - 2, 'other problem')}" if wrong[2:] else "")
+    soonest = min((each for each in found.log_dirs if each.outlook == FULL), key=lambda each: each.full_ms, default=None)
+    if soonest is not None:
+        return full_sentence(soonest, found.at_ms)
+    if all(each.outlook == NEVER for each in found.log_dirs):
+        return "No log dir is full within a year, if it grows as it does"
+    return "It cannot be told of all log dirs when they are full: how they grow is not known yet"
+
+
+def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
+    name = format_name(each.log_dir, 300)
+    if not each.up:
+        yield f"{name}: cannot be read: {each.problem}"
+        return
+    capacity = f" of {format_size(each.capacity)}" if each.capacity >= 0 else ""
+    free = f"; {format_size(each.free)}{capacity} free" if each.free >= 0 else ""
+    yield f"{name}, broker {each.broker}: {format_size(each.taken)} in {format_count(each.replicas, 'replica')}{free}"
+    if in_force is not None:
+        yield f"  as it is configured: {outlook(in_force, found.at_ms)}"
+        yield f"  with {', '.join(found.what_if)}: {outlook(each, found.at_ms)}"
+        yield f"  the next check would free {format_size(each.frees_now)} instead of {format_size(in_force.frees_now)}"
+    else:
+        yield f"  {outlook(each, found.at_ms)}"
+    kinds = sorted((kind for kind in each.kinds if kind.taken), key=lambda kind: -kind.taken)
+    if kinds:
+        yield "  " + ", ".join(f"{WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
+    if each.apparent >= 0 and abs(each.apparent - each.taken) > each.taken // 10:
+        yield f"  the files are {format_size(each.apparent)} long: preallocated ones have holes, small ones take a whole block"
+    if 0 <= each.checkpoint_ms < found.at_ms - _QUIET_MS:
+        yield (
+            f"  no broker has written here for {format_duration((found.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
+            "appended and nothing deleted"
+        )
+    if each.growth_unknown:
+        yield f"  the growth of {format_count(each.growth_unknown, 'replica')} is not known: all there is of them is minutes old"
+
+
+WORDS = {
+    "segment": "segments",
+    "index": "indexes",
+    "snapshot": "producer snapshots",
+    "checkpoint": "checkpoints",
+    "metadata": "metadata log",
+    "future": "replicas moving here",
+    "deleted": "deleted segments",
+    "delete": "deleted replicas",
+    "cleaner": "unfinished compaction",
+    "stray": "strays",
+    "directory": "directories",
+    "other": "other files",
+}
+"""Kinds of files for people."""
+
+
+def outlook(each: LogDirUse, now_ms: int) -> str:
+    """When a log dir is full, in a sentence."""
+    parts = []
+    if each.growth_day >= 0:
+        parts.append(f"it grows by {format_size(each.growth_day)} a day")
+        parts.append(f"{format_size(each.frees_day)} of what is there are free in a day at the latest")
+    because = f": {', and '.join(parts)}" if parts else ""
+    if each.outlook == FULL:
+        when = "full now" if each.full_ms <= now_ms else f"full in {_in(each.full_ms, now_ms)}"
+    else:
+        when = "not full within a year" if each.outlook == NEVER else "nobody can tell yet when it is full"
+    if each.full_uncleaned_ms not in (-1, each.full_ms):
+        because += f"; if compaction frees nothing, full in {_in(each.full_uncleaned_ms, now_ms)}"
+    return when + because
+
+
+def _in(at_ms: int, now_ms: int) -> str:
+    return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
+
+
+def _rows(found: DiskAnswer) -> Iterator[str]:
+    if found.by == "kind":
+        heads: tuple[str, ...] = ("kind", "on disk", "length of the files")
+        cells = [(WORDS.get(row.kind, row.kind), format_size(row.taken), _size(row.apparent)) for row in found.rows]
+        yield from format_table([heads, *cells], right=heads[1:])
+        return
+    policy = ("policy",) if found.by == "topic" else ()
+    heads = (*_HEADS[found.by], *_SUMS, *policy)
+    yield from format_table([heads, *(_cells(found, row) for row in found.rows)], right=("replicas", "broker", *_SUMS))
+
+
+def _cells(found: DiskAnswer, row: DiskRow) -> tuple[str | None, ...]:
+    names: dict[str, tuple[str | None, ...]] = {
+        "topic": (format_name(row.topic), str(row.replicas)),
+        "partition": (format_name(f"{row.topic}-{row.partition}"), str(row.broker), format_name(row.log_dir, 300)),
+        "dir": (format_name(row.log_dir, 300), str(row.broker), str(row.replicas)),
+    }
+    sums = (
+        format_size(row.taken),
+        format_size(row.garbage) if row.garbage else None,
+        _size(row.growth_day),
+        _size(row.frees_now),
+        _size(row.frees_day),
+        None if row.next_ms < 0 else "due" if row.frees_now > 0 else format_age((found.at_ms - row.next_ms) / 1000),
+    )
+    policy = ((row.policy or "-") + ("?" if row.limits_assumed else ""),) if found.by == "topic" else ()
+    return (*names[found.by], *sums, *policy)
+
+
+def _size(count: int) -> str | None:
+    return None if count < 0 else format_size(count)
