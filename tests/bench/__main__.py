@@ -8,16 +8,22 @@ from collections.abc import Callable
 
 from tests.bench import (
     agent,
+    api,
     backlog,
+    disk,
     dump,
     fold,
+    groups,
     inventory,
+    ladder,
     latency,
     memory,
     naive,
     pace,
+    page,
     remote,
     render,
+    replay,
     scan,
     scrape,
     scrub,
@@ -33,6 +39,8 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "dump": (lambda _: dump.run(), "segtail dump against kafka-dump-log; needs a JDK"),
     "render": (lambda _: render.run(), "a scrape of 1,000,000 series"),
     "scrape": (lambda _: scrape.run(), "the same over HTTP, by one client and by several"),
+    "api": (lambda _: api.run(), "what people ask a job of 10,000 partitions for, over HTTP"),
+    "page": (lambda _: page.run(), "the page for people of a job with 10,000 partitions"),
     "sizes": (lambda _: sizes.run(), "series and bytes of a scrape by partitions and export options"),
     "trigger": (trigger.run, "the running job idle and with many active partitions"),
     "latency": (latency.run, "from an append to /metrics"),
@@ -41,9 +49,13 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "naive": (lambda _: naive.run(), "ours beside a plain job on Spark's Kafka source, on a live broker"),
     "backlog": (lambda _: backlog.run(), "the same two, on what lies there"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
+    "disk": (disk.run, "segtail disk on very many files"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
+    "ladder": (lambda _: ladder.run(), "the ladder of a log: to fill it, to keep it, to ask it, to grow it"),
+    "groups": (lambda _: groups.run(), "consumer groups: rounds and pages of a million committed offsets"),
     "transactions": (transactions.run, "transactional batches through scan and fold, and very many open transactions"),
     "fold": (fold.run, "the fold alone, by columns and row by row"),
+    "replay": (replay.run, "commits of consumer groups: their replay at the agent, and the job's store of them"),
     "scrub": (lambda _: scrub.run(), "the scrub's CPU for what it checks"),
     "turns": (turns.run, "the watcher alone, with many active partitions"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
@@ -63,7 +75,10 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=default.agents, help="agents of the bench 'remote' (%(default)s)")
     parser.add_argument("--partitions", type=int, default=default.partitions, help="partitions of each of them (%(default)s)")
     parser.add_argument(
-        "--mostly-idle", type=int, default=default.mostly_idle, help="partitions of the benches 'agent' and 'inventory' (%(default)s)"
+        "--mostly-idle",
+        type=int,
+        default=default.mostly_idle,
+        help="partitions of the benches 'agent', 'disk' and 'inventory' (%(default)s)",
     )
     given = parser.parse_args()
     unknown = [name for name in given.name if name not in BENCHES]

@@ -120,7 +120,7 @@ def tell(table: Table, logs: pa.Table) -> None:
     key = {name: logs[name] for name in ("broker", "topic", "topic_id", "partition")}
     three, ones = pa.array([[1, 2, 3]] * count, pa.list_(pa.int32())), pa.array(np.ones(count, np.int32))
     partitions = key | dict.fromkeys(("leader", "leader_epoch", "leader_metadata_version"), ones)
-    partitions |= {"replicas": three, "isr": three, "adding_replicas": pa.array([[]] * count, three.type)}
+    partitions |= {"replicas": three, "isr": three, "adding_replicas": (empty := pa.array([[]] * count, three.type)), "eligible": empty}
     none = pa.array(np.full(count, -1, np.int64))
     checkpoints = {"high_watermark": logs["log_end_offset"], "cleaner_checkpoint": none, "log_start_checkpoint": none}
     topics = pa.table(key).group_by(["broker", "topic", "topic_id"]).aggregate([])

@@ -1,9 +1,11 @@
 """Gets the jars of a real Kafka with the Ivy that PySpark brings along: no Maven, no JDK, only a Java runtime."""
 
 import fcntl
+import hashlib
 import os
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +14,8 @@ from streaming.errors import JavaError
 from streaming.java import find
 
 KAFKA_VERSION = "4.3.1"
+OLDER_VERSION = "3.9.2"
+"""The last release before 4.0, for brokers that segtail may be beside; clients and tools are always of `KAFKA_VERSION`."""
 
 _DOWNLOAD_SECONDS = 900
 
@@ -19,16 +23,27 @@ FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """For a JVM that starts often and computes little. Not for one whose speed is measured."""
 
 # What a broker and its tools need: Kafka Connect and its web server come along with kafka-tools and are left out.
-_IVY_MODULE = f"""\
+_KAFKA_MODULE = """\
 <ivy-module version="2.0">
   <info organisation="tests" module="kafka"/>
   <configurations><conf name="run"/></configurations>
   <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}" conf="run->default"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{KAFKA_VERSION}" conf="run->default"/>
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="VERSION" conf="run->default"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="VERSION" conf="run->default"/>
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="run->default"/>
     <exclude module="connect-.*" matcher="regexp"/>
     <exclude org="org\\.glassfish\\..*|org\\.eclipse\\.jetty.*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+# Eclipse's compiler runs on a Java runtime; javac is in a JDK alone.
+_COMPILER_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="tests" module="compiler"/>
+  <configurations><conf name="run"/></configurations>
+  <dependencies>
+    <dependency org="org.eclipse.jdt" name="ecj" rev="3.42.0" conf="run->default" transitive="false"/>
   </dependencies>
 </ivy-module>
 """
@@ -78,9 +93,27 @@ def java() -> str:
 
 
 @cache
-def class_path() -> str:
+def class_path(version: str = KAFKA_VERSION) -> str:
     """Kafka's class path, fetched once a machine."""
-    return os.pathsep.join(map(str, _jars(f"kafka-{KAFKA_VERSION}", _IVY_MODULE)))
+    return os.pathsep.join(map(str, _jars(f"kafka-{version}", _KAFKA_MODULE.replace("VERSION", version))))
+
+
+@cache
+def compiled(sources: Path) -> Path:
+    """The folder with the compiled classes of a folder of Java that uses Kafka's, made anew when a source changes."""
+    files = sorted(sources.glob("*.java"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    classes = cache_dir() / "classes" / digest
+    if not classes.is_dir():
+        (compiler,) = _jars("compiler-3.42.0", _COMPILER_MODULE)
+        classes.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=classes.parent) as scratch:  # appears whole or not at all
+            staged = Path(scratch, "classes")
+            options = ("-17", "-nowarn", "-proc:none", "-cp", class_path(), "-d", str(staged))
+            subprocess.run([java(), "-jar", str(compiler), *options, *map(str, files)], check=True)
+            with suppress(OSError):  # another process was faster
+                staged.rename(classes)
+    return classes
 
 
 @cache
@@ -101,7 +134,12 @@ def _jars(name: str, module: str) -> tuple[Path, ...]:
 
 
 def java_command(
-    main_class: str, *arguments: str, options: tuple[str, ...] = FAST_START, heap_mb: int = 256, classes: Path | None = None
+    main_class: str,
+    *arguments: str,
+    options: tuple[str, ...] = FAST_START,
+    heap_mb: int = 256,
+    classes: Path | None = None,
+    version: str = KAFKA_VERSION,
 ) -> list[str]:
     """A command line that runs a class of Kafka, or one of `classes` that uses Kafka's, in a small JVM."""
     log4j = cache_dir() / "log4j2.properties"
@@ -109,7 +147,7 @@ def java_command(
         log4j.parent.mkdir(parents=True, exist_ok=True)
         log4j.write_text(_LOG4J)
     jvm = [f"-Xmx{heap_mb}m", *options, f"-Dlog4j2.configurationFile={log4j}"]
-    path = f"{classes}{os.pathsep}{class_path()}" if classes else class_path()
+    path = f"{classes}{os.pathsep}{class_path(version)}" if classes else class_path(version)
     return [java(), *jvm, "-cp", path, main_class, *arguments]
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.broker.install import FAST_START, java_command
+from tests.broker.install import FAST_START, KAFKA_VERSION, java_command
 
 HEAP_MB = 512
 CONTROLLER_ID = 100
@@ -81,6 +81,7 @@ class Kafka:
         settings: lines of `server.properties` over the defaults of this module.
         controller: the controller is a process of its own, `CONTROLLER_ID`, so that brokers may be killed without the quorum.
         heap_mb: of each JVM.
+        version: of the brokers.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Kafka:
         *,
         controller: bool = False,
         heap_mb: int = HEAP_MB,
+        version: str = KAFKA_VERSION,
     ) -> None:
         ports = free_ports(2 * nodes + 2)
         roles = "broker" if controller else "broker,controller"
@@ -98,6 +100,7 @@ class Kafka:
         alone = (Node(CONTROLLER_ID, directory / "controller", ports[-2], ports[-1], "controller"),) if controller else ()
         self.nodes = (*alone, *self.brokers)
         self._heap_mb = heap_mb
+        self.version = version
         self.cluster_id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # a leading dash would be taken for an option
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         for node in self.nodes:
@@ -129,7 +132,7 @@ class Kafka:
         nodes = self._select(node_ids)
         for node in nodes:
             options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
-            command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options)
+            command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options, version=self.version)
             with node.log.open("ab") as log:
                 self._running[node.node_id] = subprocess.Popen(
                     [*_DIES_WITH_PARENT, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
@@ -179,7 +182,7 @@ class Kafka:
         formatting = []
         for node in self._select(node_ids):
             arguments = ("format", "--ignore-formatted", "-t", self.cluster_id, "-c", str(node.properties))
-            command = java_command("kafka.tools.StorageTool", *arguments)
+            command = java_command("kafka.tools.StorageTool", *arguments, version=self.version)
             formatting.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         said = [process.communicate()[0] for process in formatting]
         assert not any(process.returncode for process in formatting), said

@@ -16,9 +16,12 @@ from tests.broker.kafka import Kafka
 TOOLS = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "reassign": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
 _TOOL_SECONDS = 100

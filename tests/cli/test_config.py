@@ -101,7 +101,7 @@ def test_version_is_the_packages_own() -> None:
 def test_an_unknown_command_is_refused() -> None:
     done = _segtail("rum")
     assert done.returncode == 2
-    assert "No such command 'rum'" in done.stderr
+    assert "No such command 'rum'. Did you mean 'run'?" in done.stderr
 
 
 def test_errors_are_not_hidden_from_a_test_that_calls_a_command_itself() -> None:

@@ -18,6 +18,7 @@ from streaming.cli.demo import free_address, with_demo_defaults
 from streaming.settings import Settings
 from streaming.start_from import StartFrom
 from streaming.units import Address
+from tests.top import terminal as screens
 
 LINE_SECONDS = 120.0  # a busy machine may take long to start a JVM; nothing waits for longer than it has to
 END_SECONDS = 60.0
@@ -130,6 +131,22 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+    assert left_running(f"TMPDIR={scratch}") == []
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("java_home")
+def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screens, "_SECONDS", LINE_SECONDS)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"]
+    with screens.terminal(command, columns=150, lines=40, TMPDIR=str(scratch)) as shown:
+        shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")
+        shown.press("q")
+        assert shown.ended() == 0
+        assert shown.is_ordinary
     assert left_running(f"TMPDIR={scratch}") == []
     assert list(scratch.iterdir()) == []
 

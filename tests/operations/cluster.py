@@ -12,7 +12,7 @@ from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shortened_options
 from tests.broker.kafka import CONTROLLER_ID, Kafka, free_ports
 from tests.operations.recording import ALWAYS, Recorder
-from tests.operations.traffic import AUDIT, Traffic
+from tests.operations.traffic import AUDIT, READERS, Traffic
 from tests.processes import until
 from tests.soak.services import AGENT, ALL, Service
 
@@ -148,7 +148,8 @@ class Cluster:
     def _told(self) -> bool:
         page = self.job.running.page()
         up = [value for series, value in page.items() if series.name == "segtail_agent_up"]
-        return up == [1.0] * len(HOSTS) and any(("topic", AUDIT) in series.labels for series in page)
+        groups = {dict(series.labels)["group"] for series in page if series.name == "segtail_group_lag_offsets"}
+        return up == [1.0] * len(HOSTS) and any(("topic", AUDIT) in series.labels for series in page) and groups == READERS.keys()
 
 
 @contextmanager

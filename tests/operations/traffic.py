@@ -1,17 +1,21 @@
-"""Producers that go on whatever becomes of the brokers: plain ones and one with transactions."""
+"""Clients that go on whatever becomes of the brokers: producers, plain and with transactions, and a consumer group for each of these."""
 
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from tests.broker.clients import create_topic, producer
 from tests.broker.kafka import Kafka
 
 ORDERS, PAYMENTS, LEDGER, AUDIT = "orders", "payments", "ledger", "audit"
 """Plain; with transactions; compacted; with small segments that retention deletes."""
+
+READERS = {"shop": ORDERS, "bank": PAYMENTS}
+"""Groups that keep up, by what they read: whatever becomes of the brokers, no alert is about them."""
 
 PARTITIONS = {ORDERS: 6, PAYMENTS: 3, LEDGER: 2, AUDIT: 2}
 _SAFE = {"min.insync.replicas": "2"}
@@ -24,12 +28,13 @@ _CONFIG = {
 _PLAIN = (ORDERS, LEDGER, AUDIT)
 _PAUSE_SECONDS = 0.5
 _FLUSH_SECONDS = 5.0
+_COMMIT_MS = 1_000
 _END_SECONDS = 20.0
 _VALUE = b"." * 200
 
 
 class Traffic:
-    """Writes a little to all partitions, all the time. What a broker refuses is tried again or given up: nobody counts it."""
+    """Writes a little to all partitions, all the time, and reads it. What a broker refuses is tried again or given up: nobody counts it."""
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka = kafka
@@ -43,6 +48,7 @@ class Traffic:
     @contextmanager
     def running(self) -> Iterator[None]:
         work: list[Callable[[], None]] = [self._write_plain, self._write_transactions]
+        work += [partial(self._read, group, topic) for group, topic in READERS.items()]
         with ThreadPoolExecutor(len(work)) as threads:
             futures = [threads.submit(each) for each in work]
             try:
@@ -92,6 +98,23 @@ class Traffic:
                 client.commit_transaction(_END_SECONDS)
             except KafkaException:  # its successor aborts what it has left open
                 client = None
+
+    def _read(self, group: str, topic: str) -> None:
+        client = Consumer(
+            {
+                "bootstrap.servers": self._kafka.bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "auto.commit.interval.ms": _COMMIT_MS,
+                "isolation.level": "read_committed",
+            }
+        )
+        client.subscribe([topic])
+        try:
+            while not self._over.is_set():
+                client.poll(_PAUSE_SECONDS)  # an error comes as a message: the client tries again by itself
+        finally:
+            client.close()
 
     def _plain(self) -> Producer:
         return producer(self._kafka.bootstrap)

@@ -1,0 +1,188 @@
+"""What segtail says of groups, held against what they consume."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from streaming.protocol.group_json import GROUPS_PATH, path_of
+from tests.broker.group_oracle import Arithmetic, Left
+from tests.broker.group_world import SHARED
+from tests.broker.kafka import Kafka
+from tests.broker.lab import Commit
+from tests.processes import Page, until
+
+Told = Mapping[str, Any]
+"""One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""
+
+Key = tuple[str, str, int]
+_MOST = 20
+_SECONDS = 30
+_ATTENTION = 3  # the exit status where something needs attention
+
+
+def told_offline(kafka: Kafka) -> dict[Key, Told]:
+    """What `segtail groups` says from the log dirs alone."""
+    dirs, properties = (",".join(map(str, each)) for each in (kafka.log_dirs, [node.properties for node in kafka.brokers]))
+    command = (sys.executable, "-m", "streaming.cli", "groups", "--log-dirs", dirs, "--server-properties", properties, "--format", "json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, _ATTENTION), done.stderr
+    return by_key(json.loads(done.stdout))
+
+
+def by_key(groups: Iterable[Mapping[str, Any]]) -> dict[Key, Told]:
+    """The partitions of groups with a committed offset, or with a start offset."""
+    return {
+        (group["summary"]["group"], each["topic"], each["partition"]): {**each, "type": group["summary"]["type"]}
+        for group in groups
+        for each in group["partitions"]
+        if each["committed"] >= 0
+    }
+
+
+def expected(left: Left, arithmetic: Arithmetic) -> Told:
+    """What has to be said of one group and partition."""
+    commit, ends = left.commit, left.ends
+    told = {
+        "committed": commit.offset,
+        "log_start": ends.log_start,
+        "high_watermark": ends.high_watermark,
+        "last_stable_offset": ends.last_stable,
+        "lost_offsets": max(0, ends.log_start - commit.offset),
+    }
+    if left.uncommitted.records < 0:  # the broker refuses to read from there
+        absent = ("lag_offsets", "lag_records_read_committed", "lag_records_read_uncommitted", "lag_bytes", "next_offset")
+        return {**told, "unknown": "beyond_end", **dict.fromkeys(absent, -1)}
+    following = arithmetic.next_record(left)
+    if left.committed.records:
+        assert following == left.committed[1:], left
+    return {
+        **told,
+        "unknown": "",
+        "lag_offsets": ends.high_watermark - commit.offset,
+        "lag_records_read_committed": left.committed.records,
+        "lag_records_read_uncommitted": left.uncommitted.records,
+        "lag_bytes": arithmetic.bytes(left),
+        "next_offset": following[0],
+        "next_timestamp_ms": following[1],
+    }
+
+
+def told_by_job(url: str) -> dict[Key, Told]:
+    """What a running job answers about each of its groups."""
+    base, groups, after = url.removesuffix("/metrics"), [], ""
+    while True:
+        page = _get(f"{base}{GROUPS_PATH}?after={quote(after, safe='')}")
+        groups += [each["group"] for each in page["groups"]]
+        after = page["next"]
+        if not after:
+            return by_key(_get(base + path_of(group)) for group in groups)
+
+
+def _get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
+        return json.load(answer)
+
+
+_OF_PARTITIONS = {
+    "segtail_group_partition_committed_offset": "committed",
+    "segtail_group_partition_lag_offsets": "lag_offsets",
+    "segtail_group_partition_lag_records": "lag_records",
+    "segtail_group_partition_lag_bytes": "lag_bytes",
+}
+_OF_TOPICS = {name.replace("_partition", ""): field for name, field in _OF_PARTITIONS.items() if "lag" in name}
+
+
+def told_by_page(page: Page) -> dict[Key, Told]:
+    """What a page says of each partition; a value that is absent is -1, as in JSON."""
+    found: dict[Key, dict[str, Any]] = {}
+    for series, value in page.items():
+        if series.name in _OF_PARTITIONS:
+            labels = dict(series.labels)
+            row = found.setdefault((labels["group"], labels["topic"], int(labels["partition"])), dict.fromkeys(PAGE_FIELDS, -1))
+            row[_field(_OF_PARTITIONS[series.name], labels)] = int(value)
+    return found
+
+
+def sums_by_page(page: Page) -> dict[tuple[str, str, str], int]:
+    """The sums of groups and topics by (group, topic, field), but of share groups; ``unknown``: how many partitions are beyond the end."""
+    found = {}
+    for series, value in page.items():
+        labels = dict(series.labels)
+        if labels.get("group") in SHARED:
+            continue
+        if series.name in _OF_TOPICS:
+            found[labels["group"], labels["topic"], _field(_OF_TOPICS[series.name], labels)] = int(value)
+        elif series.name == "segtail_group_lag_unknown_partitions":
+            assert labels["reason"] == "beyond_end", labels
+            found[labels["group"], labels["topic"], "unknown"] = int(value)
+    return found
+
+
+def sums(lefts: Sequence[Left], arithmetic: Arithmetic) -> dict[tuple[str, str, str], int]:
+    """What the sums have to be: of the partitions that are known, and none if none is."""
+    found: dict[tuple[str, str, str], int] = {}
+    for left in lefts:
+        told = expected(left, arithmetic)
+        fields = {"unknown": 1} if told["unknown"] else {name: told[name] for name in PAGE_FIELDS if name != "committed"}
+        for name, value in fields.items():
+            key = (left.commit.group, left.commit.topic, name)
+            found[key] = found.get(key, 0) + value
+    return found
+
+
+def agree_on_share_groups(who: str, commits: Iterable[Commit], look: Callable[[], Mapping[Key, Told]]) -> None:
+    """It says of them where they start, and on topics where each offset is a record how many are left, as their coordinator does."""
+    right = {(each.group, each.topic, each.partition): (each.offset, each.lag) for each in commits if each.lag >= 0}
+
+    def said() -> dict[Key, tuple[int, int]]:
+        return {key: (each["committed"], each["lag_records_read_uncommitted"]) for key, each in look().items() if key[0] in SHARED}
+
+    until(f"{who} says {right} of share groups", lambda: said() == right, _SECONDS)
+
+
+def _field(name: str, labels: Mapping[str, str]) -> str:
+    return f"{name}_{labels['isolation']}" if "isolation" in labels else name
+
+
+PAGE_FIELDS = ("committed", "lag_offsets", "lag_records_read_committed", "lag_records_read_uncommitted", "lag_bytes")
+
+
+def differences(lefts: Sequence[Left], arithmetic: Arithmetic, told: Mapping[Key, Told], fields: Sequence[str] = ()) -> Iterator[str]:
+    """A line for each group and partition of which something else is said than what is so; all is compared, or these fields."""
+    led = {left.key[1:] for left in lefts}
+    if extra := {key for key in told if key[1:] in led and key[0] not in SHARED} - {left.key for left in lefts}:
+        yield f"not committed: {sorted(extra)}"
+    for left in lefts:
+        said = told.get(left.key)
+        if said is None:
+            yield f"{left.key} is missing"
+            continue
+        right = expected(left, arithmetic)
+        wrong = {name: (said.get(name), value) for name, value in right.items() if said.get(name) != value and name in (fields or right)}
+        if wrong:
+            yield f"{left.key} says, and should say, {wrong}; {left}"
+
+
+def agree(
+    who: str,
+    lefts: Sequence[Left],
+    arithmetic: Arithmetic,
+    look: Callable[[], Mapping[Key, Told]],
+    fields: Sequence[str] = (),
+    seconds: float = 60,
+) -> None:
+    """It says what is so, as soon as the last high watermarks have reached the disk or the job."""
+    found: list[str] = []
+
+    def agrees() -> bool:
+        found[:] = differences(lefts, arithmetic, look(), fields)
+        return not found
+
+    try:
+        until(f"{who} says what is consumed", agrees, seconds)
+    except AssertionError:
+        raise AssertionError(f"{who}: {len(found)} of {len(lefts)} differ:\n" + "\n".join(found[:_MOST])) from None

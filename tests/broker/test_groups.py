@@ -1,0 +1,201 @@
+"""What is left for consumer groups, held against really consuming it, on topics with all that makes that hard to count."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from streaming.agent.position_answers import find_positions
+from streaming.disk.logdirs import open_log_dirs
+from streaming.groups.group_rows import GroupChanges
+from streaming.offline.group_reading import read_groups
+from streaming.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
+from streaming.settings import Settings
+from tests.agents import Agent, Reader
+from tests.broker import group_world
+from tests.broker.group_comparing import (
+    PAGE_FIELDS,
+    agree,
+    agree_on_share_groups,
+    sums,
+    sums_by_page,
+    told_by_job,
+    told_by_page,
+    told_offline,
+)
+from tests.broker.group_oracle import COMMITTED, UNCOMMITTED, Arithmetic, Left, consumed, leading, told_by_tool
+from tests.broker.group_world import SHARED
+from tests.broker.install import KAFKA_VERSION, OLDER_VERSION
+from tests.broker.kafka import Kafka
+from tests.broker.lab import Lab, lab
+from tests.processes import segtail, until
+
+_BOTH_PROTOCOLS = {"group.coordinator.rebalance.protocols": "classic,consumer"}  # before 4.0 only who asks for it has the second one
+_GROUPS = 20
+_OLD_OFFSETS = 60
+_PLACES = {"first", "inside", "marker", "aborted", "held", "gap", "end"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A broker at rest, its clients, and what was consumed for each group and partition."""
+
+    kafka: Kafka
+    lab: Lab
+    left: Sequence[Left]
+    arithmetic: Arithmetic
+
+
+@pytest.fixture(scope="module", params=[KAFKA_VERSION, OLDER_VERSION])
+def world(request: pytest.FixtureRequest, kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One with all topics and groups of `group_world`."""
+    directory = tmp_path_factory.mktemp(f"groups-{request.param}")
+    older = request.param == OLDER_VERSION
+    kafka = Kafka(directory / "kafka", settings={**group_world.SETTINGS, **(_BOTH_PROTOCOLS if older else {})}, version=request.param)
+    with ExitStack() as stack:
+        stack.callback(kafka.kill)
+        kafka.start()
+        group_world.create(kafka, older=older)
+        kafka.stop()
+        group_world.put_old_segments(kafka.log_dirs)
+        kafka.start()
+        clients = stack.enter_context(lab(kafka.bootstrap, directory / "lab.log"))
+        filling = group_world.Filling(kafka, clients, seed=1)
+        filling.fill()
+        directories = leading(kafka, group_world.TOPICS)
+        group_world.commit_everywhere(filling, clients, directories, groups=_GROUPS)
+        group_world.commit_in_transactions(clients)
+        if not older:
+            group_world.share(clients)
+        yield World(kafka=kafka, lab=clients, left=consumed(clients), arithmetic=Arithmetic(directories))
+
+
+def test_groups_have_committed_at_every_kind_of_place(world: World) -> None:
+    found = set()
+    for left in world.left:
+        batches = world.arithmetic.batches((left.commit.topic, left.commit.partition))
+        found.add(group_world.places(batches, left.ends.last_stable).get(left.commit.offset, "beyond"))
+    assert found == {*_PLACES, "beyond"}
+    old = {left.commit.partition for left in world.left if left.commit.topic == "old" and 0 <= left.committed.first_offset < _OLD_OFFSETS}
+    assert old == {0, 1, 2}, "messages of old formats were consumed"
+
+
+def test_what_is_consumed_is_what_lies_in_the_log(world: World) -> None:
+    """Two ways of counting agree, neither of which is segtail's."""
+    assert len(world.left) > 400
+    for left in world.left:
+        assert left.committed == world.arithmetic.consumed(left, COMMITTED), left
+        assert left.uncommitted == world.arithmetic.consumed(left, UNCOMMITTED), left
+
+
+def test_on_a_plain_topic_the_records_that_are_left_are_the_offsets(world: World) -> None:
+    plain = [left for left in world.left if left.commit.topic == "plain" and left.committed.records >= 0]
+    assert len(plain) > _GROUPS
+    for left in plain:
+        assert left.committed == left.uncommitted
+        assert left.committed.records == left.ends.high_watermark - left.commit.offset
+
+
+def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_the_order_of_their_records(world: World) -> None:
+    groups = ("kept", "overtaken", "pending")
+    offsets = {left.key: left.commit.offset for left in world.left if left.commit.group in groups}
+    assert offsets == {
+        ("kept", "ledger", 0): 7,
+        ("kept", "ledger", 1): 8,
+        ("overtaken", "ledger", 0): 12,
+        ("overtaken", "ledger", 1): 41,
+        ("pending", "ledger", 0): 3,
+    }
+
+
+def test_kafkas_own_tool_counts_offsets(world: World) -> None:
+    """With markers, with what was aborted and with what is compacted away; and negative ones beyond the end."""
+    told = told_by_tool(world.kafka)
+    assert told == {
+        left.key: (left.commit.offset, left.ends.high_watermark, left.ends.high_watermark - left.commit.offset) for left in world.left
+    }
+    wrong = [left for left in world.left if told[left.key][2] != left.uncommitted.records]
+    assert {"ledger", "compacted", "cut"} <= {left.commit.topic for left in wrong}
+
+
+def test_nothing_is_missing_in_the_log_dirs(world: World) -> None:
+    answer = read_groups(open_log_dirs(world.kafka.log_dirs), (), Settings(), time.time_ns() // 1_000_000)
+    assert (answer.missing, answer.doubts) == ((), ())
+
+
+def test_the_log_dirs_show_what_is_consumed(world: World) -> None:
+    agree("segtail groups", world.left, world.arithmetic, lambda: told_offline(world.kafka))
+
+
+def test_share_groups_have_as_much_left_as_their_coordinator_says(world: World) -> None:
+    """There are none before 4.0."""
+    commits = world.lab.commits()
+    assert {each.group for each in commits if each.lag >= 0} == (set() if world.kafka.version == OLDER_VERSION else set(SHARED))
+    agree_on_share_groups("segtail groups", commits, lambda: told_offline(world.kafka))
+
+
+@pytest.mark.spark
+def test_a_job_says_what_is_consumed(world: World, tmp_path: Path) -> None:
+    node, left, arithmetic = world.kafka.nodes[0], world.left, world.arithmetic
+    where = ("--log-dirs", ",".join(map(str, node.log_dirs)), "--server-properties", node.properties, "--checkpoint", tmp_path / "c")
+    options = ("--from", "active", "--set", "export.group_granularity=partition", "--set", "state_shards=4")
+    with segtail("run", *where, *options, "--listen", "127.0.0.1:0", said=tmp_path / "said") as job:
+        until("it listens", lambda: job.url)
+        agree("the page", left, arithmetic, lambda: told_by_page(job.page()), PAGE_FIELDS, seconds=120)
+        assert sums_by_page(job.page()) == sums(left, arithmetic)
+        assert job.url
+        agree("the answer of the job", left, arithmetic, lambda: told_by_job(job.url or ""))
+        agree_on_share_groups("the answer of the job", world.lab.commits(), lambda: told_by_job(job.url or ""))
+
+
+@pytest.fixture(scope="module")
+def agent(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """One beside the broker, which has read everything."""
+    made = Agent(*world.kafka.log_dirs, journal=tmp_path_factory.mktemp("agent") / "journal")
+    Reader(made, start_from="active").begin()
+    made.follow_groups()
+    made.count()
+    yield made
+    made.close()
+
+
+def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: World, agent: Agent) -> None:
+    found = {
+        (row["group"], row["topic"], row["partition"]): row["offset"]
+        for changes in agent.following.changes(())
+        if isinstance(changes, GroupChanges)
+        for row in changes.commits.to_pylist()
+        if row["offset"] >= 0 and not row["share"]
+    }
+    assert found == {key: committed for key, (committed, _, _) in told_by_tool(world.kafka).items()}
+
+
+def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_consumed(world: World, agent: Agent) -> None:
+    of = {tail.cursor.log[1:3]: tail.cursor.log for tail in agent.watcher.tails()}
+    known = [left for left in world.left if left.commit.offset <= left.ends.high_watermark]
+    places = [
+        (of[left.key[1:]], offset, left.ends.high_watermark)
+        for left in known
+        for offset in (max(left.commit.offset, left.ends.log_start), left.ends.last_stable, left.ends.high_watermark)
+    ]
+    rows = [(*log, offset, upto) for log, offset, upto in places]
+    names = ("broker", "topic", "partition", "topic_id", "offset", "upto")
+    asked = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], POSITIONS_ASKED)
+    answers = [
+        row
+        for part in range(0, len(rows), MOST_POSITIONS)
+        for row in find_positions(agent.ladders, agent.calls, asked.slice(part)).to_pylist()
+    ]
+    assert {row["state"] for row in answers} == {"known"}
+    for left, first, stable, end in zip(known, answers[::3], answers[1::3], answers[2::3], strict=True):
+        committed = stable["data"] - stable["aborted"] - first["data"] + first["aborted"]
+        assert max(0, committed) == max(0, left.committed.records), left
+        assert end["data"] - first["data"] == left.uncommitted.records, left
+        assert end["bytes"] - first["bytes"] == world.arithmetic.bytes(left), left
+        if left.committed.records > 0:
+            assert (first["next_offset"], first["next_timestamp_ms"]) == left.committed[1:], left
+    assert len(known) > 300

@@ -1,0 +1,186 @@
+"""``segtail count`` as people run it: a process with its exit status, its output and its complaints."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.simulator.log_dir import LogDir
+from tests.builders import abort, batch, commit, log_dir, partition
+from tests.frozen import unpack
+
+
+def segtail_count(log_dirs: tuple[Path, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
+    dirs = ",".join(map(str, log_dirs))
+    command = [sys.executable, "-m", "streaming.cli", "count", "--log-dirs", dirs, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def rows(log_dirs: tuple[Path, ...], *arguments: str) -> dict[tuple[str, int], dict[str, int]]:
+    done = segtail_count(log_dirs, "--by", "partition", "--format", "json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)}
+
+
+def note_high_watermarks(disk: LogDir, **offsets: int) -> None:
+    lines = [f"{topic} 0 {offset}" for topic, offset in offsets.items()]
+    (disk.path / "replication-offset-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+@pytest.mark.parametrize("name", ["transactions_v2", "upgraded", "kafka_3_9"])
+def test_every_offset_of_a_real_log_is_a_record_or_a_marker(tmp_path: Path, name: str) -> None:
+    cluster = unpack(name, tmp_path)
+    found = rows(cluster.log_dirs)
+    markers = {of: int(commits) + int(aborts) for _, of, _, _, commits, aborts, _ in cluster.of("replica")}
+    plain = [row for row in cluster.of("offsets") if not row[0].startswith("__")]
+    assert plain
+    for topic, number, high_watermark, stable in plain:
+        row = found[topic, int(number)]
+        assert (row["next_offset"], row["last_stable_offset"]) == (int(high_watermark), int(stable))
+        assert row["control"] == markers[f"{topic}-{number}"]
+        assert row["data"] + row["control"] == int(high_watermark) - row["first_offset"]
+
+
+def test_the_table_has_a_line_a_topic(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    done = segtail_count(cluster.log_dirs, "pay", "ghost")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "topic  partitions  data  aborted  control  readable",
+        "ghost           4    87        0        1         5",
+        "pay             2   548       84       40       406",
+        "",
+        "635 data records in 6 partitions, 84 of them aborted, and 41 control records",
+        "140 wait for open transactions (see `segtail transactions`): ghost-0, ghost-1, ghost-2, ghost-3, pay-0 and 1 more",
+    ]
+    sums = json.loads(segtail_count(cluster.log_dirs, "pay", "ghost", "--json").stdout)
+    assert sums[1] == {
+        "topic": "pay",
+        "partitions": 2,
+        "data": 548,
+        "aborted": 84,
+        "control": 40,
+        "readable": 406,
+        "waiting": 58,
+        "unreplicated": 0,
+        "remote_offsets": 0,
+    }
+
+
+def test_between_the_log_start_and_the_high_watermark(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(batch(10), batch(4, producer=7, transactional=True), abort(7))
+    log.roll()
+    log.append(batch(5, producer=7, transactional=True), commit(7), batch(9))
+    log.delete_records(3)
+    note_high_watermarks(disk, orders=25)
+    done = segtail_count((disk.path,), "--by", "partition")
+    assert done.returncode == 1  # nothing shows which partitions there are
+    assert done.stdout.splitlines() == [
+        "partition  broker  from  to  data  aborted  control  readable",
+        "orders-0        1     3  25    20        4        2        16",
+        "",
+        "20 data records in 1 partition, 4 of them aborted, and 2 control records",
+        "5 after the high watermark are not on all in-sync replicas yet, and not counted: orders-0",
+        "- no metadata log can be read here, so nothing shows how many partitions there are",
+    ]
+
+
+def test_partitions_that_the_metadata_log_knows_and_that_are_not_here_are_named(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    for directory in [found for path in cluster.log_dirs for found in (*path.glob("ghost-[12]"), *path.glob("pay-*"))]:
+        shutil.rmtree(directory)
+    said = "that the metadata log knows are not here, and not counted: "
+    done = segtail_count(cluster.log_dirs, "ghost", "pay")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"- 4 partitions {said}ghost-1, ghost-2, pay-0, pay-1; name the log dirs of the brokers" in done.stdout
+    with_json = segtail_count(cluster.log_dirs, "--format", "json")
+    assert with_json.returncode == 1
+    assert f"segtail: 4 partitions {said}ghost-1" in with_json.stderr
+    assert segtail_count(cluster.log_dirs, "ghost", "nothing").returncode == 2
+
+
+def test_a_topic_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "orders").append(batch(1))
+    done = segtail_count((disk.path,), "orders", "order")
+    assert done.returncode == 2
+    assert "no partition of order lies in these log dirs" in done.stderr
+
+
+def test_damage_is_told_and_nothing_is_counted_across_it(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(batch(2), batch(3))
+    first = log.active.path("log")
+    log.roll()
+    log.append(batch(4))
+    log.roll()
+    log.append(batch(1))
+    sound = partition(disk, "payments", topic_id=2)
+    sound.append(batch(6))
+    note_high_watermarks(disk, orders=10, payments=6)
+    data = bytearray(first.read_bytes())
+    position = log.segments[0].positions[1]
+    data[position + 16] = 77
+    first.write_bytes(data)
+    done = segtail_count((disk.path,))
+    assert done.returncode == 1
+    assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["orders", "1", *"----"], ["payments", "1", "6", "0", "0", "6"]]
+    assert "- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte" in done.stdout
+    assert f"at position {position}" in done.stdout
+    with_json = segtail_count((disk.path,), "--format", "json")
+    assert json.loads(with_json.stdout)[0]["data"] is None
+    assert "orders-0 of broker 1 cannot be counted" in with_json.stderr
+
+
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A folder that another user can reach, which one of pytest's is not."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+AS_ANOTHER_USER = """
+import os, sys
+import streaming.cli.count, streaming.disk.logdirs, streaming.offline.record_counts, streaming.progress_line
+from streaming.cli.app import main
+if os.geteuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+sys.exit(main())
+"""
+
+
+def count_with_closed(log_dirs: tuple[Path, ...], closed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process that is not root's, to which every directory is open."""
+    closed.chmod(0)
+    try:
+        command = [sys.executable, "-c", AS_ANOTHER_USER, "count", "--log-dirs", ",".join(map(str, log_dirs)), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"HOME": "/"})
+    finally:
+        closed.chmod(0o755)
+
+
+def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_said_to_be_elsewhere(reachable: Path) -> None:
+    cluster = unpack("transactions_v2", reachable)
+    for path in reachable.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    (closed,) = (path / "pay-0" for path in cluster.log_dirs if (path / "pay-0").is_dir())
+    done = count_with_closed(cluster.log_dirs, closed, "pay", "ship")
+    assert done.returncode == 1
+    assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
+    told = [line for line in done.stdout.splitlines() if line.startswith("- ")]
+    assert len(told) == 1
+    assert told[0].startswith(f"- pay-0 of broker 1 cannot be counted: {closed}: partition.metadata: ")
+    row, _, _ = json.loads(count_with_closed(cluster.log_dirs, closed, "--by", "partition", "--json", "pay", "ship").stdout)
+    assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
+    others = count_with_closed(cluster.log_dirs, closed, "ship")
+    assert (others.returncode, [line for line in others.stdout.splitlines() if line.startswith("- ")]) == (0, [])

@@ -1,0 +1,197 @@
+"""``segtail disk`` as people run it: on log dirs that brokers left, and on such as a test needs."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import NOW, batch, log_dir, partition
+from tests.cli.test_retention import FROZEN, dirs, found, properties
+from tests.cli.test_retention import case as case
+
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+def segtail_disk(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streaming.cli", "disk", *map(str, arguments)]
+    command += ["--set", "topic_config={.*: {retention.ms: 604800000}}"]  # counts only where there is no metadata log
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+
+
+def told(*arguments: object, status: int = 0) -> dict[str, Any]:
+    done = segtail_disk(*arguments, "--json")
+    assert done.returncode == status, (done.stdout, done.stderr)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize("case", ["overdue", "deletions"], indirect=True)
+def test_what_is_freed_is_what_segtail_retention_says_and_the_sum_is_that_of_du(case: Path, request: pytest.FixtureRequest) -> None:
+    name = request.node.callspec.params["case"]
+    here = ("--server-properties", properties(case), "--at", FROZEN[name])
+    kept = found("--log-dirs", dirs(case), *here)
+    answer = told(case, *here, "--by", "partition")
+    frees = {(row["topic"], row["partition"], row["broker"]): row["frees_now"] for row in answer["rows"]}
+    compared = Counter[bool]()
+    for (topic, number), row in kept.items():
+        if row["retention_reclaimable_bytes"] is not None:
+            assert frees[topic, number, row["broker"]] == row["retention_reclaimable_bytes"], topic
+            compared[row["retention_reclaimable_bytes"] > 0] += 1
+    assert compared[True] >= (3 if name == "overdue" else 0)
+    assert compared.total() >= 3
+    for each in answer["log_dirs"]:
+        done = subprocess.run(["du", "-s", "-B1", each["log_dir"]], capture_output=True, text=True, check=True)
+        assert each["taken"] == int(done.stdout.split("\t")[0]) == sum(kind["taken"] for kind in each["kinds"])
+
+
+def _grows(tmp_path: Path, hours: int = 48) -> Path:
+    """A topic to which 100 KiB were appended every hour up to `NOW`, a segment each."""
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    for hour in range(hours, -1, -1):
+        log.append(*(batch(1, value_bytes=10_240, timestamp=NOW - hour * HOUR) for _ in range(10)))
+        if hour:
+            log.roll()
+    disk.write_high_watermarks()
+    return disk.path
+
+
+def test_a_disk_that_is_full_soon_is_found_and_said_first(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    done = segtail_disk(path, "--at", NOW, "--free", "1MiB")
+    assert done.returncode == 3
+    first, *_ = done.stdout.splitlines()
+    assert first.startswith(f"{path} is full in 10h")
+    assert "What the next check frees" in done.stdout
+    assert told(path, "--at", NOW, "--free", "1GiB")["log_dirs"][0]["outlook"] == "never"  # 7 days of it are 17 MiB
+    assert told(path, "--at", NOW, "--free", "1MiB", "--full-within", "9h")["log_dirs"][0]["outlook"] == "full"
+
+
+def test_growth_a_day_and_the_sum_over_log_dirs_of_one_file_system(tmp_path: Path) -> None:
+    paths = [_grows(tmp_path / name) for name in "ab"]
+    alone = told(paths[0], "--at", NOW, "--free", "8MiB")["log_dirs"][0]
+    together = told(tmp_path, "--at", NOW, "--free", "8MiB")["log_dirs"]
+    assert alone["growth_day"] == pytest.approx(24 * 102_400, rel=0.02)
+    assert [each["file_system"] for each in together] == [0, 0]
+    for each in together:
+        assert each["full_ms"] - NOW == pytest.approx((alone["full_ms"] - NOW) / 2, rel=0.01)
+
+
+def test_what_if_says_what_would_be_free_and_when_it_would_be_full_then(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    answer = told(path, "--at", NOW + 1, "--free", "1MiB", "--what-if", "orders:retention.ms=10h", "--what-if", "segment.ms=1h")
+    assert answer["in_force"][0]["outlook"] == "full"
+    assert answer["log_dirs"][0]["outlook"] == "never"
+    assert answer["in_force"][0]["frees_now"] == 0
+    segments = sorted(path.glob("orders-0/*.log"))
+    assert answer["log_dirs"][0]["frees_now"] == sum(segment.stat().st_size for segment in segments[:39])
+    by_size = told(path, "--at", NOW, "--free", "1MiB", "--what-if", "retention.bytes=600KiB")
+    assert by_size["log_dirs"][0]["frees_now"] == sum(segment.stat().st_size for segment in segments[:-6])
+    shown = segtail_disk(path, "--at", NOW, "--free", "1MiB", "--what-if", "ord*:retention.ms=10h", "--what-if", "segment.ms=1h")
+    assert "as it is configured: full in 10h" in shown.stdout
+    assert "with ord*:retention.ms=10h, segment.ms=1h: not full within a year" in shown.stdout
+
+
+def test_a_shorter_segment_time_lets_the_active_segment_go_earlier(tmp_path: Path) -> None:
+    path = _grows(tmp_path, 24)
+    longer, shorter = (
+        told(path, "--at", NOW, "--what-if", "retention.ms=2h", "--what-if", f"segment.ms={each}")["log_dirs"][0]["frees_day"]
+        for each in ("7d", "1h")
+    )
+    assert shorter > longer - 24 * 102_400
+    assert longer != shorter
+
+
+@pytest.mark.parametrize(
+    "tried", ["retention.ms", "retention.ms=soon", "retention.bytes=1d", "cleanup.policy=delete", "nowhere:retention.ms=1d", "segment.ms=0"]
+)
+def test_a_what_if_that_cannot_be_tried_is_refused_with_a_sentence(tmp_path: Path, tried: str) -> None:
+    done = segtail_disk(_grows(tmp_path, 1), "--what-if", tried)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--what-if" in done.stderr
+
+
+def test_a_stray_is_found_and_what_to_do_is_said(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    stray = path / f"old-0.{0:032x}-stray"
+    stray.mkdir()
+    (stray / f"{0:020}.log").write_bytes(b"x" * 100_000)
+    done = segtail_disk(path, "--at", NOW, "--free", "1GiB")
+    assert done.returncode == 3
+    assert done.stdout.startswith("stray: ")
+    assert "may be deleted by hand" in done.stdout
+    assert told(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"][0]["path"] == str(stray)
+
+
+def test_what_is_young_and_on_its_way_out_is_no_problem_and_later_it_is_one(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    deleted = path / "orders-0" / f"{0:020}.log.deleted"
+    deleted.write_bytes(b"x" * 100)
+    at = deleted.stat().st_ctime_ns // 1_000_000
+    assert told(path, "--at", at + 60_000, "--free", "1GiB")["leftovers"] == []
+    later = told(path, "--at", at + 2 * HOUR, "--free", "1GiB", status=3)["leftovers"]
+    assert [(each["kind"], each["path"]) for each in later] == [("deleted", str(path / "orders-0"))]
+
+
+def test_names_with_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    evil = path / "\x1b[2Jx-0"
+    evil.symlink_to(tmp_path)
+    done = segtail_disk(path, "--at", NOW, "--free", "1GiB")
+    assert done.returncode == 4
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\\u001b[2Jx-0" in done.stderr
+
+
+def test_what_cannot_be_read_is_named_and_the_status_says_so(tmp_path: Path) -> None:
+    path = _grows(tmp_path / "a")
+    broken = tmp_path / "b" / "d1"
+    broken.mkdir(parents=True)
+    done = segtail_disk("--log-dirs", f"{path},{broken}", "--at", NOW, "--free", "1GiB")
+    assert done.returncode == 4
+    assert f"log dir {broken} cannot be read" in done.stderr
+    assert "cannot be read" in done.stdout
+
+
+def test_a_log_dir_whose_growth_nobody_knows_is_no_promise(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "new").append(batch(3))
+    done = segtail_disk(disk.path, "--at", NOW + 60_000)
+    assert done.returncode == 4
+    assert "how they grow is not known yet" in done.stdout
+
+
+def test_without_a_log_dir_it_says_how_it_is_called(tmp_path: Path) -> None:
+    done = segtail_disk()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "segtail disk /var/lib/kafka" in done.stderr
+    assert segtail_disk(tmp_path).returncode == 2
+    assert "cannot be given with --job" in segtail_disk("--job", "http://127.0.0.1:1", "--what-if", "retention.ms=1d").stderr
+
+
+@pytest.mark.parametrize(("by", "head"), [("topic", "topic "), ("partition", "partition "), ("dir", "log dir "), ("kind", "kind ")])
+def test_rows_are_by_what_was_asked_for(tmp_path: Path, by: str, head: str) -> None:
+    path = _grows(tmp_path)
+    lines = segtail_disk(path, "--at", NOW, "--free", "1GiB", "--by", by).stdout.splitlines()
+    assert any(line.startswith(head) for line in lines)
+    whole = told(path, "--at", NOW, "--free", "1GiB", "--by", by)
+    if by in ("dir", "kind"):
+        assert sum(row["taken"] for row in whole["rows"]) == whole["log_dirs"][0]["taken"]
+    limited = told(path, "--at", NOW, "--free", "1GiB", "--by", by, "--limit", 1)
+    assert (limited["rows"], limited["total"]) == (whole["rows"][:1], whole["total"])
+
+
+def test_neither_pandas_nor_pyspark_is_imported(tmp_path: Path) -> None:
+    path = _grows(tmp_path, 3)
+    code = (
+        "import sys; sys.modules['pandas'] = sys.modules['pyspark'] = None; sys.argv[1:] = ['disk', sys.argv[1]];"
+        "from streaming.cli.app import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 4), done.stderr
+    assert "orders" in done.stdout

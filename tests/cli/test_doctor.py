@@ -1,0 +1,64 @@
+"""The doctor as a command: what it prints, with which exit status, and what it leaves alone."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import batch, log_dir, partition
+
+BLOCKED = """
+import sys
+for name in ("pyspark", "pandas", "py4j", "jinja2"):
+    sys.modules[name] = None
+from streaming.cli.app import main
+main()
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    made = log_dir(tmp_path)
+    partition(made, "t").append(batch(3))
+    return made.path
+
+
+def doctor(*arguments: object, files: int = 4096, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run it where no Spark can be imported, with a limit on open files."""
+    return subprocess.run(
+        [sys.executable, "-c", BLOCKED, "doctor", "--listen", "127.0.0.1:0", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | (environ or {}),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (min(files, 1024), files)),
+    )
+
+
+def test_everything_fine_and_nothing_changed(disk: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = doctor("--log-dirs", disk, "--checkpoint", tmp_path / "new", environ={"PATH": "", "JAVA_HOME": ""})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].split() == ["state", "check", "what"]
+    assert done.stdout.splitlines()[-1] == "0 faults, 0 warnings, 0 not known"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_fault_with_its_command(disk: Path, tmp_path: Path) -> None:
+    done = doctor("--log-dirs", disk, "--checkpoint", tmp_path, files=300)
+    assert done.returncode == 3
+    assert "open files: sudo prlimit --pid $$ --nofile=2048:2048" in done.stdout.splitlines()
+    found = json.loads(doctor("--log-dirs", disk, "--checkpoint", tmp_path, "--json", files=300).stdout)
+    assert [each["check"] for each in found if each["state"] == "fault"] == ["open files"]
+    assert set(found[0]) == {"check", "state", "what", "command"}
+
+
+def test_log_dirs_that_are_none_and_a_job_that_is_away(tmp_path: Path) -> None:
+    done = doctor("--log-dirs", tmp_path, "--checkpoint", tmp_path / "new", "--job", "http://127.0.0.1:1")
+    assert done.returncode == 3
+    assert "is not a Kafka log dir" in done.stdout
+    assert "cannot be asked: " in done.stdout

@@ -1,0 +1,259 @@
+"""``segtail groups`` and ``segtail why`` as people run them: exit status, output, complaints; from log dirs and from a job."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.simulator.batch_writer import Batch
+from streaming.simulator.coordinator_records import offset_commit_record
+from tests.builders import NOW, batch, commit, log_dir, partition
+from tests.serving import served
+
+HOUR = 3_600_000
+LONG = "g" * 10_240
+CONTROL = "a\x1b[2Jb"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """A broker with groups that are held up, finished, beyond the end, and with odd names."""
+    made = log_dir(tmp_path)
+    coordinator = partition(made, "__consumer_offsets", topic_id=7)
+    orders, done = partition(made, "orders", topic_id=8), partition(made, "done", topic_id=9)
+    for log in (orders, done):
+        log.append(batch(4, timestamp=NOW - HOUR, producer=3, transactional=True), commit(3))
+    orders.append(batch(3, timestamp=NOW - HOUR, producer=9, transactional=True))
+    for group, topic, offset in (
+        ("held", "orders", 5),
+        ("markers", "done", 4),
+        ("beyond", "orders", 99),
+        (CONTROL, "orders", 5),
+        (LONG, "orders", 0),
+    ):
+        coordinator.append(Batch(records=(offset_commit_record(group, topic, 0, offset, NOW - 60_000),)))
+    made.write_high_watermarks()
+    return made.path
+
+
+def segtail(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streaming.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def on_disk(disk: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return segtail(command, *arguments, "--log-dirs", str(disk), "--at", str(NOW))
+
+
+def test_the_table_has_a_line_for_each_group_the_worst_first(disk: Path) -> None:
+    done = on_disk(disk, "groups")
+    heads, *lines = done.stdout.partition("\n\n")[0].splitlines()
+    assert done.returncode == 3
+    assert heads.split("  ")[0] == "group"
+    assert [(line.split()[0], line.split()[-1]) for line in lines] == [
+        ('"a\\u001b[2Jb"', "held"),
+        ("held", "held"),
+        ("beyond", "beyond_end"),
+        ("g" * 100 + "...(10,240", "fine?"),
+        ("markers", "only_markers"),
+    ]
+    assert "\x1b" not in done.stdout
+
+
+def test_where_there_are_no_groups_that_is_said_and_what_was_read(tmp_path: Path) -> None:
+    without = log_dir(tmp_path, "without")
+    partition(without, "orders", topic_id=8).append(batch(1))
+    without.write_high_watermarks()
+    done = on_disk(without.path, "groups")
+    assert done.stdout == "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here\n"
+    assert (done.returncode, done.stderr.count("segtail: ")) == (4, 1)  # without a metadata log
+    empty = log_dir(tmp_path, "empty")
+    partition(empty, "__consumer_offsets", topic_id=7).append(batch(1))
+    empty.write_high_watermarks()
+    assert on_disk(empty.path, "groups").stdout == "no consumer groups: 1 log of coordinators was read\n"
+    assert on_disk(empty.path, "groups", "--json").stdout == "[]\n"
+    with job([]) as url:
+        assert segtail("groups", "--job", url).stdout == "no consumer groups are known\n"
+
+
+def test_with_names_the_table_has_a_line_for_each_partition(disk: Path) -> None:
+    done = on_disk(disk, "groups", "markers", "held")
+    assert done.returncode == 3
+    assert [line.split()[:6] for line in done.stdout.partition("\n\n")[0].splitlines()[1:]] == [
+        ["held", "orders-0", "5", "8", "0", "3"],
+        ["markers", "done-0", "4", "5", "0", "1"],
+    ]
+
+
+def test_a_loss_by_limits_that_are_assumed_has_a_question_mark_and_a_line(disk: Path) -> None:
+    names = ("held", "markers")
+    assumed = "assumed: orders-0: what sets the limits of these topics is not all readable here"
+    for command in ("groups", "why"):
+        lines = on_disk(disk, command, *names).stdout.splitlines()
+        assert lines[-2] == ""
+        assert lines[-1].startswith(assumed)
+        assert "assumed" not in on_disk(disk, command, "markers").stdout  # nothing is unread, so nothing will be lost
+    held, markers = json.loads(on_disk(disk, "groups", *names, "--json").stdout)
+    assert [each["summary"]["limits_assumed"] for each in (held, markers)] == [True, False]
+    assert [each["partitions"][0]["limits_assumed"] for each in (held, markers)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("group", "status", "text"),
+    [
+        ("held", 3, "- orders-0: held up by a transaction of producer 9"),
+        ("beyond", 3, "- orders-0: the committed offset 99 is beyond the end of the log, 8"),
+    ],
+)
+def test_why_says_what_holds_a_group_up(disk: Path, group: str, status: int, text: str) -> None:
+    done = on_disk(disk, "why", group)
+    head, *lines = done.stdout.splitlines()
+    assert (done.returncode, head.partition(":")[0]) == (status, group)
+    assert lines[0].startswith(text)
+
+
+def test_a_command_is_given_to_copy_or_the_reason_why_there_is_none(disk: Path) -> None:
+    beyond = json.loads(on_disk(disk, "why", "beyond", "--json").stdout)[0]["verdicts"][0]
+    assert beyond["command"].endswith("--group beyond --topic orders:0 --reset-offsets --to-latest --execute")
+    held = on_disk(disk, "why", CONTROL, "--format", "json")
+    assert json.loads(held.stdout)[0]["summary"]["group"] == CONTROL
+    assert "\x1b" not in on_disk(disk, "why", CONTROL).stdout
+    assert "no command: the transaction" not in on_disk(disk, "why", "held").stdout
+
+
+def test_a_name_that_is_pasted_from_the_table_is_refused_with_a_hint(disk: Path) -> None:
+    hint = "names are given as they are, whole, without the quotes and escapes of the table"
+    for pasted in ('"a\\u001b[2Jb"', "g" * 100 + "...(10,240 characters)"):
+        assert hint in on_disk(disk, "why", pasted).stderr
+    assert hint not in on_disk(disk, "why", "nobody").stderr
+
+
+@pytest.mark.parametrize("command", ["groups", "why"])
+def test_what_cannot_be_read_is_said_once(disk: Path, command: str) -> None:
+    for topic in ("orders", "done"):  # the group reads the first alone
+        (disk / f"{topic}-0" / "partition.metadata").write_text("?")
+    done = on_disk(disk, command, "held")
+    assert done.stderr.count("the metadata log cannot be read") == 1
+    assert len([line for line in done.stderr.splitlines() if "partition.metadata" in line]) == 1
+
+
+def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
+    done = on_disk(disk, "why", "nobody")
+    assert (done.returncode, done.stdout) == (4, "\n")  # without the metadata log nobody knows how many coordinators there are
+    assert "segtail: no group nobody is known here" in done.stderr
+    assert segtail("why", "nobody").returncode == 2
+    assert segtail("why").returncode == 2
+
+
+@contextmanager
+def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
+    """Serves groups as a job does, two a page, at this path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            name = unquote(asked.path.removeprefix(f"{path}/"))
+            answer = page(parse_qs(asked.query)) if asked.path == path else next((g for g in groups if g.summary.group == name), None)
+            self.send_response(503 if unavailable else 404 if answer is None else 200)
+            self.end_headers()
+            self.wfile.write(unavailable.encode() if answer is None or unavailable else answer.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    def page(query: dict[str, list[str]]) -> GroupPage:
+        after = query.get("after", [""])[0]
+        rest = [group.summary for group in groups if group.summary.group > after]
+        following = rest[1].group if len(rest) > 2 else ""
+        return GroupPage(at_ms=NOW, groups=rest[:2], total=len(groups), next=following, omitted=omitted)
+
+    with served(Handler) as url:
+        yield url
+
+
+def detail(name: str, **values: object) -> GroupDetail:
+    of = GroupPartition(topic="orders", partition=0, lag_offsets=5, lag_records_read_committed=4, **values)  # type: ignore[arg-type]
+    summary = GroupSummary(group=name, partitions=1, lag_offsets=5, lag_records_read_committed=4, loss_ms=of.loss_ms, held=int(of.held))
+    return GroupDetail(at_ms=NOW, summary=summary, partitions=[of])
+
+
+GROUPS = [detail("a b", held=True), detail("fine"), detail("late", loss_ms=NOW + HOUR, retention_ms=9 * HOUR, loss_records=4, loss_bytes=9)]
+
+
+def test_a_job_is_asked_for_all_pages_and_for_the_partitions_of_groups_that_may_lose_data() -> None:
+    with job(GROUPS) as url:
+        done = segtail("groups", "--job", url)
+        named = segtail("why", "late", "a b", "nobody", "--job", url)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == ["will_lose", "held", "fine"]
+    assert named.returncode == 3
+    assert named.stderr == "segtail: no group nobody is known here\n"
+    assert "orders-0: will be deleted at 2023-11-14T23:13:20Z (in 1h) if it is not read before: 4 records, 9 B, " in named.stdout
+
+
+def test_what_a_job_does_not_know_is_told() -> None:
+    with job(GROUPS[1:2], omitted=3) as url:
+        done = segtail("groups", "--job", url)
+    assert (done.returncode, done.stderr) == (4, "segtail: 3 groups are left out, because groups_limit is lower\n")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "file:///etc/passwd", "127.0.0.1:9"])
+def test_a_job_that_cannot_be_asked_is_no_answer(url: str) -> None:
+    done = segtail("groups", "--job", url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("segtail: error: ")
+
+
+def test_a_job_that_knows_nothing_yet_says_so() -> None:
+    with job(GROUPS, unavailable="nothing is known of consumer groups yet\n") as url:
+        done = segtail("groups", "--job", url)
+    assert done.returncode == 2
+    assert done.stderr.endswith(": 503 Service Unavailable: nothing is known of consumer groups yet\n")
+
+
+def test_as_json_all_groups_have_their_partitions_and_verdicts() -> None:
+    with job(GROUPS) as url:
+        done = segtail("groups", "--json", "--job", url)
+    found = {each["summary"]["group"]: each for each in json.loads(done.stdout)}
+    assert {name: len(each["partitions"]) for name, each in found.items()} == {"a b": 1, "fine": 1, "late": 1}
+    assert all(each["verdicts"][0]["verdict"] == each["verdict"] for each in found.values())
+    assert found["fine"]["verdicts"][0]["text"].startswith("nothing found")
+
+
+def test_a_named_group_without_partitions_is_said_to_have_none() -> None:
+    with job([GroupDetail(at_ms=NOW, summary=GroupSummary(group="idle", members=1), partitions=[])]) as url:
+        done = segtail("groups", "idle", "--job", url)
+    assert (done.returncode, done.stdout) == (0, "idle: it has no committed offsets, or none any more\n")
+
+
+@pytest.mark.parametrize("arguments", [("groups",), ("groups", "x"), ("why", "x")])
+def test_a_server_that_is_no_job_is_told_from_a_job_without_the_group(arguments: tuple[str, ...]) -> None:
+    with job(GROUPS, path="/elsewhere") as url:
+        other = segtail(*arguments, "--job", url)
+    with job(GROUPS) as url:
+        here = segtail("why", "x", "--job", url)
+    assert other.returncode == 2
+    assert "it does not answer about consumer groups; its version may be an earlier one" in other.stderr
+    assert (here.returncode, here.stderr) == (2, "segtail: error: there is no group x\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--log-dirs", "/data"), ("--group-stopped-after", "1m"), ("--server-properties", "/server.properties")]
+)
+def test_options_of_log_dirs_are_refused_with_a_job(option: str, value: str) -> None:
+    done = segtail("groups", "--job", "http://127.0.0.1:1", option, value)
+    assert done.returncode == 2
+    assert done.stderr == f"segtail: error: {option} cannot be given with --job: the job answers by its own settings\n"
+
+
+def test_a_password_in_the_address_is_not_printed() -> None:
+    done = segtail("groups", "--job", "http://me:secret@127.0.0.1:1")
+    assert done.returncode == 2
+    assert "secret" not in done.stderr
