@@ -2,14 +2,18 @@
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from streaming.agent.cluster_view import ClusterView
+from streaming.agent.dir_calls import DirCalls
 from streaming.agent.flight_server import AgentServer
+from streaming.agent.group_answers import GroupAnswers
+from streaming.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.agent.host_status import HostStatus
+from streaming.agent.ladders import Ladders
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
@@ -31,30 +35,58 @@ _TURN_MS = 100  # five times as fast as the clock on the wall
 class Agent:
     """An agent without a process. Its clock stands still but for ``look``."""
 
-    def __init__(self, *log_dirs: Path, journal: Path, name: str = "a1") -> None:
+    def __init__(self, *log_dirs: Path, journal: Path, name: str = "a1", redact: Callable[[str], str] | None = None) -> None:
         self.name = name
+        self._redact = redact
         self.now = NOW
-        self._log_dirs = open_log_dirs(log_dirs)
+        self.log_dirs = open_log_dirs(log_dirs)
         self._directory = journal
         self.open()
+
+    @property
+    def paths(self) -> list[Path]:
+        """Its log dirs."""
+        return [log_dir.path for log_dir in self.log_dirs]
 
     def open(self) -> None:
         """Start on the journal that is there."""
         self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
         self.consumers = Consumers(self.journal, self.journal.now_ms)
-        self.cluster = ClusterView(self._log_dirs)
+        self.cluster = ClusterView(self.log_dirs)
         self.polls = Polls()
+        self.ladders = Ladders(
+            self.log_dirs,
+            lambda: self.watcher.tails(),
+            self.journal,
+            lambda: self.now,
+            rate=1 << 60,
+            wait=lambda _: False,
+            cpu_share=1e9,
+            clock=lambda: self.now / 1000,
+        )
         self.watcher = Watcher(
-            self._log_dirs,
+            self.log_dirs,
             self.journal,
             self.cluster,
             lambda: self.now,
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
+            note=self.ladders.note,
         )
-        self.host_status = HostStatus(self._log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
+        self.host_status = HostStatus(self.log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
         host_watch = HostWatch(self.watcher, self.cluster, self.host_status)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: host_watch, self.polls)
+        self.following = GroupFollowing(self.log_dirs, self.watcher.tails, rate=1 << 60, groups_limit=100, cpu_share=1e9)
+        self.calls = DirCalls(self.paths)
+        about_groups = GroupAnswers(
+            journal=self.journal,
+            log_dirs=self.log_dirs,
+            tails=self.watcher.tails,
+            following=self.following,
+            calls=self.calls,
+            ladders=self.ladders,
+            redact=self._redact,
+        )
+        self.service = Service(self.name, self.journal, self.consumers, lambda: host_watch, self.polls, about_groups=about_groups)
 
     def close(self) -> None:
         self.watcher.close()
@@ -77,6 +109,17 @@ class Agent:
         while self.watcher.poll(set()):
             pass
         self.host_status.refresh()
+
+    def follow_groups(self) -> None:
+        """Read everything that is published of the coordinators' logs."""
+        for log_dir in self.log_dirs.available:
+            while self.following.step(log_dir.path) < REST_SECONDS / 2:
+                pass
+
+    def count(self) -> None:
+        """Count everything that is not counted yet."""
+        for log_dir in self.log_dirs.available:
+            self.ladders.step(log_dir.path)
 
     def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
         """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""

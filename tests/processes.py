@@ -197,9 +197,13 @@ _CLOCKS = re.compile(
 
 
 def counted(page: Page) -> Page:
-    """What must not depend on when and how often the job was started: everything of logs and topics but the clock's."""
-    kept = ("segtail_partition_", "segtail_topic_", "segtail_skipped_")
-    return {series: value for series, value in page.items() if series.name.startswith(kept) and not _CLOCKS.search(series.name)}
+    """What must not depend on when and how often the job was started: everything of logs and topics but the clock's.
+
+    Records are counted by agents while a job runs: a job with --once has none of them.
+    """
+    kept, left_out = ("segtail_partition_", "segtail_topic_", "segtail_skipped_"), "segtail_partition_records"
+    found = {series: value for series, value in page.items() if series.name.startswith(kept) and series.name != left_out}
+    return {series: value for series, value in found.items() if not _CLOCKS.search(series.name)}
 
 
 def values(page: Page, name: str) -> dict[tuple[str, int], float]:

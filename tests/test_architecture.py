@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import streaming
+from streaming.cli.app import COMMANDS
+from tests.install.offline_commands import USES, WITH_EXTRA
 
 PACKAGE = Path(streaming.__file__).parent
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,6 +50,10 @@ def test_a_command_without_a_job_starts_without_spark(arguments: list[str]) -> N
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_is_tried_without_the_extra_or_needs_it() -> None:
+    assert set(COMMANDS) == USES.keys() | WITH_EXTRA, "tests/install/offline_commands.py"
 
 
 LOGS = ROOT / "tests" / "data" / "logs" / "transactions" / "pay-0"
@@ -127,18 +133,60 @@ def test_every_module_says_in_its_first_line_what_it_is_about() -> None:
 
 
 @pytest.mark.parametrize("lock", ["requirements.txt", "requirements-java.txt"])
-def test_the_lock_pins_what_the_project_asks_for_and_names_no_host(lock: str) -> None:
+def test_the_lock_pins_what_the_project_asks_for(lock: str) -> None:
     content = (ROOT / lock).read_text(encoding="utf-8")
     pins = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ]+) \\$", content, re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     if lock == "requirements.txt":
-        asked = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+        asked = (
+            project["project"]["dependencies"] + project["project"]["optional-dependencies"]["spark"] + project["dependency-groups"]["dev"]
+        )
     else:
         asked = project["project"]["optional-dependencies"]["java"]
     requirements = [Requirement(line) for line in asked]
     pinned = [pins.get(canonicalize_name(each.name)) for each in requirements]
     assert [str(each) for each, pin in zip(requirements, pinned, strict=True) if pin is None or pin not in each.specifier] == []
-    assert re.findall(r".*(?:://|index-url|find-links|trusted-host).*", content) == []
+
+
+_NAME = r"[a-z0-9]+(?:[-._][a-z0-9]+)*"
+LOCK_LINE = re.compile(
+    rf"""{_NAME}==(?:[0-9]+!)?[0-9][a-z0-9.+]*[ ]\\                    # a pin
+    | [ ]{{4}}--hash=sha256:[0-9a-f]{{64}}(?:[ ]\\)?       # what it has to be
+    | [ ]{{4}}\#[ ](?:via|(?:via|[ ])[ ](?:-r[ ]-|-c[ ]requirements\.txt|{_NAME}))  # who asks for it
+    """,
+    re.VERBOSE,
+)
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-run.txt", "requirements-agent.txt", "requirements-java.txt"])
+def test_the_lock_holds_pins_and_hashes_alone_so_it_names_no_place_to_get_them_from(lock: str) -> None:
+    content = (ROOT / lock).read_text(encoding="utf-8")
+    assert [line for line in content.splitlines() if not LOCK_LINE.fullmatch(line)] == []
+    assert "//" not in content
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--an-option somewhere",
+        "--an-option=somewhere",
+        "    --an-option somewhere",
+        "name @ file:///a/b",
+        "name==1.0",
+        "name==1.0 --an-option somewhere \\",
+        "name==1.0 ; marker \\",
+        "    --hash=sha256:12 \\",
+        "    --hash=md5:" + "0" * 64,
+        "    --hash=sha256:" + "0" * 64 + " --an-option",
+        "    # from https://host/name",
+        "    # via -r other.txt",
+        "-r other.txt",
+        "./name",
+        "",
+    ],
+)
+def test_no_other_line_is_of_a_lock(line: str) -> None:
+    assert not LOCK_LINE.fullmatch(line)
 
 
 LOOSE = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.formatting import format_age, format_duration, format_list, format_size, format_table, format_time, format_word
+from streaming.formatting import format_age, format_duration, format_list, format_name, format_size, format_table, format_time, format_word
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,13 @@ def test_a_time_that_no_calendar_has_is_the_number_it_is(milliseconds: int) -> N
 )
 def test_a_word_is_one_that_a_terminal_can_show(text: str, word: str) -> None:
     assert format_word(text) == word
+
+
+def test_a_name_of_any_length_is_one_word_that_fits_into_a_line() -> None:
+    assert format_name("billing") == "billing"
+    assert format_name("a\x1b[2Jb") == '"a\\u001b[2Jb"'
+    assert format_name("g" * 10_240, 5) == "ggggg...(10,240 characters)"
+    assert format_name("\n" * 10_240, 2) == '"\\n\\n"...(10,240 characters)'
 
 
 def test_a_list_says_how_many_it_leaves_out() -> None:

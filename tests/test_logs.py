@@ -90,6 +90,15 @@ def test_configuring_twice_does_not_log_twice(capsys: pytest.CaptureFixture[str]
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_once_means_once_for_the_same_fields_and_never_for_what_the_answer_says(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "text")
+    logs.log_once(("answered",))
+    for path in ("a", "a", "b"):
+        logging.getLogger("x").warning("not readable", extra={"path": path})
+        logging.getLogger("answered").warning("not readable", extra={"path": path})
+    assert [line.rpartition(" ")[2] for line in capsys.readouterr().err.splitlines()] == ["path=a", "path=b"]
+
+
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
     script = "from streaming.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
     subprocess.run([sys.executable, "-c", script], check=True)

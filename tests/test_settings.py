@@ -172,7 +172,7 @@ def test_options_with_a_dot_are_written_flat_nested_or_as_variables_without_it(c
     [
         ("export: {topic: a}", 'unknown option "export.topic" in .*, did you mean "export.topics"'),
         ("export: {topics: '('}", r'export.topics takes a regular expression, not "\(" in'),
-        ("export: {groups: [all]}", "export.groups takes some of throughput, offsets, transactions, retention, not "),
+        ("export: {groups: [all]}", "export.groups takes some of throughput, offsets, transactions, retention, consumers, not "),
         ("export: topic", 'unknown option "export" in'),
     ],
 )

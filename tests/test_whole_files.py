@@ -16,6 +16,18 @@ def test_the_new_content_is_there_and_nothing_else(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
+def test_what_need_not_last_is_written_whole_too_and_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+    monkeypatch.setattr(os, "fsync", waited.append)
+    path = tmp_path / "file"
+    write_whole(path, b"one", lasting=False)
+    write_whole(path, b"other", lasting=False)
+    assert (path.read_bytes(), waited) == (b"other", [])
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    write_whole(path, b"last")
+    assert len(waited) == 2  # of the file, and of its directory
+
+
 def test_what_cannot_be_made_to_last_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_whole(path, b"old")

@@ -37,15 +37,22 @@ GIVEN_UP = {
 
 BEHIND = {
     "agent/cluster_view.py: BEHIND",
+    "api/status_message.py: behind_bytes",
+    "api/status_message.py: behind_seconds",
     "cli/transactions.py: behind",
+    "doctor/job_check.py: behind_seconds",
     "metrics/exported.py: behind",
     "metrics/moves.py: bytes_behind",
     "metrics/observer.py: behind",
     "offline/open_transactions.py: behind",
+    "protocol/status_json.py: behind_bytes",
+    "protocol/status_json.py: behind_seconds",
     "rules/copying.py: bytes_behind",
     "scrub/kept.py: behind",  # the key of a stored file
     "scrub/passes.py: behind",
     "simulator/broker.py: behind",
+    "site/home_view.py: behind_bytes",
+    "site/home_view.py: behind_seconds",
     "watcher/cluster_knowledge.py: BEHIND",
     "watcher/leading.py: BEHIND",
     "watcher/tail.py: FAR_BEHIND",

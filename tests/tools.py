@@ -10,8 +10,13 @@ import pytest
 
 TO_GET = {
     "amtool": "apt-get install prometheus-alertmanager",
+    "bash": "apt-get install bash",
+    "chromedriver": "apt-get install chromium-driver",
+    "chromium": "apt-get install chromium",
+    "dpkg-deb": "apt-get install dpkg",
     "fincore": "apt-get install util-linux-extra",
     "git": "apt-get install git",
+    "groff": "apt-get install groff-base",
     "hadolint": "make setup",
     "helm": "make tools",
     "helm-docs": "make tools",
@@ -21,6 +26,8 @@ TO_GET = {
     "prometheus": "apt-get install prometheus",
     "prometheus-alertmanager": "apt-get install prometheus-alertmanager",
     "promtool": "apt-get install prometheus",
+    "tmux": "apt-get install tmux",
+    "systemd-analyze": "apt-get install systemd",
     "unshare": "apt-get install util-linux",
 }
 """What brings each program that a test needs, on Debian."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from streaming.dump.finding import Finding
 from streaming.dump.output import dump
-from streaming.dump.progress_line import Progress
 from streaming.dump.request import Format, Request
+from streaming.progress_line import ProgressLine
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 
@@ -32,7 +32,7 @@ class Dumped:
 def dumped(*paths: Path, **asked: Any) -> Dumped:
     """A dump as text, or as ``format`` says."""
     out, findings = io.BytesIO(), list[Finding]()
-    status = dump(Request(paths=paths, **asked), out, findings.append, Progress(None))
+    status = dump(Request(paths=paths, **asked), out, findings.append, ProgressLine(None))
     return Dumped(out.getvalue(), tuple(findings), status)
 
 

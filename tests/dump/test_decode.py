@@ -96,3 +96,14 @@ def test_without_payload_sizes_remain(tmp_path: Path) -> None:
     done = dumped(tmp_path / "t-0", records=True, payload=Payload.NONE, format="json")
     assert b"secret" not in done.output
     assert [row["value_size"] for row in done.rows] == [6, -1]
+
+
+def test_the_state_of_share_groups() -> None:
+    found = rows(LOGS.parent / "groups" / "__share_group_state-0" / f"{0:020}.log", records=True)
+    assert [(row["key"]["type"], row["key"]["group"], row["key"]["partition"]) for row in found] == [
+        ("SHARE_SNAPSHOT", "sharing", 0),
+        ("SHARE_SNAPSHOT", "sharing", 1),
+        ("SHARE_UPDATE", "sharing", 0),
+        ("SHARE_UPDATE", "sharing", 1),
+    ]
+    assert [row["value"]["delivery_complete_count"] for row in found] == [-1, -1, 89, 85]

@@ -1,0 +1,41 @@
+"""Commands of the documents that cannot be run beside other tests: why, and what is tested instead of them."""
+
+from dataclasses import dataclass
+
+from tests.docs.documented import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Commands that begin so. ``instead`` is the test, or the script, in which the same is done; "" if there is none."""
+
+    begins: str
+    reason: str
+    instead: str = ""
+
+    def holds(self, command: Command) -> bool:
+        """Is it one of these commands?"""
+        return " ".join(command.words).startswith(self.begins)
+
+
+ELSEWHERE = (
+    Elsewhere("kafka-transactions.sh", "it asks a broker, about a transaction of the reader's", "tests/broker/test_transactions.py"),
+    Elsewhere("segtail top --job", "it asks a job", "tests/top/test_terminal.py"),
+    Elsewhere("kubectl", "it changes a Kubernetes cluster", "tests/cluster/check_installation.py"),
+    Elsewhere("systemctl", "it changes the units of this machine"),
+    Elsewhere("cp conf/segtail-agent.service", "it changes the units of this machine"),
+    Elsewhere("podman run", "it needs an image, which takes minutes to build", "tests/image/test_image.py"),
+    Elsewhere(".ci/run", "it installs Debian packages as root, and then runs all tests"),
+    Elsewhere("pip install", "it asks an index for packages", "tests/install/test_base_install.py"),
+    Elsewhere("apt install", "it installs a package on this machine", "tests/install/test_bare_machine.py"),
+    Elsewhere("systemctl enable --now segtail-agent", "it needs systemd and the package", "tests/install/test_bare_machine.py"),
+    Elsewhere("uvx", "it asks an index for packages", "tests/install/test_base_install.py"),
+    Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),
+    Elsewhere("git switch", "it changes the working tree"),
+    Elsewhere("git checkout", "it changes the working tree"),
+    Elsewhere("sed -i", "it changes the working tree"),
+    Elsewhere("time make check", "it runs the tests", "tests/check/test_nearest.py"),
+    Elsewhere(".venv/bin/pip install remote-pdb", "it installs something that only a developer with a debugger needs"),
+    Elsewhere(".venv/bin/segtail run --log-dirs /a --checkpoint /tmp/debug", "it waits for a developer with a debugger"),
+    Elsewhere("nc 127.0.0.1 4444", "it is a developer with a debugger"),
+)

@@ -1,0 +1,28 @@
+"""A link from one document to another leads somewhere: the file is there, and so is the heading in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documented import DOCUMENTS, ROOT
+
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def headings(document: Path) -> set[str]:
+    """The anchors of a document, as code forges make them of its headings."""
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.is_file()], ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document: Path) -> None:
+    wrong = []
+    for path, heading in _LINK.findall(_CODE.sub("", document.read_text(encoding="utf-8"))):
+        target = (document.parent / path).resolve() if path else document
+        if not target.exists() or (heading and target.suffix == ".md" and heading not in headings(target)):
+            wrong.append(f"{path}#{heading}")
+    assert wrong == []
