@@ -206,6 +206,12 @@ def counted(page: Page) -> Page:
     return {series: value for series, value in found.items() if not _CLOCKS.search(series.name)}
 
 
+def differences(found: Page, wanted: Page) -> list[str]:
+    """Each series that is not the same on both pages, in plain words: two whole pages say nothing to whoever reads a failure."""
+    differing = (each for each in found.keys() | wanted.keys() if found.get(each) != wanted.get(each))
+    return sorted(f"{each.name}{dict(sorted(each.labels))}: {found.get(each)}, not {wanted.get(each)}" for each in differing)
+
+
 def values(page: Page, name: str) -> dict[tuple[str, int], float]:
     """One series name by topic and partition."""
     found = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.writing import WritingBroker, writing_broker, written
-from tests.processes import Segtail, counted, exported, read_page, segtail, until, values
+from tests.processes import Page, Segtail, counted, differences, exported, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +53,7 @@ def test_totals_are_those_of_an_undisturbed_run_whatever_is_killed_when(tmp_path
             job.wait()
         disturb(run, tmp_path, checkpoint, while_batches_run, kill_jvm)
         broker.rest()
-        assert once(broker, checkpoint, tmp_path) == once(broker, tmp_path / "undisturbed", tmp_path)
+        assert differences(once(broker, checkpoint, tmp_path), once(broker, tmp_path / "undisturbed", tmp_path)) == []
 
 
 def disturb(
@@ -83,7 +83,7 @@ def kill_jvm(job: Segtail) -> None:
     assert "segtail: error: Spark's JVM does not answer any more" in job.said
 
 
-def once(broker: WritingBroker, checkpoint: Path, directory: Path) -> object:
+def once(broker: WritingBroker, checkpoint: Path, directory: Path) -> Page:
     """What a run to the end of what is there counts, after it was held against what the broker wrote."""
     out = directory / "out.prom"
     arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint)

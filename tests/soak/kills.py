@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.broker.kafka import Kafka, free_ports
 from tests.broker.transactions import Told, told_by
-from tests.processes import Page, counted, read_page, segtail, until, values
+from tests.processes import Page, counted, differences, read_page, segtail, until, values
 from tests.soak.load import PAID, TOPICS, Load
 from tests.soak.scraping import Scraper, scrape
 from tests.soak.services import AGENT, ALL, CHILD, DRIVER, JVM, SOURCE, WORKER, Service, services
@@ -169,12 +169,7 @@ def _compare_live(running: Mapping[str, Service], url: str, undisturbed: Page) -
         page = scrape(url)
         if page is None:
             return False
-        found = counted(read_page(page))
-        different[:] = sorted(
-            f"{each.name}{dict(each.labels)}: {found.get(each)} after kills, {wanted.get(each)} undisturbed"
-            for each in found.keys() | wanted.keys()
-            if found.get(each) != wanted.get(each)
-        )
+        different[:] = differences(counted(read_page(page)), wanted)
         return not different
 
     try:
