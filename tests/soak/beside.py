@@ -43,7 +43,7 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """Bytes in the page cache: of segments that readers are at, of those that nobody has read for long, of a file that no one touches."""
+    """Bytes in the page cache: of segments that readers are at, of those that nobody has read for long, of files that no one touches."""
 
     hot: int
     cold: int
@@ -77,7 +77,10 @@ def run_beside(directory: Path, rounds: int, seconds: float, backlog_bytes: int)
                 until("it has caught up", reader.caught_up, _WAIT_SECONDS)
                 beside.append(_waits(kafka, seconds))
         cold, hot = _make_backlog(kafka, backlog_bytes)
-        control = [_make_control(directory / "control", _size(hot))]
+        # A machine that is short of memory takes the pages away first that were read first: one file on either side of the hot ones.
+        control = [_make_control(directory / "control-0", _size(hot))]
+        _keep_cached(hot)
+        control.append(_make_control(directory / "control-1", _size(hot)))
         before = Cached(resident(hot), resident(cold), resident(control))
         began = time.monotonic()
         with _agent(kafka, directory / "backlog") as reader:
@@ -176,7 +179,7 @@ def _waits(kafka: Kafka, seconds: float) -> Waits:
 
 
 def _make_backlog(kafka: Kafka, size: int) -> tuple[list[Path], list[Path]]:
-    """Segments of a topic, written by the broker: those nobody has read for long, which are not cached, and the newest, which are."""
+    """Segments of a topic, written by the broker, none of them cached: those nobody has read for long, and the newest."""
     create_topic(kafka.bootstrap, BACKLOG, 1, config={"segment.bytes": str(64 << 20)})
     client = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 20, "batch.size": _PIECE, "queue.buffering.max.kbytes": 65536})
     value = random.Random(2).randbytes(100_000)
@@ -191,10 +194,6 @@ def _make_backlog(kafka: Kafka, size: int) -> tuple[list[Path], list[Path]]:
     for path in segments:
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    for path in hot:
-        with path.open("rb") as file:
-            while file.read(_PIECE):
-                pass
     return cold, hot
 
 
@@ -202,8 +201,16 @@ def _make_control(path: Path, size: int) -> Path:
     """A file of this size that is in the page cache and that nobody reads."""
     path.write_bytes(random.Random(3).randbytes(size))
     os.sync()
-    path.read_bytes()
+    _keep_cached([path])
     return path
+
+
+def _keep_cached(files: Sequence[Path]) -> None:
+    """Read files as consumers do that follow a log: pages that were read twice are the last that a machine short of memory takes away."""
+    for path in (*files, *files):
+        with path.open("rb") as file:
+            while file.read(_PIECE):
+                pass
 
 
 def _fail(error: object, _message: object) -> None:
