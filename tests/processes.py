@@ -191,9 +191,12 @@ def read_page(text: str) -> Page:
 
 _CLOCKS = re.compile(
     "last_append_timestamp|retention_(lag|overdue|reclaimable|blocked)|max_timestamp_ahead|oldest_open_transaction_start"
-    "|transaction_duration_seconds_(bucket|sum)|active_producers"
+    "|transaction_duration_seconds_(bucket|sum)|active_producers|(hanging|stuck)_transactions"
 )
-"""What follows from the clock on the wall: ages, when something was seen, whose time is over."""
+"""What follows from the clock on the wall: ages, when something was seen, whose time is over, what has been silent for long.
+
+A job that saw a batch being appended takes the time of that; one that came later takes the batch's timestamp (docs/transactions.md).
+"""
 
 
 def counted(page: Page) -> Page:

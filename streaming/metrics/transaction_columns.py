@@ -15,7 +15,7 @@ from streaming.rows import NOT_UNDERSTOOD
 from streaming.rules.coordinator_join import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.leaders import Flags
 from streaming.rules.transaction_fold import OPEN
-from streaming.rules.verdicts import GRACE_MS, NEVER_MS, Judged, OpenTransactions, Verdict, judge, pending, select_late, stuck, verdicts
+from streaming.rules.verdicts import GRACE_MS, NEVER_MS, Judged, OpenTransactions, Verdict, judge, select_late, stuck, verdicts
 
 COLUMNS = (
     "open_transactions",
@@ -202,10 +202,10 @@ class TransactionJudge:
             start_ms=found["start_ms"],
             last_ms=found["last_ms"],
         )
-        judged = judge(transactions, view.coordinators, np.zeros(len(found), np.int64))
-        judged = self._certain(self._remember(transactions, judged, now_ms), np.minimum(read_ms[owners], view.read_ms))
+        judged = judge(transactions, view.coordinators)
+        judged = self._certain(judged, self._uncovered_ms(transactions, judged, now_ms), np.minimum(read_ms[owners], view.read_ms))
         verdict = verdicts(judged, now_ms, self._hanging_after_ms)
-        stays = stuck(judged, verdict, now_ms, hanging_after_ms=self._hanging_after_ms, stuck_after_ms=self._stuck_after_ms)
+        stays = stuck(judged, verdict, now_ms, self._stuck_after_ms)
         late = select_late(
             judged,
             np.select([verdict == Verdict.HANGING, stays], [0, 1], 2),
@@ -217,33 +217,33 @@ class TransactionJudge:
         )
         listed = OpenList(owner=owners, found=found, judged=judged, verdict=verdict, stuck=stays, coordinators=view.coordinators)
         columns = _columns(len(carried), owners, judged)
-        waits = pending(judged, verdict, now_ms, self._hanging_after_ms)
-        columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == Verdict.HANGING, waits | (verdict == Verdict.UNKNOWN))
-        columns["stuck_transactions"] = _per_log(len(carried), owners, stays, waits | (read_ms[owners] < 0))
+        unknown = verdict == Verdict.UNKNOWN
+        columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == Verdict.HANGING, unknown)
+        columns["stuck_transactions"] = _per_log(len(carried), owners, stays, (unknown & judged.awaited) | (read_ms[owners] < 0))
         since = columns["oldest_open_start_ms"]
         stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
         columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
         return JudgedTransactions(columns=columns, late=listed.take(late.items), omitted=late.omitted, open=listed)
 
-    def _remember(self, transactions: OpenTransactions, judged: Judged, now_ms: int) -> Judged:
-        if self.once:
-            return judged
+    def _uncovered_ms(self, transactions: OpenTransactions, judged: Judged, now_ms: int) -> Longs:
+        """Since when no entry is known that will end each transaction; the present time for one that has such an entry."""
         uncovered = np.flatnonzero(~judged.covered).tolist()
         ids, firsts, lasts = transactions.producer_id, transactions.first_offset, transactions.last_ms
         keys = [(transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])) for item in uncovered]
         self._uncovered_since = {key: self._uncovered_since.get(key, now_ms) for key in keys}
-        since = judged.uncovered_ms.copy()
+        since = np.full(len(judged.covered), now_ms, np.int64)
         since[uncovered] = [self._uncovered_since[key] for key in keys]
-        return replace(judged, uncovered_ms=since)
+        return since
 
-    def _certain(self, judged: Judged, read_ms: Longs) -> Judged:
+    def _certain(self, judged: Judged, uncovered_ms: Longs, read_ms: Longs) -> Judged:
         """Mark the transactions for which it is certain that nobody will end them.
 
         Such a transaction was seen open before the reads of its own log and of all coordinators' logs began, and these found no end of it.
         Otherwise its marker, or its entry, would have been there by then.
         """
-        was_read = read_ms >= judged.last_ms if self.once else read_ms - READ_AFTER_MS >= judged.uncovered_ms
-        return replace(judged, certain=judged.certain & was_read & (read_ms >= 0))
+        was_read = read_ms >= judged.last_ms if self.once else read_ms - READ_AFTER_MS >= uncovered_ms
+        known = judged.certain & (read_ms >= 0)
+        return replace(judged, certain=known & was_read, awaited=known & ~was_read)
 
 
 def _columns(count: int, owners: Longs, judged: Judged) -> ReplicaOffsets:

@@ -22,10 +22,7 @@ Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 GRACE_MS = 60_000
-"""How long logs that are read one after the other may contradict each other.
-
-Also how long a coordinator may take to end a transaction that has timed out.
-"""
+"""How long a coordinator may take to end a transaction that has timed out. Also the least silence of one that hangs."""
 
 NEVER_MS = 2**31 - 1
 """The timeout of a transaction that only an outer one ends (`TransactionMetadata.isDistributedTwoPhaseCommitTxn`)."""
@@ -43,7 +40,7 @@ class Verdict(IntEnum):
     COMPLETING = 3  # decided, its marker is still to come
     HANGING = 4  # no coordinator will ever end it, and it has been silent for long
     UNKNOWN = 5  # not every log that decides it was read to its end
-    UNCLAIMED = 6  # no coordinator has it; it has not been silent for long, or this has not been known for long
+    UNCLAIMED = 6  # no coordinator has it, and it has not been silent for long
 
     @property
     def label(self) -> str:
@@ -69,8 +66,9 @@ class Judged:
 
     ``item`` is the coordinator's entry, -1 if none is known; ``state`` its state, -1 none. ``covered``: this entry will end the
     transaction; then ``start_ms`` and ``source`` are the coordinator's. ``deadline_ms`` is when the coordinator should have ended it: a
-    timeout and a grace period after its start. ``uncovered_ms`` is since when no entry is known that will end it. ``current``: the entry is
-    from a log that was read to its end. ``certain``: all such logs were read to their end, so if there is no entry, that is known.
+    timeout and a grace period after its start. ``current``: the entry is from a log that was read to its end. ``certain``: all such logs
+    were read to their end, so if there is no entry, that is known. ``awaited``: it is not certain yet, and the next reads of these logs
+    will make it so.
     """
 
     item: Longs
@@ -80,18 +78,16 @@ class Judged:
     source: Longs
     last_ms: Longs
     deadline_ms: Longs
-    uncovered_ms: Longs
     current: Flags
     certain: Flags
+    awaited: Flags
 
 
-def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_ms: Longs) -> Judged:
+def judge(transactions: OpenTransactions, coordinators: Coordinators) -> Judged:
     """Find the coordinator's entry for every transaction.
 
-    Args:
-        uncovered_ms: since when no entry was known that would end each transaction, as far as the caller remembers. It is the present time
-            for a transaction that had such an entry at the last call, or did not exist then. If all coordinators' logs were read before the
-            data logs, no memory is needed: a marker is written before the coordinator marks the transaction as complete. Then pass 0.
+    If all coordinators' logs were read before the data logs, the result is certain: a marker is written before the coordinator marks the
+    transaction as complete. Otherwise the caller has to wait until all were read once more (``certain``, ``awaited``).
     """
     item = coordinators.find(transactions.producer_id)
     known = item >= 0
@@ -111,9 +107,9 @@ def judge(transactions: OpenTransactions, coordinators: Coordinators, uncovered_
         source=np.where(has_start, int(StartSource.COORDINATOR), transactions.source),
         last_ms=transactions.last_ms,
         deadline_ms=np.where(timeout_ms == NEVER_MS, np.iinfo(np.int64).max, start_ms + timeout_ms + GRACE_MS),
-        uncovered_ms=np.where(covered, np.iinfo(np.int64).max, uncovered_ms),
         current=coordinators.is_current(item),
         certain=np.full(len(item), coordinators.complete),
+        awaited=np.zeros(len(item), np.bool_),
     )
 
 
@@ -121,7 +117,6 @@ def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
     """A `Verdict` for each transaction at a point in time."""
     ongoing = judged.covered & (judged.state == ONGOING)
     timed_out = ongoing & (now_ms > judged.deadline_ms)
-    lasts = now_ms - np.maximum(judged.last_ms, judged.uncovered_ms) > GRACE_MS
     found: Longs = np.select(
         [
             ongoing & (judged.deadline_ms == np.iinfo(np.int64).max),
@@ -130,7 +125,7 @@ def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
             ongoing,
             judged.covered,
             ~judged.certain,
-            lasts & _silent(judged, now_ms, hanging_after_ms),
+            _silent(judged, now_ms, max(hanging_after_ms, GRACE_MS)),
         ],
         [
             *(Verdict.TWO_PHASE, Verdict.OVERDUE, Verdict.UNKNOWN, Verdict.OPEN),
@@ -141,15 +136,9 @@ def verdicts(judged: Judged, now_ms: int, hanging_after_ms: int) -> Longs:
     return found
 
 
-def pending(judged: Judged, found: Longs, now_ms: int, hanging_after_ms: int) -> Flags:
-    """Which unclaimed transactions have been silent for long enough to hang, but have not been known as unclaimed for long enough."""
-    chosen: Flags = (found == Verdict.UNCLAIMED) & _silent(judged, now_ms, hanging_after_ms)
-    return chosen
-
-
-def stuck(judged: Judged, found: Longs, now_ms: int, *, hanging_after_ms: int, stuck_after_ms: int) -> Flags:
-    """Which transactions are stuck: silent for longer than ``stuck_after_ms``, and not reported already by another verdict."""
-    others = np.isin(found, [Verdict.HANGING, Verdict.OVERDUE, Verdict.TWO_PHASE]) | pending(judged, found, now_ms, hanging_after_ms)
+def stuck(judged: Judged, found: Longs, now_ms: int, stuck_after_ms: int) -> Flags:
+    """Which transactions are stuck: silent for longer than ``stuck_after_ms``, and not reported by another verdict, now or soon."""
+    others = np.isin(found, [Verdict.HANGING, Verdict.OVERDUE, Verdict.TWO_PHASE]) | (judged.awaited & (found == Verdict.UNKNOWN))
     chosen: Flags = ~others & _silent(judged, now_ms, stuck_after_ms)
     return chosen
 

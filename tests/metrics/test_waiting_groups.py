@@ -39,9 +39,9 @@ def test_the_page_asks_for_what_hangs_in_the_offsets_alone_and_names_the_groups(
     opened = np.array([transaction(7, 40, age=1000)], TRANSACTIONS).tobytes()
     row = {"transactional": True, "transactions": opened, "leader": 1, "leader_epoch": 0, "log_end_offset": 100, "facts": alone}
     table = new_table(log("__consumer_offsets", 3, **row), log("orders", 0, **row), coordinator_partitions=0)
-    named(table, INFO, now=NOW)
+    named(table, INFO, now=NOW - 101)
     assert table.waiting.asked == ()  # it does not hang yet
-    named(table, INFO, now=NOW + 61)
+    named(table, INFO, now=NOW)
     assert table.waiting.asked == (subject(3),)
     table.waiting.update({subject(3): ("billing", "stock")})
     groups = {dict(labels)["topic"]: dict(labels)["groups"] for labels in named(table, INFO, now=NOW + 62)}

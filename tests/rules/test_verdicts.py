@@ -18,7 +18,6 @@ from streaming.rules.verdicts import (
     OpenTransactions,
     Verdict,
     judge,
-    pending,
     select_late,
     stuck,
     verdicts,
@@ -38,14 +37,14 @@ class Open(NamedTuple):
     source: int = StartSource.SEEN
 
 
-def judged(*transactions: Open, entries: tuple[dict[str, object], ...] = (), complete: bool = True, uncovered_ms: int = 0) -> Judged:
+def judged(*transactions: Open, entries: tuple[dict[str, object], ...] = (), complete: bool = True) -> Judged:
     columns = {name: np.array([getattr(one, name) for one in transactions], np.int64) for name in Open._fields if name != "partition"}
     opened = OpenTransactions(partition=[one.partition for one in transactions], **columns)
-    return judge(opened, Coordinators.of(table(*entries), complete=complete), np.full(len(transactions), uncovered_ms))
+    return judge(opened, Coordinators.of(table(*entries), complete=complete))
 
 
-def verdict(transaction: Open, *entries: dict[str, object], complete: bool = True, uncovered_ms: int = 0) -> Verdict:
-    (found,) = verdicts(judged(transaction, entries=entries, complete=complete, uncovered_ms=uncovered_ms), NOW, 0)
+def verdict(transaction: Open, *entries: dict[str, object], complete: bool = True) -> Verdict:
+    (found,) = verdicts(judged(transaction, entries=entries, complete=complete), NOW, 0)
     return Verdict(found)
 
 
@@ -85,12 +84,6 @@ def test_what_is_silent_only_for_a_moment_is_never_hanging() -> None:
     assert verdict(Open(last_ms=NOW - GRACE_MS - 1)) is Verdict.HANGING
 
 
-def test_logs_read_one_after_the_other_may_contradict_each_other_for_a_moment() -> None:
-    complete = entry("a", state="CompleteCommit")
-    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS) is Verdict.UNCLAIMED
-    assert verdict(Open(), complete, uncovered_ms=NOW - GRACE_MS - 1) is Verdict.HANGING
-
-
 def test_unless_all_coordinators_were_asked_only_what_was_found_is_known() -> None:
     assert verdict(Open(), complete=False) is Verdict.UNKNOWN
     assert verdict(Open(last_ms=NOW), complete=False) is Verdict.UNKNOWN
@@ -126,32 +119,38 @@ def test_an_entry_of_a_log_that_was_not_read_to_its_end_makes_nothing_overdue() 
 
 
 @pytest.mark.parametrize(
-    ("entries", "complete", "uncovered_ms", "is_stuck"),
+    ("entries", "complete", "is_stuck"),
     [
-        pytest.param([entry("a", partitions=HERE, start_ms=NOW)], True, 0, True, id="open"),
-        pytest.param([entry("a", state="PrepareCommit", partitions=HERE)], True, 0, True, id="completing"),
-        pytest.param([], False, 0, True, id="unknown"),
-        pytest.param([], True, 0, False, id="hanging"),
-        pytest.param([], True, NOW, False, id="on its way to hanging"),
-        pytest.param([entry("a", partitions=HERE, start_ms=5)], True, 0, False, id="overdue"),
-        pytest.param([entry("a", partitions=HERE, timeout_ms=NEVER_MS)], True, 0, False, id="two-phase commit"),
+        pytest.param([entry("a", partitions=HERE, start_ms=NOW)], True, True, id="open"),
+        pytest.param([entry("a", state="PrepareCommit", partitions=HERE)], True, True, id="completing"),
+        pytest.param([], False, True, id="unknown"),
+        pytest.param([], True, False, id="hanging"),
+        pytest.param([entry("a", partitions=HERE, start_ms=5)], True, False, id="overdue"),
+        pytest.param([entry("a", partitions=HERE, timeout_ms=NEVER_MS)], True, False, id="two-phase commit"),
     ],
 )
 def test_stuck_is_what_is_silent_for_long_and_told_by_nothing_else(
-    entries: list[dict[str, object]], complete: bool, uncovered_ms: int, is_stuck: bool
+    entries: list[dict[str, object]], complete: bool, is_stuck: bool
 ) -> None:
     silent = Open(last_ms=NOW - 21 * MINUTE)
-    found = judged(silent, silent._replace(last_ms=NOW - 20 * MINUTE), entries=tuple(entries), complete=complete, uncovered_ms=uncovered_ms)
+    found = judged(silent, silent._replace(last_ms=NOW - 20 * MINUTE), entries=tuple(entries), complete=complete)
     verdict = verdicts(found, NOW, 15 * MINUTE)
-    assert stuck(found, verdict, NOW, hanging_after_ms=15 * MINUTE, stuck_after_ms=20 * MINUTE).tolist() == [is_stuck, False]
-    assert pending(found, verdict, NOW, 15 * MINUTE).tolist() == [uncovered_ms == NOW] * 2
+    assert stuck(found, verdict, NOW, 20 * MINUTE).tolist() == [is_stuck, False]
+
+
+def test_what_the_next_reads_will_tell_is_not_called_stuck_before_them() -> None:
+    found = judged(Open(last_ms=NOW - 21 * MINUTE))
+    waits = replace(found, certain=np.array([False]), awaited=np.array([True]))
+    verdict = verdicts(waits, NOW, 15 * MINUTE)
+    assert verdict.tolist() == [Verdict.UNKNOWN]
+    assert stuck(waits, verdict, NOW, 20 * MINUTE).tolist() == [False]
 
 
 def test_what_nobody_claims_is_stuck_before_it_hangs_where_that_takes_longer() -> None:
     found = judged(Open(last_ms=NOW - 21 * MINUTE))
     verdict = verdicts(found, NOW, 60 * MINUTE)
     assert verdict.tolist() == [Verdict.UNCLAIMED]
-    assert stuck(found, verdict, NOW, hanging_after_ms=60 * MINUTE, stuck_after_ms=20 * MINUTE).tolist() == [True]
+    assert stuck(found, verdict, NOW, 20 * MINUTE).tolist() == [True]
 
 
 def late(*transactions: Open, entries: tuple[dict[str, object], ...] = (), limit: int = 500) -> tuple[list[int], int]:
