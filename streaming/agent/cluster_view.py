@@ -16,6 +16,7 @@ from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.kafka.servers import server_of
 from streaming.log_key import LogKey
 from streaming.protocol.cluster_messages import Led, Registered
 from streaming.protocol.status_messages import BrokerStatus
@@ -244,7 +245,7 @@ def _is_own(key: LogKey, leader: int) -> Leads:
 
 def _registered(state: BrokerState, replicas: bool) -> Registered:
     phase = "" if state.phase is None else str(state.phase)
-    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas)
+    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas, server_of(state))
 
 
 class _Follower:

@@ -18,12 +18,18 @@ MOST_GROUPS = 200
 
 
 def suspect_groups(
-    snapshot: GroupSnapshot | None, is_exported: Callable[[str], bool], shown: View, topics: Sequence[str], now_ms: int
+    snapshot: GroupSnapshot | None,
+    is_exported: Callable[[str], bool],
+    shown: View,
+    topics: Sequence[str],
+    now_ms: int,
+    server: str = "",
 ) -> tuple[list[GroupDetail], int]:
     """The groups, and how many more of them are left out.
 
     Args:
         topics: the names of topics, by their numbers in the view.
+        server: where clients reach the cluster.
     """
     if snapshot is None:
         return [], 0
@@ -35,5 +41,5 @@ def suspect_groups(
         lags[names[number]] = lags.get(names[number], 0) + max(lag, 0)
     chosen = sorted(filter(is_exported, lags), key=lambda name: (-lags[name], name))
     details = [detail for name in chosen[:MOST_GROUPS] if (detail := group_detail(snapshot, name)) is not None]
-    found = [replace(each, partitions=with_transactions(each.partitions, shown, topics)) for each in details]
+    found = [replace(each, partitions=with_transactions(each.partitions, shown, topics), server=server) for each in details]
     return found, max(len(chosen) - MOST_GROUPS, 0)

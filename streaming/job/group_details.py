@@ -51,15 +51,28 @@ class Agent(Protocol):
 
 
 class GroupDetails:
-    """Makes answers, from any thread; none waits long for an agent."""
+    """Makes answers, from any thread; none waits long for an agent.
+
+    Args:
+        server: where clients reach the cluster, HOST:PORT, "" if that is not known.
+        redacted: names of groups and transactional ids are not Kafka's own.
+    """
 
     def __init__(
-        self, table: Table, board: GroupBoard, agents: Callable[[], Mapping[str, Agent]], clock: Callable[[], float], *, redacted: bool
+        self,
+        table: Table,
+        board: GroupBoard,
+        agents: Callable[[], Mapping[str, Agent]],
+        clock: Callable[[], float],
+        *,
+        server: str = "",
+        redacted: bool,
     ) -> None:
         self._table = table
         self._board = board
         self._agents = agents
         self._clock = clock
+        self._server = server
         self._redacted = redacted
 
     def of(self, name: str) -> GroupDetail | None:
@@ -79,6 +92,7 @@ class GroupDetails:
         return replace(
             detail,
             partitions=self._checked(self._with_lost(looked_at, agents), agents),
+            server=self._server,
             redacted=self._redacted,
         )
 

@@ -272,7 +272,12 @@ class Job:
     def _details(self, group: str) -> GroupDetail | None:
         """Everything about one consumer group. From any thread."""
         details = GroupDetails(
-            self.table, self.groups, lambda: clients_of(self.observer, self._files), self._clock, redacted=self.settings.redact_ids
+            self.table,
+            self.groups,
+            lambda: clients_of(self.observer, self._files),
+            self._clock,
+            server=self.observer.server,
+            redacted=self.settings.redact_ids,
         )
         return details.of(group)
 

@@ -50,6 +50,13 @@ def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
     return max(brokers, key=lambda each: each.metadata_offset, default=None)
 
 
+def server_of_cluster(brokers: Iterable[BrokerStatus]) -> str:
+    """Where clients reach the cluster, HOST:PORT: a broker that is not fenced if there is one; "" if none is known."""
+    latest = newest(brokers)
+    reached = [] if latest is None else [each for each in latest.registered if each.server]
+    return min(reached, key=lambda each: (each.fenced, each.broker)).server if reached else ""
+
+
 def unwatched_log_dirs(
     brokers: Iterable[BrokerStatus], watched: Mapping[int, frozenset[str]], unnamed: Mapping[int, int]
 ) -> dict[int, int]:

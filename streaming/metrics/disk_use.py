@@ -35,6 +35,11 @@ def full_times(found: Found) -> Iterator[tuple[tuple[int, str], float]]:
             yield (each.broker, each.log_dir), at / 1000
 
 
+def full_by_dir(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[tuple[int, str], float]:
+    """`full_times` of the log dirs of some agents."""
+    return dict(full_times(disk_found(seen, agents, now_ms)))
+
+
 def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
     """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
 

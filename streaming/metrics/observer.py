@@ -13,7 +13,7 @@ from prometheus_client import Metric as Samples
 from streaming.definitions import broker_metrics, observer_metrics
 from streaming.definitions.client_family import client_family
 from streaming.definitions.metric import Metric
-from streaming.metrics.broker_status import newest
+from streaming.metrics.broker_status import newest, server_of_cluster
 from streaming.metrics.cluster_counts import families as partition_families
 from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.host_families import Watched
@@ -171,6 +171,11 @@ class Observer:
             each = [lag.totals for lag in self._lags.values()]
             growing = not self._agents or any(status.catching_up for status in self._agents.values())
         return Totals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
+
+    @property
+    def server(self) -> str:
+        """Where clients reach the cluster, HOST:PORT; "" if that is not known."""
+        return server_of_cluster(status for each in self.agents if each.up for status in each.broker_statuses)
 
     def reading(self) -> dict[str, float]:
         """For each agent that is up and has caught up with its disks: the time of its last answer that is completely in the metrics."""

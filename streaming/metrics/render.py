@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as write_op
 
 from streaming.definitions.metric import Metric, Type
 from streaming.metrics.costs import Costs
-from streaming.metrics.disk_use import disk_found, full_times
+from streaming.metrics.disk_use import full_by_dir
 from streaming.metrics.family import TEXT, Family, Samples, text
 from streaming.metrics.full_times import ByDir
 from streaming.metrics.group_families import NO_GROUPS, ShownGroups, shown_groups
@@ -61,7 +61,7 @@ def render(
     now_ms = round(now * 1000)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:
-        return table.full_times.of(lambda: dict(full_times(disk_found(shown, up, now_ms))), now_ms)
+        return table.full_times.of(lambda: full_by_dir(shown, up, now_ms), now_ms)
 
     own = observer.families(shown.skipped_bytes, now, table.export, table.min_isr, full)
     pieces: list[bytes | memoryview] = []

@@ -13,6 +13,8 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
 from streaming.formatting import format_be, format_count
 from streaming.kafka.names import METADATA_TOPIC
+from streaming.kafka.servers import server_of
+from streaming.metrics.disk_use import full_by_dir
 from streaming.metrics.host_families import unobserved
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.observer import AgentStatus
@@ -21,7 +23,6 @@ from streaming.offline.group_answer import GroupAnswer
 from streaming.offline.group_reading import groups_in, replay_groups
 from streaming.offline.offline_agent import NAME
 from streaming.offline.open_transactions import see_twice
-from streaming.offline.servers import server_of
 from streaming.offline.single_reading import SingleReading
 from streaming.settings import Settings
 from streaming.verdicts.circumstances import Circumstances, thresholds_of
@@ -76,6 +77,7 @@ def read_everything(
                 thresholds=thresholds_of(settings),
                 commands=Commands(server=server),
                 live=False,
+                full=full_by_dir(shown, (agent,), now_ms),
                 min_isr=reading.min_isr,
             ),
             rates=MeanRates(),

@@ -18,6 +18,7 @@ from streaming.groups.commit_table import Commits, Current
 from streaming.groups.replays import COORDINATED_TOPICS
 from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.partitioning import coordinator_partition
+from streaming.kafka.servers import server_of
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
@@ -28,7 +29,6 @@ from streaming.offline.group_partitions import GroupPartitions
 from streaming.offline.observed_logs import ObservedLog, TopicPartition, observed_logs
 from streaming.offline.open_transactions import see_twice
 from streaming.offline.read_pace import ReadPace
-from streaming.offline.servers import server_of
 from streaming.offline.single_reading import SingleReading
 from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
 from streaming.settings import Settings

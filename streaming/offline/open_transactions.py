@@ -9,12 +9,12 @@ from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
 from streaming.kafka.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.kafka.servers import server_of
 from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
 from streaming.offline.doubts import missing_coordinators, refused, unread
-from streaming.offline.servers import server_of
 from streaming.offline.single_reading import SingleReading
 from streaming.rules.verdicts import Verdict
 from streaming.settings import Settings

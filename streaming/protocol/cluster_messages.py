@@ -23,7 +23,7 @@ class Registered(Message):
 
     ``phase``: one of `streaming.kafka.metadata_brokers.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning of the
     phase, Unix milliseconds, -1 if it is not known; ``epoch``: of its registration, -1 if it is not known; ``replicas``: whether any
-    partition has a replica on it, None if that is not known.
+    partition has a replica on it, None if that is not known; ``server``: where clients reach it, HOST:PORT, "" if that is not known.
     """
 
     broker: int
@@ -32,6 +32,7 @@ class Registered(Message):
     phase: str = ""
     since_ms: int = -1
     replicas: bool | None = None
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from streaming.api.seen import Seen
 from streaming.api.suspect_groups import suspect_groups
 from streaming.api.views import Views
 from streaming.formatting import format_be, format_count
+from streaming.metrics.disk_use import full_by_dir
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
@@ -53,9 +54,11 @@ class Looks:
         agents = self._observer.agents
         topics = seen.snapshot.topic_names
         snapshot = None if self._groups is None else self._groups.latest(seen.now_ms)
-        groups, omitted = suspect_groups(snapshot, self._table.export.has_consumer, seen.shown, topics, seen.now_ms)
+        answering = [each for each in agents if each.up]
+        server = self._observer.server
+        groups, omitted = suspect_groups(snapshot, self._table.export.has_consumer, seen.shown, topics, seen.now_ms, server)
         reading = self._observer.reading()
-        up = [each.name for each in agents if each.up]
+        up = [each.name for each in answering]
         whole = min((reading[name] for name in up), default=-1.0) if all(name in reading for name in up) else -1.0
         return Judged(
             seen=seen,
@@ -67,8 +70,9 @@ class Looks:
                 lags=self._observer.lags(now),
                 groups=groups,
                 thresholds=self._thresholds,
-                commands=Commands(redacted=self._redacted),
+                commands=Commands(server=server, redacted=self._redacted),
                 export=self._table.export,
+                full=self._table.full_times.of(lambda: full_by_dir(seen.shown, answering, seen.now_ms), seen.now_ms),
                 min_isr=self._table.min_isr,
             ),
             rates=self._views.history,

@@ -50,10 +50,14 @@ def is_full_within(each: LogDirUse, now_ms: int, full_within_ms: int) -> bool:
 
 def full_sentence(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full."""
-    name = format_name(each.log_dir, 300)
-    if each.full_ms <= now_ms:
-        return f"{name} is full"
-    return f"{name} is full in {format_duration((each.full_ms - now_ms) / 1000)} ({format_time(each.full_ms)})"
+    return f"{format_name(each.log_dir, 300)} is {full_phrase(each.full_ms, now_ms)}"
+
+
+def full_phrase(full_ms: int, now_ms: int) -> str:
+    """When something is full, to follow "is"."""
+    if full_ms <= now_ms:
+        return "full"
+    return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"
 
 
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:

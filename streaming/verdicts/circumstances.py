@@ -8,6 +8,7 @@ from functools import cached_property
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.broker_status import BrokerPhase, broker_phases
 from streaming.metrics.export import EVERYTHING, Export
+from streaming.metrics.full_times import ByDir
 from streaming.metrics.host_families import is_checkpointed
 from streaming.metrics.observer import AgentStatus
 from streaming.metrics.view import View
@@ -62,7 +63,8 @@ class Circumstances:
 
     ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.metrics.observer.Observer.lags` has them.
     ``groups``: those that may have a problem, with their partitions. ``live``: false if log dirs were read once, maybe of brokers that are
-    stopped; then nothing is expected to be written. ``min_isr``: as for `streaming.metrics.observer.Observer.families`.
+    stopped; then nothing is expected to be written. ``full``: when log dirs are full. ``min_isr``: as for
+    `streaming.metrics.observer.Observer.families`.
     """
 
     shown: View
@@ -75,6 +77,7 @@ class Circumstances:
     commands: Commands = field(default_factory=Commands)
     export: Export = EVERYTHING
     live: bool = True
+    full: ByDir = field(default_factory=dict)
     min_isr: Callable[[int], int] = lambda _: 1
 
     @cached_property

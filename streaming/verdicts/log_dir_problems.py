@@ -10,9 +10,13 @@ from streaming.metrics.observer import watched_by
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.scrub_messages import ScrubStatus
 from streaming.protocol.status_messages import LogDirStatus
+from streaming.usage.disk_findings import full_phrase
 from streaming.verdicts import kinds
 from streaming.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
 from streaming.verdicts.commands import Command
+
+FULL_WITHIN_S = 6 * 3600.0
+"""From so soon on a log dir that is going to be full is a problem."""
 
 _SCRUB_WAITS_S = 300.0
 
@@ -53,9 +57,20 @@ def _of_log_dir(of: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
         age = format_duration((of.now_ms - log_dir.checkpoint_ms) / 1000)
         detail = f"the broker runs, and has written no checkpoint there for {age}"
         yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path, since_ms=log_dir.checkpoint_ms)
-    if log_dir.capacity > 0 and 0 <= log_dir.free < of.thresholds.free_ratio / 3 * log_dir.capacity:
-        detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
-        yield found(kinds.LOG_DIR_FULL, detail, broker=broker, log_dir=path)
+    yield from _of_space(of, log_dir)
+
+
+def _of_space(of: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
+    """By the forecast, as `segtail disk` makes it, and by what is free now, because a flood is no forecast before it lasts."""
+    if log_dir.capacity <= 0 or log_dir.free < 0:
+        return
+    detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
+    full = of.full.get((log_dir.broker, log_dir.log_dir))
+    soon = full is not None and full - of.now_ms / 1000 < FULL_WITHIN_S
+    if soon or log_dir.free < of.thresholds.free_ratio / 3 * log_dir.capacity:
+        if full is not None:
+            detail = f"{full_phrase(round(full * 1000), of.now_ms)}, with what retention frees by then; {detail}"
+        yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir)
 
 
 def _writes(of: Circumstances, broker: int) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
+from streaming.metrics.broker_status import broker_phases, server_of_cluster, unwatched_log_dirs
 from streaming.protocol.cluster_messages import Registered
 from streaming.protocol.status_messages import BrokerStatus
 
@@ -63,6 +63,14 @@ def test_an_agent_of_an_earlier_version_tells_who_is_fenced_and_no_more() -> Non
 
 def test_a_broker_that_is_not_registered_any_more_is_not_told_of() -> None:
     assert phases(copy(1, 100), copy(2, 90, DOWN)) == {}
+
+
+def test_clients_are_sent_to_a_broker_that_is_not_fenced() -> None:
+    one, two = Registered(1, True, server="kafka-1:9092"), Registered(2, False, server="kafka-2:9092")
+    assert server_of_cluster([copy(1, 100, one, two), copy(2, 50, replace(one, fenced=False))]) == "kafka-2:9092"
+    assert server_of_cluster([copy(1, 100, one, Registered(3, False))]) == "kafka-1:9092"
+    assert server_of_cluster([copy(1, 100, Registered(3, False))]) == ""
+    assert server_of_cluster([]) == ""
 
 
 def test_one_that_led_nothing_when_it_was_stopped_is_fenced_like_one_that_was_killed_and_its_own_disk_tells_which() -> None:

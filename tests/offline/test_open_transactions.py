@@ -13,9 +13,9 @@ import pytest
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.segment_files import list_segments
+from streaming.kafka.servers import server_of
 from streaming.logs import TextFormatter
 from streaming.offline.open_transactions import Answer, find_open
-from streaming.offline.servers import server_of
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.verdicts import GRACE_MS
 from streaming.scan.transaction_steps import Times, steps_of

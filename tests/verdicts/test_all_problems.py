@@ -262,6 +262,19 @@ def test_where_names_are_redacted_there_is_no_command_but_the_reason() -> None:
     assert only(of, "group_stopped").no_command == "names are redacted here"
 
 
+def test_a_log_dir_that_will_be_full_within_six_hours_is_a_problem_however_much_is_free() -> None:
+    half = log_dir(checkpoint_ms=NOW_MS, free=50, capacity=100)
+
+    def of(hours: float) -> Circumstances:
+        return around(agent(well(), log_dirs=(half,)), full={(half.broker, half.log_dir): NOW_MS / 1000 + hours * 3600})
+
+    assert only(of(5), "log_dir_full").what == (
+        "Log dir /d0 of broker 1 is filling up: full in 5h (2023-11-15T03:13:20Z), with what retention frees by then; "
+        "50 B of 100 B are free, 50.0 %"
+    )
+    assert kinds_of(of(6.1)) == []
+
+
 def test_a_file_that_hangs_is_told_once_for_its_log_dir() -> None:
     blocked = BlockedFile(1, "/d0", "/d0/t-0/x.log", 90.0)
     found = only(around(agent(well(), log_dirs=(log_dir(up=False),), blocked=(blocked,))), "log_dir_unreadable")
