@@ -1,4 +1,4 @@
-"""The listing of open transactions: what each of them holds back, its verdict, and the command that aborts it if nobody else will."""
+"""The listing of open transactions: what each of them holds back, its verdict, and the command that aborts it or asks its coordinator."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from streaming.metrics.open_list import Late
 from streaming.metrics.value_matrix import Longs
 from streaming.protocol.listing_json import TransactionPage, TransactionRow
 from streaming.verdicts.circumstances import Circumstances
-from streaming.verdicts.transaction_problems import abort_of, held_offsets
+from streaming.verdicts.transaction_problems import command_of, held_offsets
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
 _WORDS = ("transactional_id", "coordinator_state", "verdict")
@@ -41,7 +41,7 @@ def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> lis
     """Some of the rows."""
     rows = []
     for late in some:
-        command = abort_of(of, late)
+        command = command_of(of, late)
         rows.append(
             TransactionRow(
                 broker=int(seen.brokers[late.log]),

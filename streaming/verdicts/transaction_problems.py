@@ -43,14 +43,19 @@ def transaction_problems(of: Circumstances) -> Iterator[Problem]:
     yield from _stalled(of, reported)
 
 
-def abort_of(of: Circumstances, late: Late) -> Command:
-    """The command that aborts a transaction if it hangs, else the reason why there is none."""
+def command_of(of: Circumstances, late: Late) -> Command:
+    """The command that aborts a transaction if it hangs; else the one that asks its coordinator, or the reason why there is none.
+
+    A transaction that its coordinator has is never to be aborted by hand.
+    """
     if late.verdict == Verdict.HANGING.label:
         return of.commands.abort(
             of.topics[int(of.shown.logs["topic"][late.log])], int(of.shown.logs["partition"][late.log]), late.first_offset
         )
     if late.verdict in (Verdict.UNKNOWN.label, Verdict.UNCLAIMED.label):
         return Command(reason="whether a coordinator will end the transaction is not known")
+    if late.transactional_id:
+        return of.commands.describe_transaction(late.transactional_id)
     return Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"]))
 
 
@@ -113,7 +118,7 @@ def _found(of: Circumstances, late: Late, kind: kinds.Kind, detail: str) -> Prob
         partition=partition,
         since_ms=late.start_ms,
         holds_back=_holds_back(of, late, topic),
-        command=abort_of(of, late),
+        command=command_of(of, late),
     )
 
 
