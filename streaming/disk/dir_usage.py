@@ -9,8 +9,9 @@ import os
 import stat as modes
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,8 @@ class DirUsage:
     ``names`` are its directories, as parsed; the first is the root, None as every directory that is no replica's. ``apparent`` (the lengths
     of the files) and ``taken`` (on the disk) have a row for each of them, and a column for each `Kind`. ``segments`` are `SEGMENT_FILES` of
     live replicas, by directory and offset. ``unread``: what could not be read, by path with the reason; it is not in the sizes. ``links``:
-    symbolic links. ``free`` and ``capacity``: of its file system, ``device`` the number of that.
+    symbolic links. ``free`` and ``capacity``: of its file system, ``device`` the number of that. ``counted``: where each file that has
+    several names was counted, by device and inode.
     """
 
     path: Path
@@ -59,29 +61,68 @@ class DirUsage:
     leftovers: tuple[Leftover, ...]
     unread: Mapping[str, str]
     links: tuple[str, ...]
+    counted: Mapping[tuple[int, int], "Counted"]
 
 
-def read_usage(path: Path) -> DirUsage:
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Where a file was counted, and with how many bytes."""
+
+    row: int
+    kind: Kind
+    apparent: int
+    taken: int
+
+
+def read_usage(path: Path, half: int | None = None) -> DirUsage:
     """Read all names and sizes below a log dir. What vanishes meanwhile is left out.
+
+    Args:
+        half: 0 or 1 for one half of what lies in it, to be `joined` with the other half.
 
     Raises:
         OSError: the log dir itself cannot be read.
     """
-    return _Walk(path).usage()
+    return _Walk(path, half).usage()
+
+
+def joined(first: DirUsage, second: DirUsage) -> DirUsage:
+    """Join the halves 0 and 1 of a log dir."""
+    apparent, taken = second.apparent.copy(), second.taken.copy()
+    for file, once in second.counted.items():
+        if file in first.counted:
+            apparent[once.row, once.kind] -= once.apparent
+            taken[once.row, once.kind] -= once.taken
+    for whole, more in ((first.apparent, apparent), (first.taken, taken)):
+        whole[0] += more[0]
+    segments = second.segments.copy()
+    segments["directory"] += len(first.names) - 1
+    return replace(
+        first,
+        names=first.names + second.names[1:],
+        apparent=np.concatenate([first.apparent, apparent[1:]]),
+        taken=np.concatenate([first.taken, taken[1:]]),
+        segments=np.concatenate([first.segments, segments]),
+        leftovers=first.leftovers + second.leftovers,
+        unread={**first.unread, **second.unread},
+        links=first.links + second.links,
+        counted={**second.counted, **first.counted},
+    )
 
 
 class _Walk:
     """One reading. For one thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, half: int | None) -> None:
         self._path = path
+        self._half = half
         self._apparent, self._taken = array("q"), array("q")
         self._segments = array("q")
         self._names: list[PartitionDir | None] = []
         self._leftovers: dict[tuple[str, Kind], Leftover] = {}
         self._unread: dict[str, str] = {}
         self._links: list[str] = []
-        self._seen: set[tuple[int, int]] = set()
+        self._counted: dict[tuple[int, int], Counted] = {}
         self._row = 0
 
     def usage(self) -> DirUsage:
@@ -89,9 +130,10 @@ class _Walk:
         try:
             system, stat = os.fstatvfs(root), os.fstat(root)
             self._begin(None)
-            self._add(Kind.DIRECTORY, stat)
+            if not self._half:
+                self._add(Kind.DIRECTORY, stat)
             with Calling(self._path), os.scandir(root) as entries:
-                found = list(entries)
+                found = [entry for entry in entries if self._half in (None, crc32(os.fsencode(entry.name)) & 1)]
             for entry in found:
                 self._at_root(root, entry)
         finally:
@@ -110,6 +152,7 @@ class _Walk:
             leftovers=tuple(self._leftovers.values()),
             unread=self._unread,
             links=tuple(self._links),
+            counted=self._counted,
         )
 
     def _begin(self, name: PartitionDir | None) -> None:
@@ -120,11 +163,11 @@ class _Walk:
 
     def _add(self, kind: Kind, stat: os.stat_result, path: str = "") -> None:
         """Count a file, or a directory without its content."""
-        if stat.st_nlink > 1 and not modes.S_ISDIR(stat.st_mode):
-            if (stat.st_dev, stat.st_ino) in self._seen:
-                return
-            self._seen.add((stat.st_dev, stat.st_ino))
         taken = stat.st_blocks * _BLOCK
+        if stat.st_nlink > 1 and not modes.S_ISDIR(stat.st_mode):
+            if (stat.st_dev, stat.st_ino) in self._counted:
+                return
+            self._counted[stat.st_dev, stat.st_ino] = Counted(self._row // len(Kind), kind, stat.st_size, taken)
         self._apparent[self._row + kind] += stat.st_size
         self._taken[self._row + kind] += taken
         if path and kind in LEFTOVERS:

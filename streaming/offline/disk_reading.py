@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
-from streaming.disk.dir_usage import DirUsage, read_usage
+from streaming.disk.dir_usage import DirUsage
 from streaming.disk.file_kinds import Kind
 from streaming.disk.logdirs import LogDir
 from streaming.disk.offset_checkpoint import load_offset_checkpoint
 from streaming.disk.segment_times import LogTimes, SegmentTimes
+from streaming.disk.two_readers import read_log_dir
 from streaming.formatting import format_count, format_name
 from streaming.kafka import names
 from streaming.kafka.names import DirState, PartitionDir
@@ -91,7 +92,7 @@ class _Reading:
         for log_dir in self._log_dirs:
             reason = self._log_dirs.unavailable.get(log_dir.path)
             try:
-                usage = read_usage(log_dir.path) if reason is None else None
+                usage = read_log_dir(log_dir.path) if reason is None else None
             except OSError as error:
                 usage, reason = None, str(error)
             if usage is None:
