@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from streaming.api.seen import Seen
 from streaming.protocol.partition_json import Minute
-from streaming.rules.group_loss import mean_rates
+from streaming.rules.growth import growth_of
 
 
 class RateColumns:
@@ -37,7 +37,7 @@ NO_RATES = RateColumns()
 
 
 class MeanRates(RateColumns):
-    """What log dirs show that are read once: the mean rate of each log, by its list of segments."""
+    """What log dirs show that are read once: the mean rate of each log in the last day, by its list of segments."""
 
     counts = False
 
@@ -46,6 +46,8 @@ class MeanRates(RateColumns):
         kept = seen.shown.kept
         rates = np.full(len(seen.shown.observed.columns), -1.0)
         if len(kept.listed.items):
-            rates[kept.items[kept.listed.items]] = mean_rates(kept.listed.logs, seen.now_ms)
+            logs = kept.listed.logs
+            growth = growth_of(logs, logs.oldest_record, seen.now_ms)
+            rates[kept.items[kept.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
         by_slot = dict(zip(seen.shown.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
         return np.array([by_slot[slot] for slot in seen.shown.logs.columns["slot"].tolist()], np.float64)

@@ -65,7 +65,8 @@ class SegmentTimes:
             largest[item] = self._scanned(directory, segments[item]) if found is None else found[0]
         with Calling(directory):
             end = _active_end(directory, bases[-1], sizes[-1])
-            first = end.first_ms if len(bases) == 1 else _first_time(directory, bases[0])
+            filled = next((item for item, size in enumerate(sizes[:-1]) if size), None)  # compaction leaves empty segments
+            first = end.first_ms if filled is None else _first_time(directory, bases[filled])
         largest[-1] = end.largest
         return LogTimes(largest, first, end.first_ms, end.offset, end.position)
 

@@ -28,9 +28,9 @@ _COUNT, _LONG = Struct(">i"), Struct(">q")
 class EntryHead:
     """The head of an entry of a ``.log``. Timestamps are Unix milliseconds.
 
-    ``timestamp`` is that of its first record, -1 if the head does not contain it: the entry has no user's record, has a delete horizon in
-    that field, or is of magic 0. For a wrapper of magic 1 it is the largest timestamp inside. ``max_timestamp`` is the largest one inside,
-    -1 if there is none.
+    ``timestamp`` is that of its first record, -1 if the entry has no user's record or is of magic 0. It is the largest timestamp inside for
+    a wrapper of magic 1, and for a batch with a delete horizon in that field. ``max_timestamp`` is the largest one inside, -1 if there is
+    none.
     """
 
     size: int
@@ -63,10 +63,10 @@ def read_entry_head(head: bytes) -> EntryHead | None:
         return None
     attributes, delta, base_timestamp, max_timestamp = _HEADER.unpack_from(head, _ATTRIBUTES_AT)
     (count,) = _COUNT.unpack_from(head, _COUNT_AT)
-    if count <= 0 or attributes & (CONTROL_BIT | DELETE_HORIZON_BIT):
+    if count <= 0 or attributes & CONTROL_BIT:
         timestamp = -1
     else:
-        timestamp = max_timestamp if attributes & TIMESTAMP_TYPE_BIT else base_timestamp
+        timestamp = max_timestamp if attributes & (TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT) else base_timestamp
     return EntryHead(size, offset + delta, max(timestamp, -1), max_timestamp)
 
 

@@ -53,13 +53,16 @@ def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
     sizes = np.maximum(observed.replica_offsets["size_bytes"], 0)
     data = np.array([name != METADATA_TOPIC for name in observed.names], np.bool_)
     there = np.flatnonzero((directory >= 0) & data)
+    with_metadata = set(directory[~data].tolist())
     np.add.at(held, directory[there], sizes[there])
     shown = kept.items[np.isin(kept.items, there)]
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.arange(len(shown))
     size = sizes[shown]
     return Found(
-        dirs=[_facts(agent, status, int(held[number])) for number, (agent, status) in enumerate(statuses.values())],
+        dirs=[
+            _facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())
+        ],
         replicas=Replicas(
             topics=[observed.names[item] for item in shown.tolist()],
             partition=observed.columns["partition"][shown],
@@ -91,9 +94,11 @@ def _logs_there(seen: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
     )
 
 
-def _facts(agent: AgentStatus, status: LogDirStatus, held: int) -> DirFacts:
+def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: bool) -> DirFacts:
     up = agent.up and status.up
     kinds = {Kind.SEGMENT.word: (held, held)} | {kind.word: (max(0, getattr(status, name)), -1) for name, kind in _KINDS.items()}
+    if not with_metadata:  # agents add the log of the metadata and the small files at the root up
+        kinds[Kind.CHECKPOINT.word] = kinds.pop(Kind.METADATA.word)
     return DirFacts(
         broker=status.broker,
         log_dir=status.log_dir,
@@ -105,4 +110,5 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int) -> DirFacts:
         checkpoint_ms=status.checkpoint_ms,
         kinds=kinds if up else {},
         unread={},
+        waiting=max(0, status.deleted) + max(0, status.delete) if up else 0,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,11 @@ class _Reading:
                 checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
                 kinds={kind.word: (taken[kind], apparent[kind]) for kind in Kind},
                 unread=unread,
+                waiting=sum(
+                    each.taken
+                    for each in usage.leftovers
+                    if each.kind in (Kind.DELETED, Kind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
+                ),
             )
         )
 
@@ -169,7 +175,7 @@ class _Reading:
         starts = load_offset_checkpoint(log_dir, names.LOG_START_OFFSET_CHECKPOINT).offsets or {}
         segments = usage.segments
         begins = np.flatnonzero(np.diff(segments["directory"], prepend=-1)).tolist()
-        for begin, end in zip(begins, [*begins[1:], len(segments)], strict=True):
+        for begin, end in pairwise([*begins, len(segments)]):
             own = segments[begin:end]
             row = int(own["directory"][0])
             name = usage.names[row]

@@ -30,11 +30,12 @@ def growth_of(logs: Logs, first_ms: Longs, now_ms: int, window_ms: int = WINDOW_
     end = running_max(np.clip(logs.largest, 0, now_ms), logs.owner)
     start = np.empty_like(end)
     start[1:] = end[:-1]
-    start[logs.first] = np.where(first_ms >= 0, np.minimum(first_ms, end[logs.first]), end[logs.first])
+    start[logs.first] = np.where(first_ms >= 0, np.minimum(first_ms, now_ms), end[logs.first])
+    start = np.maximum(start, start[logs.first][logs.owner])  # a compacted log may begin with empty segments
     since = np.maximum(start[logs.first], now_ms - window_ms)
     began = since[logs.owner]
     within = np.clip(end - np.maximum(start, began), 0, None) / np.maximum(end - start, 1)
-    share = np.where(end > start, within, end > began)  # all of it at one moment
+    share = np.where(end > start, within, end >= began)  # all of it at one moment
     appended = np.add.reduceat(logs.size * share, logs.first)
     span = now_ms - since
     known = (span >= LEAST_MS) & ((first_ms >= 0) | (since > start[logs.first]) | (logs.total == 0))

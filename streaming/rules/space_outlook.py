@@ -24,20 +24,22 @@ HORIZON_MS = 366 * 86_400_000
 class Outlook:
     """The future of some logs. Times are Unix milliseconds, `NEVER` for what does not come.
 
-    Of each segment: ``gone`` is when its space is free at the latest, ``freed`` the bytes that are free then, those that are appended to an
-    active segment before it is rolled included. Of each log: ``growth`` in bytes a millisecond, 0 where it is not known, and ``level`` from
-    when on as much is deleted as is appended.
+    Of each segment: ``gone`` is when its space is free at the latest, ``present`` the bytes that are there now and free then. Of each log:
+    ``appended`` are the bytes that come to its active segment before that is rolled, ``appended_gone`` when they are free, ``growth`` is in
+    bytes a millisecond, 0 where it is not known, and ``level`` from when on as much is deleted as is appended.
     """
 
     gone: Floats
-    freed: Floats
+    present: Floats
+    appended: Floats
+    appended_gone: Floats
     growth: Floats
     level: Floats
     owner: Longs
 
     def freed_by(self, at_ms: float) -> Floats:
         """The bytes of each log's present segments that are free by then."""
-        found: Floats = np.bincount(self.owner, self.freed * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
+        found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
         return found
 
     def next_gone(self) -> Floats:
@@ -46,19 +48,22 @@ class Outlook:
         np.minimum.at(found, self.owner, self.gone)
         return found
 
-    def full_at(self, logs: NDArray[np.bool_], free: int, now_ms: int) -> float:
+    def full_at(self, logs: NDArray[np.bool_], free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0) -> float:
         """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
 
         Args:
             logs: those that lie on it.
+            waiting: the bytes there that are deleted and only have to be unlinked, which they are by ``unlinked_ms``.
         """
         if free <= 0:
             return float(now_ms)
         segments = np.flatnonzero(logs[self.owner] & np.isfinite(self.gone))
+        rolled = np.flatnonzero(logs & np.isfinite(self.appended_gone))
         levels = np.flatnonzero(logs & np.isfinite(self.level))
-        times = np.concatenate([np.maximum(self.gone[segments], now_ms), np.maximum(self.level[levels], now_ms), [now_ms + HORIZON_MS]])
-        drops = np.concatenate([self.freed[segments], np.zeros(len(levels) + 1)])
-        slows = np.concatenate([np.zeros(len(segments)), self.growth[levels], [0.0]])
+        times = np.concatenate([self.gone[segments], self.appended_gone[rolled], self.level[levels], [unlinked_ms, now_ms + HORIZON_MS]])
+        times = np.maximum(times, now_ms)
+        drops = np.concatenate([self.present[segments], self.appended[rolled], np.zeros(len(levels)), [waiting, 0.0]])
+        slows = np.concatenate([np.zeros(len(segments) + len(rolled)), self.growth[levels], [0.0, 0.0]])
         order = np.argsort(times, kind="stable")
         times, drops, slows = times[order], drops[order], slows[order]
         pace = float(self.growth[logs].sum()) - np.concatenate([[0.0], np.cumsum(slows)[:-1]])  # up to each of the times
@@ -86,16 +91,31 @@ def outlook_of(logs: Logs, growth: Floats, active_first_ms: Longs, now_ms: int, 
     if not compacted_grow:
         pace = np.where((logs.limit("compacts") > 0) & ~deletes, 0.0, pace)
     if not len(pace):
-        return Outlook(gone=np.empty(0), freed=np.empty(0), growth=pace, level=np.empty(0), owner=logs.owner)
+        nothing = np.empty(0)
+        return Outlook(gone=nothing, present=nothing, appended=nothing, appended_gone=nothing, growth=pace, level=nothing, owner=logs.owner)
     rolled, fill = _rolls(logs, pace, active_first_ms, now_ms)
     timed = np.where(deletes & (logs.limit("retention_ms") >= 0), logs.limit("retention_ms"), NEVER)
     sized = np.where(deletes & (logs.limit("retention_bytes") >= 0), logs.limit("retention_bytes"), NEVER)
     gone = _gone(logs, timed, sized, pace, rolled, now_ms)
-    freed = logs.size.astype(np.float64)
-    freed[logs.last] += np.where(np.isfinite(gone[logs.last]), pace * np.maximum(rolled - now_ms, 0.0), 0.0)
+    appended_gone = gone[logs.last]
+    gone[logs.last] = np.where(_goes_at_once(logs, timed, sized, now_ms), float(now_ms), appended_gone)
     late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
-    level = np.where(pace > 0, gone[logs.last] + fill / 2, NEVER)
-    return Outlook(gone=np.maximum(gone, now_ms) + late[logs.owner], freed=freed, growth=pace, level=level, owner=logs.owner)
+    return Outlook(
+        gone=np.maximum(gone, now_ms) + late[logs.owner],
+        present=logs.size.astype(np.float64),
+        appended=pace * np.maximum(rolled - now_ms, 0.0),
+        appended_gone=np.maximum(appended_gone, now_ms) + late,
+        growth=pace,
+        level=np.where(pace > 0, appended_gone + fill / 2, NEVER),
+        owner=logs.owner,
+    )
+
+
+def _goes_at_once(logs: Logs, timed: Floats, sized: Floats, now_ms: int) -> NDArray[np.bool_]:
+    """Which logs' active segments the next check rolls and deletes: nothing was appended for as long as the limit, or no byte may stay."""
+    newest = running_max(np.maximum(logs.largest, 0), logs.owner)[logs.last]
+    found: NDArray[np.bool_] = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
+    return found
 
 
 def _rolls(logs: Logs, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:

@@ -26,6 +26,7 @@ class Reckoning:
         self._dirs = dirs
         self._now_ms = now_ms
         logs = there.logs
+        self._delete_delay_ms = float(logs.limit("file_delete_delay_ms").max(initial=0)) if len(there.items) else 0.0
         self.items = there.items
         self.directory: Longs = replicas.directory[there.items]
         self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
@@ -42,7 +43,10 @@ class Reckoning:
             return None
         shared = np.array([each.up and each.device == found.device for each in self._dirs], np.bool_)
         mine: NDArray[np.bool_] = shared[self.directory] if len(self.directory) else np.empty(0, np.bool_)
-        return self._outlooks[compacted_grow].full_at(mine, found.free, self._now_ms)
+        waiting = sum(each.waiting for each, is_there in zip(self._dirs, shared, strict=True) if is_there)
+        return self._outlooks[compacted_grow].full_at(
+            mine, found.free, self._now_ms, waiting=waiting, unlinked_ms=self._now_ms + self._delete_delay_ms
+        )
 
     def summed(self, group: Longs, count: int) -> "Sums":
         """The sums over the logs of each group.

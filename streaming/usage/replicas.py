@@ -15,7 +15,7 @@ class DirFacts:
     """A log dir; sizes in bytes, -1 if they are not known.
 
     ``kinds``: what is in it by kind, on the disk and by length. ``device``: of its file system. ``unread``: what could not be read of it,
-    by path with the reason.
+    by path with the reason. ``waiting``: what is deleted and will be unlinked within the delay for that.
     """
 
     broker: int
@@ -28,6 +28,7 @@ class DirFacts:
     checkpoint_ms: int
     kinds: Mapping[str, tuple[int, int]]
     unread: Mapping[str, str]
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

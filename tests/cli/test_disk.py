@@ -49,6 +49,15 @@ def test_what_is_freed_is_what_segtail_retention_says_and_the_sum_is_that_of_du(
         assert each["taken"] == int(done.stdout.split("\t")[0]) == sum(kind["taken"] for kind in each["kinds"])
 
 
+def test_log_dirs_without_any_segment_are_shown_with_all_others(tmp_path: Path) -> None:
+    empty = log_dir(tmp_path, "empty")
+    empty.release()
+    grows = _grows(tmp_path)
+    answer = told(empty.path, "--at", NOW)
+    assert [(each["replicas"], each["outlook"], each["up"]) for each in answer["log_dirs"]] == [(0, "never", True)]
+    assert [each["replicas"] for each in told(empty.path, grows, "--at", NOW)["log_dirs"]] == [0, 1]
+
+
 def _grows(tmp_path: Path, hours: int = 48) -> Path:
     """A topic to which 100 KiB were appended every hour up to `NOW`, a segment each."""
     disk = log_dir(tmp_path)

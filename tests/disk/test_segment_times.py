@@ -45,6 +45,17 @@ def test_quick_times_are_those_of_the_inventory(tmp_path_factory, appends, preal
     check(disk.path)
 
 
+def test_the_first_batch_of_a_log_is_that_of_its_first_segment_with_one(tmp_path: Path) -> None:
+    """Compaction may take all records of a segment, and leaves it empty."""
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    for hour in range(3):
+        log.append(batch(3, timestamp=NOW + 1000 * hour))
+        log.roll()
+    (disk.path / "t-0" / f"{0:020}.log").write_bytes(b"")
+    assert read(disk.path).first_ms == NOW + 1000 + 2
+
+
 def test_a_missing_time_index_has_its_segment_scanned_while_a_budget_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "t")

@@ -42,6 +42,11 @@ def test_a_log_dir_is_full_when_its_free_bytes_are_written() -> None:
     assert full(observer(watching()), grows()) == {"/d0": pytest.approx(NOW + 10 * H, abs=60)}
 
 
+def test_what_is_deleted_and_waits_to_be_unlinked_is_as_good_as_free() -> None:
+    waiting = log_dir(free=8_000, deleted=1_500, delete=500)
+    assert full(observer(watching(waiting)), grows()) == {"/d0": pytest.approx(NOW + 10 * H, abs=60)}
+
+
 def test_what_retention_frees_is_reckoned_in() -> None:
     assert full(observer(watching()), grows(HOUR)) == {}
 
@@ -82,7 +87,7 @@ def test_the_answer_has_the_sums_of_topics_and_of_what_agents_tell_apart() -> No
     assert each.taken == 49_000 + 1 + 2 + 3 + 4 + 5 + 6
     assert (each.apparent, each.outlook) == (-1, "full")
     assert dict(full_times(found)) == {(1, "/d0"): each.full_ms / 1000}
-    assert {kind.kind for kind in each.kinds} == {"segment", "index", "deleted", "delete", "stray", "future", "metadata"}
+    assert {kind.kind for kind in each.kinds} == {"segment", "index", "deleted", "delete", "stray", "future", "checkpoint"}
     assert answer.doubts == []
 
 

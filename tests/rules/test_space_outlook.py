@@ -118,7 +118,25 @@ def test_an_idle_active_segment_goes_by_its_records_and_one_that_grows_after_its
     assert outlook(log, 100).gone[0] == 50 + 1000 + 1 + late(log)
     grows = outlook(log, 100, 2.0, active_first_ms=20)
     assert grows.gone[0] == 420 + 1000 + 1 + late(log)
-    assert grows.freed[0] == 100 + 2.0 * 320
+    assert (grows.present[0], grows.appended[0], grows.appended_gone[0]) == (100, 2.0 * 320, grows.gone[0])
+    assert grows.freed_by(grows.gone[0])[0] == 100  # what is there, and not what will come
+
+
+def test_an_active_segment_that_is_older_than_the_limit_goes_at_the_next_check_and_what_comes_later_as_ever():
+    log = log_facts([(0, 100, 50, 60)], retention_ms=1000, segment_ms=400, segment_bytes=GB)
+    found = outlook(log, 1051, 2.0, active_first_ms=20)
+    assert RetentionRule(Logs([log])).at(1051).reclaimable[0] == 100
+    assert found.gone[0] == 1051 + late(log)
+    assert found.freed_by(1051 + late(log))[0] == 100
+    assert outlook(log, 1050, 2.0, active_first_ms=20).gone[0] > 1051 + late(log)
+    assert found.appended_gone[0] == 1051 + 1000 + 1 + late(log)
+
+
+def test_what_waits_to_be_unlinked_is_free_soon():
+    log = log_facts([(0, 100, 0, 0)], retention_ms=-1)
+    found = outlook(log, 1000, 2.0)
+    assert found.full_at(np.array([True]), 5000, 1000, waiting=1000, unlinked_ms=2000) == 4000
+    assert found.full_at(np.array([True]), 1000, 1000, waiting=1000, unlinked_ms=2000) == 1500
 
 
 def growth(log: LogFacts, first_ms: int, now_ms: int) -> float:
@@ -134,6 +152,16 @@ def test_growth_is_that_of_the_last_day_by_the_times_of_segments():
 def test_growth_of_a_log_that_begins_within_the_day_is_over_the_time_that_is_there():
     log = log_facts([(0, 600, 100 * HOUR, 0), (10, 300, 101 * HOUR, 0)])
     assert growth(log, 98 * HOUR, 101 * HOUR) * HOUR == pytest.approx(300)
+
+
+def test_growth_of_a_compacted_log_that_begins_with_an_empty_segment_is_since_its_first_batch():
+    log = log_facts([(0, 0, -1, 0), (10, 600, 101 * HOUR, 0), (20, 200, 102 * HOUR, 0)])
+    assert growth(log, 100 * HOUR, 102 * HOUR) * HOUR == pytest.approx(400)
+
+
+def test_growth_of_a_log_of_one_batch_is_since_it_was_written():
+    log = log_facts([(0, 600, 100 * HOUR, 0)])
+    assert growth(log, 100 * HOUR, 102 * HOUR) * HOUR == pytest.approx(300)
 
 
 def test_growth_that_minutes_show_is_not_known():
