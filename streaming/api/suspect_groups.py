@@ -7,10 +7,11 @@ import numpy as np
 
 from streaming.api.group_pages import group_detail
 from streaming.api.group_waits import with_transactions
+from streaming.metrics.group_losses import leading_items, with_losing_limits
 from streaming.metrics.group_snapshot import GroupSnapshot
 from streaming.metrics.uncommitted import waiting_by_group
 from streaming.metrics.view import View
-from streaming.protocol.group_json import GroupDetail
+from streaming.protocol.group_json import GroupDetail, GroupPartition
 from streaming.verdicts.group_problems import LOSS_WITHIN_MS
 
 MOST_GROUPS = 200
@@ -41,5 +42,11 @@ def suspect_groups(
         lags[names[number]] = lags.get(names[number], 0) + max(lag, 0)
     chosen = sorted(filter(is_exported, lags), key=lambda name: (-lags[name], name))
     details = [detail for name in chosen[:MOST_GROUPS] if (detail := group_detail(snapshot, name)) is not None]
-    found = [replace(each, partitions=with_transactions(each.partitions, shown, topics), server=server) for each in details]
+    logs = list(zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True))  # twice, if commits name it by name and by id
+    growth, items = dict(zip(logs, snapshot.byte_rate.tolist(), strict=True)), leading_items(shown)
+
+    def known(partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
+        return with_transactions(with_losing_limits(partitions, shown, items, growth, now_ms), shown, topics)
+
+    found = [replace(each, partitions=known(each.partitions), server=server) for each in details]
     return found, max(len(chosen) - MOST_GROUPS, 0)

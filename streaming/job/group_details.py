@@ -13,7 +13,7 @@ from streaming.api.group_pages import group_detail
 from streaming.api.group_waits import with_transactions
 from streaming.errors import AgentError
 from streaming.job.group_calls import Calls
-from streaming.metrics.group_losses import losses_of, with_limits
+from streaming.metrics.group_losses import leading_items, losses_of, with_limits
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.metrics.table import Table
 from streaming.metrics.view import View, view
@@ -105,7 +105,7 @@ class GroupDetails:
         growth: Mapping[TopicPartition, float],
     ) -> list[GroupPartition]:
         """The partitions with their next batches, their limits, and what retention will delete with the next record."""
-        items = _items(shown)
+        items = leading_items(shown)
         some = [each for each in partitions if each.next_offset >= 0 and _log(each) in items][:MOST_LOOKED_AT]
         if not some:
             return list(partitions)
@@ -171,12 +171,6 @@ class GroupDetails:
 
 def _log(of: GroupPartition) -> TopicPartition:
     return of.topic, of.partition
-
-
-def _items(shown: View) -> dict[TopicPartition, int]:
-    """The leading replica of each partition, as an index in `Observed`."""
-    partitions = shown.observed.columns["partition"].tolist()
-    return {(shown.observed.names[item], partitions[item]): item for item in np.flatnonzero(shown.observed.roles.leads).tolist()}
 
 
 def _with_next(of: GroupPartition, answers: Mapping[tuple[str, int, int], Mapping[str, Any]]) -> GroupPartition:

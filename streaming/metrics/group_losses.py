@@ -1,5 +1,6 @@
 """When retention will delete offsets of observed logs, and by which limits: the rule of `streaming.rules.group_loss` for a page."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from streaming.metrics.exported import Kept, Observed
 from streaming.metrics.value_matrix import Longs
+from streaming.metrics.view import View
 from streaming.protocol.group_json import GroupPartition
 from streaming.rules.config_values import Source
 from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
@@ -61,6 +63,40 @@ def with_limits(of: GroupPartition, kept: Kept, item: int, *, by_size: bool) -> 
         return of
     of = replace(of, limits_assumed=limits.source is Source.ASSUMED, loss_by_size=by_size)
     return replace(of, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes) if limits.deletes else of
+
+
+TopicPartition = tuple[str, int]
+
+
+def leading_items(shown: View) -> dict[TopicPartition, int]:
+    """The leading replica of each partition, as an index in `Observed`."""
+    partitions = shown.observed.columns["partition"].tolist()
+    return {(shown.observed.names[item], partitions[item]): item for item in np.flatnonzero(shown.observed.roles.leads).tolist()}
+
+
+def with_losing_limits(
+    partitions: Sequence[GroupPartition],
+    shown: View,
+    items: Mapping[TopicPartition, int],
+    growth: Mapping[TopicPartition, float],
+    now_ms: int,
+) -> list[GroupPartition]:
+    """The partitions; those that will lose records with the limits of their logs.
+
+    Args:
+        items: `leading_items` of the view.
+        growth: bytes a second at which logs grow now, as far as that is known.
+    """
+    some = [each for each in partitions if each.loss_ms >= 0 and each.next_offset >= 0 and (each.topic, each.partition) in items]
+    of = np.array([items[each.topic, each.partition] for each in some], np.int64)
+    rates = np.full(len(shown.observed.names), float(ABSENT))
+    rates[of] = [growth.get((each.topic, each.partition), ABSENT) for each in some]
+    losing = losses_of(shown.observed, shown.kept, of, np.array([each.next_offset for each in some], np.int64), now_ms, rates)
+    found = {
+        (each.topic, each.partition): with_limits(each, shown.kept, item, by_size=by_size)
+        for each, item, by_size in zip(some, of.tolist(), losing.by_size.tolist(), strict=True)
+    }
+    return [found.get((each.topic, each.partition), each) for each in partitions]
 
 
 def _nothing(count: int) -> Losses:

@@ -21,14 +21,16 @@ class Problem(Message):
     """One problem.
 
     ``kind``: one of `streaming.verdicts.kinds`. ``broker`` to ``agent``: what it is about. ``what`` is a sentence without a period that
-    begins with its subject; ``holds_back`` says what it costs, "" if nothing waits for it. ``since_ms``: since when it is so.
-    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason. ``runbook``: the name of the alert that
-    reports the same, which is also that of its file in docs/runbooks; "" if none does.
+    begins with its subject, and ``summary`` the beginning of it that is enough for a heading; ``holds_back`` says what it costs, "" if
+    nothing waits for it. ``since_ms``: since when it is so. ``command``: what mends it, to copy into a shell; if it is "", ``no_command``
+    is the reason. ``runbook``: the name of the alert that reports the same, which is also that of its file in docs/runbooks; "" if none
+    does.
     """
 
     kind: str
     severity: str
     what: str
+    summary: str = ""
     broker: int = -1
     topic: str = ""
     partition: int = -1

@@ -42,10 +42,12 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
-    """A problem as it is drawn; ``key``: its id on the page."""
+    """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence."""
 
     key: str
     problem: Problem
+    head: str
+    detail: str
     badge: str
     since: Cell
     about: tuple[Link, ...]
@@ -91,12 +93,20 @@ def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, 
         ShownProblem(
             key=f"problem-{index}",
             problem=problem,
+            head=problem.summary or problem.what,
+            detail=_detail(problem),
             badge=badge(problem.severity),
             since=moment(problem.since_ms, now_ms, otherwise="not known"),
             about=tuple(_about(problem)),
         )
         for index, problem in enumerate(problems)
     )
+
+
+def _detail(problem: Problem) -> str:
+    """What follows the summary, as a sentence of its own."""
+    text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _about(problem: Problem) -> list[Link]:

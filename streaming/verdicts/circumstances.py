@@ -165,6 +165,7 @@ def found(
         kind=kind.name,
         severity=kind.severity,
         what=f"{about}: {detail}" if detail else about,
+        summary=about,
         broker=broker,
         topic=topic,
         partition=partition,

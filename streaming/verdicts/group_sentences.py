@@ -65,7 +65,7 @@ class Sentences:
         when = "with the next check" if of.loss_ms <= self.now_ms else f"at {format_time(of.loss_ms)} ({self._age(of.loss_ms)})"
         limit = " by retention.bytes" if of.loss_by_size else ""
         assumed = " by limits that are assumed," if of.limits_assumed else ""
-        return f"will be deleted{limit}{assumed} {when} if it is not read before{stake}"
+        return f"its oldest unread records will be deleted{limit}{assumed} {when} unless they are read before{stake}"
 
     def damaged(self, of: GroupPartition, batch: NextBatch, *, members: bool = False) -> str:
         """The next batch cannot be read. ``members``: as in `lost`."""

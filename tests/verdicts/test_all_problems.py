@@ -275,6 +275,12 @@ def test_a_log_dir_that_will_be_full_within_six_hours_is_a_problem_however_much_
     assert kinds_of(of(6.1)) == []
 
 
+def test_the_sentence_of_a_problem_begins_with_its_summary() -> None:
+    for case in CASES.values():
+        for each in problems(case()):
+            assert each.what == each.summary or each.what.startswith(f"{each.summary}: ")
+
+
 def test_a_file_that_hangs_is_told_once_for_its_log_dir() -> None:
     blocked = BlockedFile(1, "/d0", "/d0/t-0/x.log", 90.0)
     found = only(around(agent(well(), log_dirs=(log_dir(up=False),), blocked=(blocked,))), "log_dir_unreadable")

@@ -67,14 +67,15 @@ GOLDEN = [
     (
         Kind.WILL_LOSE,
         replace(READING, loss_ms=NOW + HOUR, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 5 * HOUR),
-        "will be deleted at 2023-11-14T23:13:20Z (in 1h) if it is not read before: 20 records, 2.0 KiB, "
+        "its oldest unread records will be deleted at 2023-11-14T23:13:20Z (in 1h) unless they are read before: 20 records, 2.0 KiB, "
         "with all that is due at the same check",
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=43200000",
     ),
     (
         Kind.WILL_LOSE,
         replace(READING, loss_ms=NOW - 1, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, retention_bytes=1000, loss_by_size=True),
-        "will be deleted by retention.bytes with the next check if it is not read before: 20 records, 2.0 KiB, "
+        "its oldest unread records will be deleted by retention.bytes with the next check unless they are read before: "
+        "20 records, 2.0 KiB, "
         "with all that is due at the same check",
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.bytes=2000",
     ),
@@ -404,7 +405,8 @@ def test_limits_that_are_assumed_are_told_in_words() -> None:
     assert only(later).text.endswith("; when it will be deleted is not sure, because the limits are assumed")
     (soon,) = judge(group(replace(later, loss_ms=NOW, loss_records=1, loss_bytes=5)), NOW, BOUNDS)
     assert soon.text == (
-        "will be deleted by limits that are assumed, with the next check if it is not read before: 1 record, 5 B, with all that is due at "
+        "its oldest unread records will be deleted by limits that are assumed, with the next check unless they are read before: "
+        "1 record, 5 B, with all that is due at "
         "the same check"
     )
     assert soon.command == Command(reason="its limits are not known")
