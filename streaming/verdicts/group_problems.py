@@ -94,4 +94,4 @@ def _since_ms(kind: kinds.Kind, of: GroupPartition) -> int:
 
 def _unread(verdicts: list[GroupVerdict]) -> str:
     lag = sum(max(each.lag, 0) for each in verdicts)
-    return f"{format_count(lag, 'record')} to read there." if lag else ""
+    return f"{format_count(lag, 'record')} still to be read there." if lag else ""
