@@ -72,7 +72,7 @@ def _verdict(key: str, of: GroupVerdict) -> ShownVerdict:
         key=key,
         tone=CRITICAL if of.kind in _CRITICAL else WARNING,
         badge=of.kind.label.replace("_", " "),
-        text=of.text,
+        text=f"{of.text[:1].upper()}{of.text[1:]}",
         about=about,
         command=of.command.line,
         no_command=of.command.reason,

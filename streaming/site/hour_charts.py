@@ -9,8 +9,8 @@ from streaming.site.page_words import bytes_rate, records_rate
 
 
 def hour_charts(minutes: Sequence[Minute], now_ms: int) -> list[Chart]:
-    """The charts, none if nothing is known."""
-    if not minutes:
+    """The charts, none if nothing is known: a line has two ends."""
+    if sum(each.log_end_offset >= 0 for each in minutes) < 2:
         return []
     left = format_age((now_ms - minutes[0].at_ms) / 1000)
     return [

@@ -10,6 +10,7 @@ from streaming.site.page_words import (
     UNKNOWN,
     Cell,
     bytes_rate,
+    deletion,
     group_reference,
     moment,
     number,
@@ -37,7 +38,7 @@ def _held_back(row: PartitionRow, now_ms: int) -> Cell:
 def _deletion(row: PartitionRow, now_ms: int) -> Cell:
     if row.blocked:
         return Cell(text="blocked", note=row.blocked.replace("_", " "), tone=WARNING)
-    return moment(row.next_deletion_ms, now_ms)
+    return deletion(row.next_deletion_ms, now_ms)
 
 
 PARTITION_COLUMNS: tuple[Column[PartitionRow], ...] = (
@@ -109,6 +110,6 @@ RETENTION_COLUMNS: tuple[Column[RetentionRow], ...] = (
     Column(head="Kept too long", cell=lambda row, _: Cell(text=span(row.lag_ms)), sort="lag_ms", numbers=True),
     Column(head="Deletion overdue", cell=lambda row, _: Cell(text=span(row.overdue_ms)), sort="overdue_ms", numbers=True),
     Column(head="Beyond a limit", cell=lambda row, _: size(row.reclaimable_bytes), sort="reclaimable_bytes", numbers=True),
-    Column(head="Next deletion", cell=lambda row, now: moment(row.next_deletion_ms, now), sort="next_deletion_ms", first=ASCENDING),
+    Column(head="Next deletion", cell=lambda row, now: deletion(row.next_deletion_ms, now), sort="next_deletion_ms", first=ASCENDING),
     Column(head="Blocked", cell=_blocked, sort="blocked"),
 )

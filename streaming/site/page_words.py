@@ -59,6 +59,11 @@ def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> Cell:
     return Cell(text=otherwise) if ms < 0 else Cell(text=format_age((now_ms - ms) / 1000), time=format_time(ms))
 
 
+def deletion(ms: int, now_ms: int) -> Cell:
+    """When retention deletes next: what the limit has let go is due at the broker's next check."""
+    return Cell(text="due", time=format_time(ms)) if 0 <= ms <= now_ms else moment(ms, now_ms)
+
+
 def span(ms: int) -> str:
     """A length of time."""
     return NOTHING if ms < 0 else format_duration(ms / 1000)

@@ -12,7 +12,7 @@ from streaming.site.page_charts import Chart
 from streaming.site.page_links import PARTITIONS
 from streaming.site.page_tables import Column, Drawn, draw
 from streaming.site.page_views import ShownProblem, View, shown_problems
-from streaming.site.page_words import NOTHING, Cell, bytes_rate, moment, number, partition_name, records_rate, size, span
+from streaming.site.page_words import NOTHING, Cell, bytes_rate, deletion, moment, number, partition_name, records_rate, size, span
 from streaming.site.segment_strip import Strip, by_size, by_time
 
 _MOST_LISTED = 50
@@ -96,7 +96,7 @@ def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
         Fact(name="Kept too long", value=Cell(text=span(kept.lag_ms))),
         Fact(name="Deletion overdue", value=Cell(text=span(kept.overdue_ms))),
         Fact(name="Beyond a limit", value=size(kept.reclaimable_bytes)),
-        Fact(name="Next deletion", value=moment(kept.next_deletion_ms, now_ms)),
+        Fact(name="Next deletion", value=deletion(kept.next_deletion_ms, now_ms)),
         *blocked,
     )
 

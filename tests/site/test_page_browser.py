@@ -99,7 +99,7 @@ def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied
     chromium.open("/retention?filter=mobile")
     assert "future timestamp" in chromium.find("#rows").text
     chromium.open("/groups/invoice-mailer")
-    assert "held up by a transaction" in chromium.find("#problems").text
+    assert "Held up by a transaction" in chromium.find("#problems").text
     assert chromium.console() == []
 
 

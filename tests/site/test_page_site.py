@@ -14,12 +14,14 @@ from streaming.protocol.group_json import GroupPartition, GroupSummary
 from streaming.protocol.listing_json import DEFAULT_LIMIT
 from streaming.site import page_assets
 from streaming.site.group_columns import GROUP_COLUMNS, GROUP_PARTITION_COLUMNS
+from streaming.site.hour_charts import hour_charts
 from streaming.site.listing_columns import PARTITION_COLUMNS, RETENTION_COLUMNS, TRANSACTION_COLUMNS
 from streaming.site.page_assets import ASSETS, static_path
 from streaming.site.page_site import PageSite
+from streaming.site.page_words import deletion
 from streaming.web.handler import Request
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, PROBLEMS, World, group, partition, site_of
+from tests.site.page_world import ABORT, NOW, PROBLEMS, World, group, minutes, partition, site_of
 
 VIEWS = [
     "/",
@@ -211,9 +213,19 @@ def test_of_a_partition_of_which_little_is_known_that_is_shown() -> None:
     assert "No segment is known." in page.one("segments").text
 
 
+def test_a_line_of_one_minute_is_no_line() -> None:
+    assert len(hour_charts(minutes(), NOW)) == 3
+    assert hour_charts(minutes()[:1], NOW) == []
+
+
+def test_what_the_limit_has_let_go_is_due_and_not_in_the_past() -> None:
+    assert [deletion(NOW + later, NOW).text for later in (-5000, 0, 5000)] == ["due", "due", "in 5s"]
+    assert deletion(-1, NOW).text == "-"
+
+
 def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> None:
     page = read(site, "/groups/billing")
-    assert "held up by a transaction of producer 4012" in page.one("problems").text
+    assert "Held up by a transaction of producer 4012" in page.one("problems").text
     assert "kafka-transactions.sh" in page.one("verdict-0").text
     assert rows(page)[0] == "payments-7"
     assert rows(read(site, "/groups/billing?sort=topic&order=asc"))[0] == "payments-0"
