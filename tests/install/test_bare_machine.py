@@ -70,8 +70,12 @@ def test_the_package_works_and_its_service_neither_starts_nor_is_enabled(package
         "id -nG segtail; stat -c '%U %a %n' /etc/segtail/agent.yaml /etc/default/segtail-agent\n"
         "find /etc/systemd -name 'segtail*'; ! grep -qs 'segtail' /proc/[2-9]*/cmdline\n"
         "dpkg --verify segtail; echo verified\n"
+        # as a child the agent ends with its standard input, which is therefore kept open until it listens
+        "mkfifo -m 666 /tmp/in; touch /tmp/said\n"
         "su -s /bin/sh segtail -c 'segtail agent --config /etc/segtail/agent.yaml --log-dirs /kafka/log_dirs/overdue/n1/d0 "
-        "--journal /tmp/journal --listen 127.0.0.1:0 --child </dev/null'\n"
+        "--journal /tmp/journal --listen 127.0.0.1:0 --child </tmp/in' 2>/tmp/said &\n"
+        "exec 3>/tmp/in; timeout 60 sh -c 'until grep -q \"agent listens\" /tmp/said; do sleep 0.1; done'; exec 3>&-; wait $!\n"
+        "cat /tmp/said >&2\n"
         "test -s /usr/share/man/man1/segtail.1.gz; grep -q segtail /usr/share/bash-completion/completions/segtail\n"
     )
     done = in_bare_debian(script, f"{package}:/package.deb", f"{DATA}:/kafka")
