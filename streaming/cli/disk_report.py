@@ -38,7 +38,7 @@ def report(found: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
 
 RECKONED = (
     "Growth is what the last day has appended (or the time since the oldest segment, if that is less), by the times of the segments. "
-    "What the next check frees is on the disk until the broker makes that check, and a minute longer."
+    "What the next check frees is on the disk until the broker makes that check, and for file.delete.delay.ms (a minute) after it."
 )
 
 

@@ -14,6 +14,8 @@ _DEEPEST = 3
 def find_log_dirs(paths: Iterable[Path]) -> list[Path]:
     """The log dirs at or below some paths. A path that is none and holds none is returned as it is, so that opening it says why.
 
+    So is a directory right below a path that cannot be read; what cannot be read further down is left out.
+
     Raises:
         LogDirError: a path cannot be searched.
     """
@@ -26,17 +28,19 @@ def find_log_dirs(paths: Iterable[Path]) -> list[Path]:
 
 
 def _below(path: Path, levels: int) -> Iterator[Path]:
-    if (path / META_PROPERTIES).exists():
-        yield path
-        return
-    if not levels:
-        return
     try:
+        if (path / META_PROPERTIES).exists():
+            yield path
+            return
+        if not levels:
+            return
         with os.scandir(path) as entries:
             inner = sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=levels == _DEEPEST))
     except PermissionError as error:
+        if levels == _DEEPEST - 1 and path.name != "lost+found":
+            yield path  # it may be a log dir: whoever opens it is told that it cannot be read
         if levels < _DEEPEST:
-            return  # lost+found, or another's: whatever is in it is not found
+            return
         raise LogDirError(f"{path} cannot be read: run as the broker's user, or as one of its group with read access") from error
     for each in inner:
         yield from _below(each, levels - 1)

@@ -4,13 +4,38 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from streaming.disk.segment_files import OpenSegment
 from streaming.formatting import format_be, format_count, format_list, format_word
+from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import TRANSACTION_TOPIC, parse_partition_dir
 from streaming.metrics.transaction_columns import CoordinatorView
 from streaming.offline.offline_agent import OfflineAgent
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)
+
+
+_QUIET_MS = 60_000
+"""A broker completes a batch that it has begun to write much sooner."""
+
+
+def ragged_bytes(tail: Tail, now_ms: int) -> int:
+    """The bytes at the end of a log that are no whole batch, although nothing has been written there for a minute; 0 if there are none.
+
+    A broker that starts cuts them off. Until then nobody knows what they were.
+    """
+    at = tail.cursor.position
+    last = tail.segments[-1] if tail.segments else None
+    if last is None or last.base_offset != tail.cursor.segment or last.size <= at or now_ms - last.modified_ms < _QUIET_MS:
+        return 0
+    try:
+        file = OpenSegment(last.path, last.base_offset)
+    except OSError:  # it has just been deleted or compacted
+        return 0
+    try:
+        return file.size() - at if any(file.read(at, PREFIX_BYTES)) else 0  # a preallocated file ends with zeros
+    finally:
+        file.close()
 
 
 def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
@@ -36,6 +61,8 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
         where, cursor = format_word(str(tail.partition.path)), tail.cursor
         if cursor.stopped:
             yield f"{where} is not understood from offset {cursor.next_offset} on: {cursor.stopped}"
+        elif ragged := ragged_bytes(tail, agent.now_ms):
+            yield f"{where}: the last {ragged:,} bytes, from offset {cursor.next_offset} on, are no whole batch: see segtail dump --verify"
         elif not tail.replayed_whole:
             yield f"{where}: some of what is needed to know what is open there is gone or damaged"
 

@@ -8,6 +8,7 @@ from streaming.log_key import LogKey
 from streaming.metrics.open_list import Late
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
+from streaming.offline.doubts import ragged_bytes
 from streaming.offline.partition_lag import Ends
 from streaming.offline.single_reading import SingleReading
 
@@ -49,7 +50,11 @@ def observed_logs(reading: SingleReading, seen: View, snapshot: Snapshot) -> dic
         high_watermark, stable = (int(observed.replica_offsets[name][item]) for name in ("high_watermark", "last_stable_offset"))
         known = high_watermark >= 0 and stable >= 0 and int(observed.read_ms[item]) >= 0
         ends = Ends(
-            log_start=columns["log_start_offset"], log_end=columns["log_end_offset"], high_watermark=high_watermark, last_stable=stable
+            log_start=columns["log_start_offset"],
+            log_end=columns["log_end_offset"],
+            high_watermark=high_watermark,
+            last_stable=stable,
+            damaged=bool(tail.cursor.stopped or ragged_bytes(tail, reading.agent.now_ms)),
         )
         transactions = sorted(late.get((key.topic, key.partition), ()), key=lambda each: each.first_offset)
         found[key.topic, key.partition] = ObservedLog(

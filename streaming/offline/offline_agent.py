@@ -77,6 +77,11 @@ class OfflineAgent:
         self._progress = progress
         self._taken = 0  # the seq up to which the journal was read
 
+    @property
+    def now_ms(self) -> int:
+        """The time at which files are read, Unix milliseconds."""
+        return int(self._clock() * 1000)
+
     def begin(self) -> pa.Table:
         """Read all logs; returns rows of `streaming.event_row.EVENTS`."""
         self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))

@@ -17,12 +17,16 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """The ends of a log that is read here; ``last_stable`` is at most ``high_watermark``."""
+    """The ends of a log that is read here; ``last_stable`` is at most ``high_watermark``.
+
+    ``damaged``: after ``log_end`` there is something that is no batch, so that the log may have gone on.
+    """
 
     log_start: int
     log_end: int
     high_watermark: int
     last_stable: int
+    damaged: bool = False
 
 
 PositionOf = Callable[[int], Position]
@@ -54,6 +58,8 @@ def with_lag(of: GroupPartition, ends: Ends, position_of: PositionOf, delivered:
         lag_offsets=max(0, ends.high_watermark - of.committed),
         lost_offsets=max(0, ends.log_start - of.committed),
     )
+    if ends.damaged and of.committed >= ends.log_end:
+        return replace(of, unknown="damaged", lag_offsets=-1)
     if of.committed > ends.log_end:
         return replace(of, unknown="beyond_end", lag_offsets=-1)
     of = _with_lost(of, position_of)

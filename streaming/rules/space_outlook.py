@@ -161,6 +161,6 @@ def _after_size(logs: Logs, both: Longs, surplus: Floats, expires: Floats, gone:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found: Floats = np.where(denominator > 0, numerator / np.maximum(denominator, 1e-300), NEVER)
     return found

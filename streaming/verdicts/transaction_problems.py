@@ -17,6 +17,9 @@ from streaming.verdicts.group_sentences import ENDED_BY_ITSELF
 STUCK_ADVICE = "end its producer, or start it again with its transactional.id: a coordinator still knows the transaction"
 """Why a stuck transaction is not to be aborted by offset."""
 
+NOT_KNOWN_ADVICE = "whether a coordinator will end it cannot be told here: not all partitions of __transaction_state are read"
+"""Of a stuck transaction whose coordinator is not seen."""
+
 _MOST_NAMED = 5
 
 
@@ -78,7 +81,8 @@ def described(of: Circumstances, late: Late) -> str:
 
 def _of_transaction(of: Circumstances, late: Late) -> Problem:
     hangs = late.verdict == Verdict.HANGING.label
-    end = "no coordinator will end it" if hangs else STUCK_ADVICE
+    known = late.verdict != Verdict.UNKNOWN.label
+    end = "no coordinator will end it" if hangs else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
     partition = int(of.shown.logs["partition"][late.log])
     return _found(of, late, kinds.HANGING if hangs else kinds.STUCK, f"{partitions_named([partition])}, {described(of, late)}; {end}")
 

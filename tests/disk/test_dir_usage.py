@@ -11,6 +11,7 @@ from streaming.disk import dir_usage
 from streaming.disk.dir_usage import DirUsage, read_usage
 from streaming.disk.file_kinds import Kind
 from streaming.disk.finding_log_dirs import find_log_dirs
+from streaming.errors import LogDirError
 from tests.builders import batch, delete, log_dir, partition
 
 HEX = "0" * 31 + "1"
@@ -192,3 +193,21 @@ def test_log_dirs_are_found_below_a_directory_and_not_inside_each_other(tmp_path
     assert find_log_dirs([tmp_path / "data"]) == [one.path, two.path]
     assert find_log_dirs([one.path, tmp_path / "data"]) == [one.path, two.path]
     assert find_log_dirs([tmp_path / "nothing"]) == [tmp_path / "nothing"]
+
+
+def test_a_log_dir_that_may_not_be_read_is_found_so_that_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root everything can be read, so the system says so."""
+    one, two = log_dir(tmp_path / "data", "d0"), log_dir(tmp_path / "data", "d1")
+    for other in ("lost+found", "deep"):
+        (tmp_path / "data" / other / "shut").mkdir(parents=True)
+    real = Path.exists
+
+    def refuse(path: Path) -> bool:
+        if path.parent.name in ("d1", "lost+found", "shut"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert find_log_dirs([tmp_path / "data"]) == [one.path, two.path]
+    with pytest.raises(LogDirError, match="cannot be read: run as the broker's user"):
+        find_log_dirs([two.path])

@@ -60,6 +60,18 @@ def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_ove
     assert status.verdict.startswith("Nothing is wrong") == (not status.critical + status.warning)
 
 
+def test_of_a_stuck_transaction_whose_coordinator_is_not_here_nothing_is_said_of_its_coordinator(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    told = [
+        each.what
+        for some in cluster.log_dirs
+        for each in read_everything(open_log_dirs([some]), Settings(), cluster.frozen_ms + LATER_MS).state.problems("limit=1000").problems
+        if each.kind == "transaction_stuck" and each.no_command
+    ]
+    assert told
+    assert all("cannot be told here" in each and "still knows" not in each for each in told)
+
+
 def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:
     state = read(cluster).state
     page = state.partitions("limit=1000&sort=topic")

@@ -1,5 +1,6 @@
 """What the disks show of consumer groups: simulated logs, each with one thing that matters to a group."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -253,3 +254,21 @@ def test_a_coordinators_log_that_is_damaged_is_told(cluster: Cluster) -> None:
     answer = cluster.read()
     assert answer.groups == ()
     assert "__consumer_offsets-0 are not known" in doubts(answer.doubts)
+
+
+def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -> None:
+    cluster.append(old(4), old(3), old(2))
+    for group, offset in (("before", 3), ("at", 7), ("beyond", 9)):
+        cluster.commit(offset, group)
+    assert kinds(cluster.read("beyond").groups[0]) == [Kind.FINE]
+    path = next(cluster.orders.directory.glob("*.log"))
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    os.utime(path, (0, 0))
+    answer = cluster.read()
+    found = {group.summary.group: judge(group, NOW, Bounds()) for group in answer.groups}
+    assert [each.kind for each in found["at"] + found["beyond"]] == [Kind.UNKNOWN, Kind.UNKNOWN]
+    assert [each.command.line for each in found["at"] + found["beyond"]] == ["", ""]
+    assert [group.partitions[0].unknown for group in answer.groups] == ["damaged", "", "damaged"]
+    assert any("are no whole batch: see segtail dump --verify" in doubt for doubt in answer.doubts)
