@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from streaming.cli.forms import with_json
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 
@@ -30,6 +31,7 @@ PAYLOADS = ("text", "json", "hex")
 @click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Only batches of this producer.")
 @click.option("--transactional", is_flag=True, help="Only transactional batches, markers included.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the output.")
+@with_json
 def command(
     paths: tuple[Path, ...],
     records: bool,

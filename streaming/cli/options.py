@@ -57,20 +57,6 @@ def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R
     return decorate
 
 
-def with_form(command: Callable[P, R]) -> Callable[P, R]:
-    """Add the options of how an answer is printed to a command, which gets ``form``: "table" or "json"."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if kwargs.pop("as_json"):
-            kwargs["form"] = "json"
-        return command(*args, **kwargs)
-
-    decorated: Callable[P, R] = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")(run)
-    form = click.Choice(("table", "json"))
-    return click.option("--format", "form", type=form, default="table", show_default=True, help="Form of the output.")(decorated)
-
-
 def log_once() -> None:
     """Log nothing twice, for commands whose answer also says in sentences which logs could not be read."""
     logs.log_once(("streaming.disk.topic_ids", "streaming.watcher.watcher"))

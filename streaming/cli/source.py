@@ -5,7 +5,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from streaming.cli.options import given, with_form, with_settings
+from streaming.cli.forms import with_form
+from streaming.cli.options import given, with_settings
 from streaming.errors import UsageError
 from streaming.settings import Settings
 

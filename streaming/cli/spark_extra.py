@@ -20,7 +20,8 @@ def require_spark_extra(command: str) -> None:
     if missing:
         needed = ", ".join(missing)
         raise UsageError(
-            f"`segtail {command}` runs a Spark job, and of what it needs these are not installed: {needed}. Install: {INSTALL}"
+            f"`segtail {command}` runs a Spark job, and of what it needs these are not installed: {needed}. "
+            f"Install: {INSTALL}, or in a checkout: pip install '.[spark]'"
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.formatting import format_age, format_count, format_list, format_name, format_time
+from streaming.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
 from streaming.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
 from streaming.verdicts import kinds
 from streaming.verdicts.all_problems import count
@@ -44,6 +44,17 @@ def verdict(of: Circumstances, all_problems: Sequence[Problem], *, ready: bool =
     return sentence if ready else f"What was on the disks is still being read. {sentence}"
 
 
+_IDLE_MS = 60_000
+"""A running broker writes its checkpoints every five seconds."""
+
+
+def _idle(of: Circumstances) -> str:
+    """Whether the brokers of log dirs that were read once seem to be down: then nobody appends, deletes or aborts anything."""
+    last = max(of.checkpointed_ms.values(), default=-1)
+    age = of.now_ms - last
+    return f"; no broker has written there for {format_duration(age / 1000)}: it is down" if last >= 0 and age > _IDLE_MS else ""
+
+
 def freshness(of: Circumstances, newest_ms: int) -> str:
     """The second line: up to when what is known is whole, and by whom. A sentence without a period.
 
@@ -52,7 +63,7 @@ def freshness(of: Circumstances, newest_ms: int) -> str:
     """
     down = [format_name(each.name) for each in of.agents if not each.up]
     if not of.live:
-        return f"Read from log dirs as of {format_time(of.now_ms)}"
+        return f"Read from log dirs as of {format_time(of.now_ms)}{_idle(of)}"
     if not of.up:
         return "No agent answers" + (f": {format_list(down, _MOST_NAMED)}" if down else ": none is known")
     agents = f"{len(of.up):,} of {format_count(len(of.agents), 'agent')}" if down else format_count(len(of.up), "agent")

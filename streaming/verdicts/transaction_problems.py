@@ -26,7 +26,7 @@ _MOST_NAMED = 5
 def transaction_problems(of: Circumstances) -> Iterator[Problem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
     logs = of.shown.logs
-    overdue: set[int] = set()
+    overdue: dict[int, list[Late]] = {}
     reported: set[int] = set()
     for late in logs.late:
         if int(logs["broker"][late.log]) in of.not_current:
@@ -36,11 +36,11 @@ def transaction_problems(of: Circumstances) -> Iterator[Problem]:
         if late.verdict == Verdict.HANGING.label:
             yield _of_transaction(of, late)
         elif late.verdict == Verdict.OVERDUE.label:
-            if late.producer_id not in overdue:
-                overdue.add(late.producer_id)
-                yield _overdue(of, late)
+            overdue.setdefault(late.producer_id, []).append(late)
         elif late.stuck:
             yield _of_transaction(of, late)
+    for of_producer in overdue.values():
+        yield _overdue(of, of_producer)
     if not overdue:
         yield from _overdue_elsewhere(of)
     yield from _stalled(of, reported)
@@ -105,10 +105,17 @@ def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _overdue(of: Circumstances, late: Late) -> Problem:
+def _overdue(of: Circumstances, of_producer: list[Late]) -> Problem:
+    """One transaction in all of its partitions, about the one that holds back most."""
+    late = max(of_producer, key=lambda each: held_offsets(of, each))
+    others = [_place(of, each) for each in of_producer if each is not late]
+    too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
+    return _found(of, late, kinds.OVERDUE, f"{_place(of, late)}, {described(of, late)}{too}")
+
+
+def _place(of: Circumstances, late: Late) -> str:
     logs = of.shown.logs
-    topic, partition = of.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
-    return _found(of, late, kinds.OVERDUE, f"{format_name(f'{topic}-{partition}')}, {described(of, late)}")
+    return format_name(f"{of.topics[int(logs['topic'][late.log])]}-{int(logs['partition'][late.log])}")
 
 
 def _found(of: Circumstances, late: Late, kind: kinds.Kind, detail: str) -> Problem:

@@ -73,7 +73,7 @@ def test_the_others_name_the_command_that_installs_what_they_need(name: str, pyt
     assert (done.returncode, done.stdout) == (
         2,
         f"segtail: error: `segtail {name}` runs a Spark job, and of what it needs these are not installed: "
-        f"{', '.join(MODULES.values())}. Install: {INSTALL}\n",
+        f"{', '.join(MODULES.values())}. Install: {INSTALL}, or in a checkout: pip install '.[spark]'\n",
     )
     assert not (tmp_path / "checkpoint").exists()
 

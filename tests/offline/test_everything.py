@@ -55,6 +55,9 @@ def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_ove
     named = [each for each in problems if each.kind == "transaction_overdue" and each.topic]
     assert len(named) == len(overdue)
     assert all(" describe --transactional-id " in each.command for each in named)
+    for row in rows:
+        if row.verdict == "overdue":  # one problem for all partitions of a transaction names each of them
+            assert any(f"{row.topic}-{row.partition}" in each.what for each in named)
     status = found.state.status()
     assert (status.critical, status.ready, status.partitions > 0) == (sum(each.severity == "critical" for each in problems), True, True)
     assert status.verdict.startswith("Nothing is wrong") == (not status.critical + status.warning)
