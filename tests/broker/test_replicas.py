@@ -110,8 +110,8 @@ def by_page(page: Page) -> dict[Key, Told]:
             replicas=int(row.get("replicas", -1)),
             in_sync=int(row.get("in_sync_replicas", -1)),
             min_in_sync=int(row.get("min_in_sync_replicas", -1)),
-            start=int(row["log_start_offset"]) if leads else None,
-            end=int(row["log_end_offset"]) if leads else None,
+            start=int(row.get("log_start_offset", -1)) if leads else None,  # absent for a log that has just been found
+            end=int(row.get("log_end_offset", -1)) if leads else None,
             size=int(row.get("size_bytes", -1)) if leads else None,
             retention_seconds=row.get("retention_limit_seconds"),
             retention_bytes=None if "retention_limit_bytes" not in row else int(row["retention_limit_bytes"]),
