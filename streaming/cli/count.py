@@ -131,8 +131,10 @@ def _notes(rows: "Sequence[Row]") -> Iterator[str]:
     unreplicated = [row for row in rows if row.unreplicated]
     if unreplicated:
         total = sum(row.unreplicated for row in unreplicated)
-        where = f"{format_be(total)} not on all in-sync replicas yet"
-        yield f"{total:,} after the high watermark {where}, and not counted: {_named(unreplicated)}"
+        yield (
+            f"{total:,} after the high watermark {format_be(total)} not counted, because consumers may not read them yet, "
+            f"as far as can be told here: {_named(unreplicated)}"
+        )
     remote = [row for row in rows if row.remote_offsets]
     if remote:
         total = sum(row.remote_offsets for row in remote)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.formatting import format_age, format_count, format_duration, format_name, format_size, format_table, format_time
+from streaming.formatting import format_age, format_count, format_duration, format_list, format_name, format_size, format_table, format_time
 from streaming.protocol.disk_json import FULL, NEVER, DiskAnswer, DiskRow, LogDirUse
 from streaming.usage.disk_findings import Finding, full_sentence
 
@@ -51,7 +51,10 @@ def verdict(found: DiskAnswer, wrong: Sequence[Finding]) -> str:
         return full_sentence(soonest, found.at_ms)
     if all(each.outlook == NEVER for each in found.log_dirs):
         return "No log dir is full within a year, if it grows as it does"
-    return "It cannot be told of all log dirs when they are full: how they grow is not known yet"
+    unread = [format_name(each.log_dir, 300) for each in found.log_dirs if not each.up]
+    if unread:
+        return f"Whether every log dir has room is not known: {format_list(unread, 3)} cannot be read"
+    return "Whether every log dir has room is not known: it takes ten minutes to see how one grows"
 
 
 def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
@@ -104,7 +107,7 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
     parts = []
     if each.growth_day >= 0:
         parts.append(f"it grows by {format_size(each.growth_day)} a day")
-        parts.append(f"{format_size(each.frees_day)} of what is there are free in a day at the latest")
+        parts.append(f"retention frees {format_size(each.frees_day)} of what is there within a day")
     because = f": {', and '.join(parts)}" if parts else ""
     if each.outlook == FULL:
         when = "full now" if each.full_ms <= now_ms else f"full in {_in(each.full_ms, now_ms)}"

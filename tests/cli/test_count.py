@@ -88,7 +88,7 @@ def test_between_the_log_start_and_the_high_watermark(tmp_path: Path) -> None:
         "orders-0        1     3  25    20        4        2        16",
         "",
         "20 data records in 1 partition, 4 of them aborted, and 2 control records",
-        "5 after the high watermark are not on all in-sync replicas yet, and not counted: orders-0",
+        "5 after the high watermark are not counted, because consumers may not read them yet, as far as can be told here: orders-0",
         "- no metadata log can be read here, so nothing shows how many partitions there are",
     ]
 

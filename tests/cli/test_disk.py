@@ -172,7 +172,7 @@ def test_a_log_dir_whose_growth_nobody_knows_is_no_promise(tmp_path: Path) -> No
     partition(disk, "new").append(batch(3))
     done = segtail_disk(disk.path, "--at", NOW + 60_000)
     assert done.returncode == 4
-    assert "how they grow is not known yet" in done.stdout
+    assert "it takes ten minutes to see how one grows" in done.stdout
 
 
 def test_without_a_log_dir_it_says_how_it_is_called(tmp_path: Path) -> None:
