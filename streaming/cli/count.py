@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.forms import with_form
 from streaming.cli.options import with_settings
+from streaming.cli.output_options import with_form
 from streaming.errors import UsageError
 from streaming.formatting import format_be, format_count, format_list, format_table
 from streaming.settings import Settings

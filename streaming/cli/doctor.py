@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.forms import with_form
 from streaming.cli.options import log_once, with_settings
+from streaming.cli.output_options import with_form
 from streaming.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
 from streaming.errors import UsageError
 from streaming.formatting import format_count, format_table

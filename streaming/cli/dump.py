@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.forms import with_json
+from streaming.cli.output_options import with_json
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 

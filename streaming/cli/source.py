@@ -5,8 +5,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from streaming.cli.forms import with_form
 from streaming.cli.options import given, with_settings
+from streaming.cli.output_options import with_form
 from streaming.errors import UsageError
 from streaming.settings import Settings
 

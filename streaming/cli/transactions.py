@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.cli.forms import with_form
 from streaming.cli.options import log_once, with_settings
+from streaming.cli.output_options import with_form
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 from streaming.formatting import format_duration, format_table, format_time, format_word
