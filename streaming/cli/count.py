@@ -10,15 +10,13 @@ import click
 
 from streaming.cli.options import with_settings
 from streaming.cli.output_options import with_form
+from streaming.cli.source import NOT_KNOWN
 from streaming.errors import UsageError
 from streaming.formatting import format_be, format_count, format_list, format_table
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.offline.record_counts import Answer, Row
-
-INCOMPLETE = 1
-"""Exit status."""
 
 _COUNTS = ("data", "aborted", "control", "readable")
 _RIGHT = ("partitions", "broker", "from", "to", *_COUNTS)
@@ -40,7 +38,7 @@ def command(settings: Settings, topics: tuple[str, ...], by: str, form: str) -> 
     transactions; "control" markers of transactions, which have offsets too. "readable" is what a consumer with read_committed
     gets: data that is not aborted, up to the last stable offset. One with read_uncommitted gets "data".
 
-    Exit status: 0 done, 1 something could not be read or counted, 2 not possible as asked.
+    Exit status: 0 done, 4 something could not be read or counted, 1 failed, 2 not possible as asked.
     """
     from streaming.disk.logdirs import open_log_dirs
     from streaming.offline.record_counts import count_records
@@ -57,7 +55,7 @@ def command(settings: Settings, topics: tuple[str, ...], by: str, form: str) -> 
             click.echo(f"segtail: {line}", err=True)
     else:
         click.echo("\n".join(_lines(answer, by)))
-    return 0 if answer.complete else INCOMPLETE
+    return 0 if answer.complete else NOT_KNOWN
 
 
 def _objects(rows: "Sequence[Row]", by: str) -> Iterator[dict[str, object]]:

@@ -10,6 +10,7 @@ import click
 
 from streaming.cli.options import with_settings
 from streaming.cli.output_options import with_form
+from streaming.cli.source import NOT_KNOWN
 from streaming.cli.times import Moment
 from streaming.errors import UsageError
 from streaming.settings import Settings
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
     from streaming.offline.partition_retention import Row
 
 SORTS = ("overdue", "lag", "reclaimable", "size")
-UNREADABLE = 1
 
 
 @click.command("retention")
@@ -33,7 +33,7 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     It only reads the log dirs, once; brokers may run meanwhile, or not. One replica is shown for each partition: the leader, if it is known
     and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
 
-    Exit status: 0 done, 1 something could not be read, metadata logs included, 2 not possible as asked.
+    Exit status: 0 done, 4 something could not be read, metadata logs included, 1 failed, 2 not possible as asked.
     """
     from streaming.cli.retention_report import report, sorted_rows
     from streaming.disk.logdirs import open_log_dirs
@@ -44,15 +44,16 @@ def command(settings: Settings, topic: str | None, by: str, at: int | None, form
     log_dirs = open_log_dirs(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         answer = keep(log_dirs, topic, settings, now_ms, progress.add)
-    if topic is not None and not (answer.rows or answer.unreadable):
+    if topic is not None and not (answer.rows or answer.doubts):
         raise UsageError(f"no partition of {topic} lies in {', '.join(str(log_dir.path) for log_dir in log_dirs)}")
     ordered = sorted_rows(answer.rows, by)
     if form == "json":
         click.echo(_json(ordered))
+        for doubt in answer.doubts:
+            click.echo(f"segtail: {doubt}", err=True)
     else:
-        for line in report(ordered, now_ms):
-            click.echo(line)
-    return UNREADABLE if answer.unreadable else 0
+        click.echo("\n".join((*report(ordered, now_ms), *(f"- {doubt}" for doubt in answer.doubts))))
+    return NOT_KNOWN if answer.doubts else 0
 
 
 def _json(ordered: "Sequence[Row]") -> str:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.errors import FormatError, LogDirError
+from streaming.formatting import format_word
 from streaming.kafka import names
 from streaming.kafka.properties import parse_meta_properties
 
 UNKNOWN_BROKER = -1
 """The broker of a log dir that was never readable, if the other log dirs do not determine it."""
+
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,7 @@ def read_identity(path: Path) -> LogDir:
                 next(entries, None)
             identity = parse_meta_properties(meta.read_bytes())
     except FileNotFoundError as error:
-        raise LogDirError(
-            f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; name a broker's log.dirs, mounted where they are mounts"
-        ) from error
+        raise LogDirError(f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; {_instead(path)}") from error
     except PermissionError as error:
         raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
     except OSError as error:
@@ -49,3 +50,15 @@ def read_identity(path: Path) -> LogDir:
     except FormatError as error:
         raise LogDirError(f"{meta} is not valid: {error}") from error
     return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)
+
+
+def _instead(path: Path) -> str:
+    """What to name in place of a directory that is no log dir: the log dirs in it, if there are any."""
+    try:
+        with Calling(path), os.scandir(path) as entries:
+            inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())
+    except OSError:
+        inside = []
+    if not inside:
+        return "name a broker's log.dirs, mounted where they are mounts"
+    return f"name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"

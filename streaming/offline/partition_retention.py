@@ -2,20 +2,25 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
+from streaming.formatting import format_word
 from streaming.log_key import LogKey
 from streaming.metrics.limiter import LimitsOf
 from streaming.metrics.table import Snapshot
 from streaming.metrics.view import View
+from streaming.offline.doubts import refused, unread
+from streaming.offline.offline_agent import OfflineAgent
 from streaming.offline.single_reading import SingleReading
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
 from streaming.settings import Settings
 from streaming.watcher.scope import Scope
+from streaming.watcher.tail import Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +68,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """``rows``: one for each replica that is exported for its partition.
-
-    ``unreadable``: the number of logs, log dirs and metadata logs that could not be read; each of them was logged.
-    """
+    """``rows``: one for each replica that is exported for its partition. ``doubts``: what could not be read or understood, in sentences."""
 
     rows: tuple[Row, ...]
-    unreadable: int
+    doubts: tuple[str, ...]
 
 
 def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int, progress: Callable[[int], None] = lambda _: None) -> Answer:
@@ -82,8 +84,16 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int, 
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
 
+    listed: set[Path] = set()
+
+    def asked(name: str, _: int = 0) -> bool:
+        return topic in (None, name)
+
     def wants(partition: Partition) -> bool:
-        return topic in (None, partition.topic)
+        if asked(partition.topic):
+            listed.add(partition.path)
+            return True
+        return False
 
     def scope(cluster: ClusterView, limits_of: LimitsOf) -> Scope:
         def compacts(log: LogKey) -> bool:  # open transactions hold back the cleaner, but no deletion
@@ -93,16 +103,37 @@ def keep(log_dirs: LogDirs, topic: str | None, settings: Settings, now_ms: int, 
 
     with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
         seen, snapshot = reading.see()
-        statuses = reading.agent.host_status
-        unreadable = [each for each in reading.agent.watcher.unreadable() if topic in (None, each.log.topic)]
-        missed = (
-            len(unreadable)
-            + sum(not each.up for each in statuses.log_dirs)
-            + sum(not each.readable and each.expected for each in statuses.brokers)
-            + sum(limits is None for limits in seen.logs.limits)
-            + (not reading.agent.complete)
+        rows = tuple(_rows(seen, snapshot))
+        there = {(row.topic, row.partition, row.broker) for row in rows}
+        exported = [each for each in reading.agent.watcher.tails() if _name(each) in there]
+        doubts = (
+            *unread(reading.agent, asked, exported, listed),
+            *refused(reading.agent, asked),
+            *_without_metadata(reading.agent),
+            *_without_segments(seen, snapshot),
         )
-        return Answer(rows=tuple(_rows(seen, snapshot)), unreadable=missed)
+        return Answer(rows=rows, doubts=doubts)
+
+
+def _name(tail: Tail) -> tuple[str, int, int]:
+    log = tail.cursor.log
+    return log.topic, log.partition, log.broker
+
+
+def _without_metadata(agent: OfflineAgent) -> Iterator[str]:
+    for each in agent.host_status.brokers:
+        if each.expected and not each.readable:
+            yield (
+                f"the metadata log of broker {each.broker} cannot be read here, so its leaders and the limits of its topics are not known: "
+                "run as the broker's user, or name the log dir that has __cluster_metadata-0 too"
+            )
+
+
+def _without_segments(seen: View, snapshot: Snapshot) -> Iterator[str]:
+    for item, limits in enumerate(seen.logs.limits):
+        if limits is None:
+            topic, partition, broker = (int(seen.logs[name][item]) for name in ("topic", "partition", "broker"))
+            yield f"{format_word(snapshot.topic_names[topic])}-{partition} of broker {broker}: its segments cannot be listed"
 
 
 def _rows(seen: View, snapshot: Snapshot) -> Iterator[Row]:

@@ -107,8 +107,10 @@ def count_records(
         rows = [_count(row, tail, pace) for row, tail in exported]
         uncounted = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
+        named = {(row.topic, row.partition) for row in rows if row.error} | uncounted.keys()  # their rows say why
+
         def counts(topic: str, partition: int) -> bool:
-            return (not topics or topic in topics) and (topic, partition) not in uncounted
+            return (not topics or topic in topics) and (topic, partition) not in named
 
         doubts = unread(reading.agent, counts, [tail for _, tail in exported], listed)
         return Answer(
@@ -229,7 +231,7 @@ def _counted(row: Row, counted: CountedLog) -> Row:
     first = max(row.first_offset, counted.segments[0].base_offset)
     upto = max(first, min(row.next_offset, counted.end_offset))
     whole = counted.between(first, upto)
-    if whole is None:
+    if whole is None or (counted.damage and upto == first):  # nothing is known of what follows
         return replace(row, first_offset=first, next_offset=upto, error=counted.damage or "it cannot be read")
     stable = None if row.last_stable_offset is None else counted.between(first, max(first, min(row.last_stable_offset, upto)))
     beyond = counted.between(upto, counted.end_offset) if row.high_watermark is not None else None

@@ -82,7 +82,7 @@ def test_between_the_log_start_and_the_high_watermark(tmp_path: Path) -> None:
     log.delete_records(3)
     note_high_watermarks(disk, orders=25)
     done = segtail_count((disk.path,), "--by", "partition")
-    assert done.returncode == 1  # nothing shows which partitions there are
+    assert done.returncode == 4  # nothing shows which partitions there are
     assert done.stdout.splitlines() == [
         "partition  broker  from  to  data  aborted  control  readable",
         "orders-0        1     3  25    20        4        2        16",
@@ -99,10 +99,10 @@ def test_partitions_that_the_metadata_log_knows_and_that_are_not_here_are_named(
         shutil.rmtree(directory)
     said = "that the metadata log knows are not here, and not counted: "
     done = segtail_count(cluster.log_dirs, "ghost", "pay")
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (4, "")
     assert f"- 4 partitions {said}ghost-1, ghost-2, pay-0, pay-1; name the log dirs of the brokers" in done.stdout
     with_json = segtail_count(cluster.log_dirs, "--format", "json")
-    assert with_json.returncode == 1
+    assert with_json.returncode == 4
     assert f"segtail: 4 partitions {said}ghost-1" in with_json.stderr
     assert segtail_count(cluster.log_dirs, "ghost", "nothing").returncode == 2
 
@@ -132,13 +132,28 @@ def test_damage_is_told_and_nothing_is_counted_across_it(tmp_path: Path) -> None
     data[position + 16] = 77
     first.write_bytes(data)
     done = segtail_count((disk.path,))
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["orders", "1", *"----"], ["payments", "1", "6", "0", "0", "6"]]
     assert "- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte" in done.stdout
     assert f"at position {position}" in done.stdout
     with_json = segtail_count((disk.path,), "--format", "json")
     assert json.loads(with_json.stdout)[0]["data"] is None
     assert "orders-0 of broker 1 cannot be counted" in with_json.stderr
+
+
+def test_a_log_whose_first_bytes_are_damaged_has_no_counts_and_is_named_once(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(batch(2), batch(3))
+    note_high_watermarks(disk, orders=5)
+    data = bytearray(log.active.path("log").read_bytes())
+    data[16] = 77
+    log.active.path("log").write_bytes(data)
+    done = segtail_count((disk.path,))
+    assert done.returncode == 4
+    assert done.stdout.splitlines()[1].split() == ["orders", "1", *"----"]
+    (told,) = (line for line in done.stdout.splitlines() if "orders-0" in line)
+    assert told.startswith("- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte")
 
 
 @pytest.fixture
@@ -175,7 +190,7 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
         path.chmod(0o755 if path.is_dir() else 0o644)
     (closed,) = (path / "pay-0" for path in cluster.log_dirs if (path / "pay-0").is_dir())
     done = count_with_closed(cluster.log_dirs, closed, "pay", "ship")
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
     told = [line for line in done.stdout.splitlines() if line.startswith("- ")]
     assert len(told) == 1

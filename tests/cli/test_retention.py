@@ -124,9 +124,11 @@ def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: Path, tmp_path: Path) -> None:
     done = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away", "--format", "json")
-    assert (done.returncode, len(json.loads(done.stdout))) == (1, len(found("--log-dirs", dirs(case))))
+    assert (done.returncode, len(json.loads(done.stdout))) == (4, len(found("--log-dirs", dirs(case))))
     assert "log dir cannot be read" in done.stderr
-    assert f"{tmp_path}/away does not exist" in done.stderr
+    assert f"\nsegtail: log dir {tmp_path}/away does not exist" in done.stderr
+    table = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away")
+    assert table.stdout.splitlines()[-1].startswith(f"- log dir {tmp_path}/away does not exist")
 
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
@@ -162,8 +164,8 @@ def test_without_a_metadata_log_topics_are_what_people_say(case: Path) -> None:
     shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
     environ = {"SEGTAIL_TOPIC_CONFIG": "{lag-time-.*: {retention.ms: 7200000}, 'lag.*': {retention.ms: 1000}}"}
     done = segtail_retention("--log-dirs", dirs(case), "--format", "json", environ=environ)
-    assert done.returncode == 1
-    assert "metadata log cannot be read" in done.stderr
+    assert done.returncode == 4
+    assert "\nsegtail: the metadata log of broker 1 cannot be read here" in done.stderr
     limits = {row["topic"]: (row["retention_limit_seconds"], row["limit_source"]) for row in json.loads(done.stdout)}
     assert (limits["lag-time-A"], limits["lag-none-A"]) == ((7200, "topic"), (1, "topic"))
 
@@ -180,7 +182,7 @@ def test_metadata_that_is_damaged_is_named_and_the_rest_goes_on(case: Path, dama
         data[1000:1010] = b"\xff" * 10
         segment.write_bytes(data)
     done = segtail_retention("--log-dirs", dirs(case), "--format", "json")
-    assert done.returncode == segtail_retention("--log-dirs", dirs(case)).returncode == 1
+    assert done.returncode == segtail_retention("--log-dirs", dirs(case)).returncode == 4
     assert "metadata log cannot be read" in done.stderr
     sizes = {(row["topic"], row["partition"]): row["size_bytes"] for row in json.loads(done.stdout)}
     expected = {(told["topic"], int(told["partition"])): int(told["size"]) for told in lines(case / "expected.tsv")}
@@ -191,7 +193,7 @@ def test_a_broker_of_before_kraft_has_no_metadata_log_to_read(tmp_path: Path) ->
     directory = log_dir(tmp_path)
     partition(directory, "t").append(batch(5))
     asked = ("--log-dirs", directory.path, "--format", "json")
-    assert segtail_retention(*asked).returncode == 1
+    assert segtail_retention(*asked).returncode == 4
     (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     done = segtail_retention(*asked)
     assert (done.returncode, [row["topic"] for row in json.loads(done.stdout)]) == (0, ["t"])
@@ -267,9 +269,24 @@ def test_a_log_dir_that_holds_what_cannot_be_read_leaves_the_others(tmp_path: Pa
     segment.unlink()
     segment.symlink_to(segment)  # cannot be opened by anybody, root included
     done = segtail_retention("--log-dirs", directory.path, "--format", "json")
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "log cannot be read" in done.stderr
     assert [row["topic"] for row in json.loads(done.stdout)] == ["good"]
+    assert f"- {directory.path}/bad-0: no segment of it can be read" in segtail_retention("--log-dirs", directory.path).stdout
+
+
+def test_a_log_that_is_damaged_is_shown_up_to_the_damage_and_named(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
+    log = partition(directory, "t")
+    log.append(batch(5), batch(5))
+    assert segtail_retention("--log-dirs", directory.path).returncode == 0
+    data = bytearray(log.active.path("log").read_bytes())
+    data[log.segments[0].positions[1] + 16] = 77
+    log.active.path("log").write_bytes(data)
+    done = segtail_retention("--log-dirs", directory.path)
+    assert done.returncode == 4
+    assert done.stdout.splitlines()[-1].startswith(f"- {directory.path}/t-0 is not understood from offset 5 on: ")
 
 
 def test_a_copy_that_is_moving_is_counted_once(tmp_path: Path) -> None:

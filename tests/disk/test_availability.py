@@ -54,6 +54,16 @@ def test_where_none_can_be_used_every_one_is_named(tmp_path: Path) -> None:
         open_log_dirs([empty(tmp_path / "d0"), tmp_path / "d1"])
 
 
+def test_the_log_dirs_in_a_directory_that_is_none_are_named(tmp_path: Path) -> None:
+    (empty(tmp_path / "kafka") / "lost+found").mkdir()
+    one = log_dir(tmp_path / "kafka", "d0").path
+    with pytest.raises(LogDirError, match=rf"kafka is not a Kafka log dir: it has no meta.properties; name the log dir in it: {one}$"):
+        open_log_dirs([tmp_path / "kafka"])
+    two = log_dir(tmp_path / "kafka", "d 1").path
+    with pytest.raises(LogDirError, match=rf'name the log dirs in it: "{two}",{one}$'):
+        open_log_dirs([tmp_path / "kafka"])
+
+
 def test_one_that_does_not_exist_is_given_twice(tmp_path: Path) -> None:
     with pytest.raises(LogDirError, match="given twice"):
         open_log_dirs([log_dir(tmp_path).path, tmp_path / "away", tmp_path / "away"])
