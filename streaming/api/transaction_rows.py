@@ -10,7 +10,7 @@ from streaming.metrics.open_list import Late
 from streaming.metrics.value_matrix import Longs
 from streaming.protocol.listing_json import TransactionPage, TransactionRow
 from streaming.verdicts.circumstances import Circumstances
-from streaming.verdicts.transaction_problems import command_of, held_offsets
+from streaming.verdicts.transaction_problems import command_of
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
 _WORDS = ("transactional_id", "coordinator_state", "verdict")
@@ -56,7 +56,7 @@ def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> lis
                 coordinator_state=late.state,
                 verdict=late.verdict,
                 stuck=late.stuck,
-                holds_offsets=held_offsets(of, late),
+                holds_offsets=of.shown.logs.held_by(late),
                 groups=list(late.groups),
                 command=command.line,
                 no_command=command.reason,

@@ -66,6 +66,15 @@ class Logs:
         """A published column, or a computed one."""
         return self.derived[name] if name in self.derived else self.columns[name]
 
+    def held_by(self, late: Late) -> int:
+        """The offsets that readers of committed data do not see because of a transaction.
+
+        -1 if another one before it holds them back, or if the last stable offset is not known.
+        """
+        last_stable = int(self["last_stable_offset"][late.log])
+        first = max(late.first_offset, int(self["log_start_offset"][late.log]))
+        return int(self["last_stable_offset_lag"][late.log]) if last_stable >= 0 and first <= last_stable else -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Followers:

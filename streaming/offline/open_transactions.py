@@ -30,7 +30,10 @@ _UNENDED = (Verdict.HANGING.label, Verdict.UNCLAIMED.label)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """One open transaction; times in Unix milliseconds. ``behind``: the number of offsets from its first one to the high watermark.
+    """One open transaction; times in Unix milliseconds.
+
+    ``holds_offsets``: what readers of committed data do not see because of it, None if another transaction before it holds them back, or if
+    that is not known.
 
     ``transactional_id`` and ``coordinator_state`` are None if no coordinator knows its producer. ``verdict`` is a label of
     `streaming.rules.verdicts.Verdict`, ``stuck`` as defined there. Only a hanging transaction has an ``abort_command``. ``groups``: if it
@@ -45,7 +48,7 @@ class OpenTransaction:
     first_offset: int
     start_ms: int
     last_ms: int
-    behind: int
+    holds_offsets: int | None
     transactional_id: str | None
     coordinator_state: str | None
     verdict: str
@@ -149,7 +152,6 @@ def _transactions(reading: SingleReading, seen: View, snapshot: Snapshot, topic:
         if topic not in (None, names[late.log]):
             continue
         partition, leader = int(logs["partition"][late.log]), int(logs["leader_id"][late.log])
-        begins = max(late.first_offset, int(logs["log_start_offset"][late.log]))
         hangs = late.verdict == Verdict.HANGING.label
         commands = Commands(server=server_of(reading.agent.cluster.broker(leader)))
         yield OpenTransaction(
@@ -161,7 +163,7 @@ def _transactions(reading: SingleReading, seen: View, snapshot: Snapshot, topic:
             first_offset=late.first_offset,
             start_ms=late.start_ms,
             last_ms=late.last_ms,
-            behind=max(0, int(logs["high_watermark"][late.log]) - begins),
+            holds_offsets=None if (held := logs.held_by(late)) < 0 else held,
             transactional_id=late.transactional_id or None,
             coordinator_state=late.state or None,
             verdict=late.verdict,

@@ -62,13 +62,6 @@ def command_of(of: Circumstances, late: Late) -> Command:
     return Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"]))
 
 
-def held_offsets(of: Circumstances, late: Late) -> int:
-    """The offsets that readers of committed data do not see because of a transaction; -1 if another one before it holds them back."""
-    logs = of.shown.logs
-    last_stable, lag = int(logs["last_stable_offset"][late.log]), int(logs["last_stable_offset_lag"][late.log])
-    return lag if last_stable >= 0 and max(late.first_offset, int(logs["log_start_offset"][late.log])) <= last_stable else -1
-
-
 def described(of: Circumstances, late: Late) -> str:
     """Which transaction it is."""
     who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id not known"
@@ -88,7 +81,7 @@ def _of_transaction(of: Circumstances, late: Late) -> Problem:
 
 
 def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
-    held, size = held_offsets(of, late), int(of.shown.logs["last_stable_offset_lag_bytes"][late.log])
+    held, size = of.shown.logs.held_by(late), int(of.shown.logs["last_stable_offset_lag_bytes"][late.log])
     parts = []
     if held > 0:
         bytes_too = f", {format_size(size)}," if size >= 0 else ""
@@ -107,7 +100,7 @@ def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
 
 def _overdue(of: Circumstances, of_producer: list[Late]) -> Problem:
     """One transaction in all of its partitions, about the one that holds back most."""
-    late = max(of_producer, key=lambda each: held_offsets(of, each))
+    late = max(of_producer, key=of.shown.logs.held_by)
     others = [_place(of, each) for each in of_producer if each is not late]
     too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
     return _found(of, late, kinds.OVERDUE, f"{_place(of, late)}, {described(of, late)}{too}")

@@ -62,6 +62,7 @@ def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
         "first_offset": 6,
         "start_timestamp": 1795143131813 - 3,
         "last_timestamp": 1795143131813,
+        "holds_offsets": 34,
         "transactional_id": "late",
         "coordinator_state": "CompleteCommit",
         "verdict": "hanging",

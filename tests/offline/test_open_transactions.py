@@ -72,9 +72,9 @@ def test_the_oldest_one_holds_readers_back_as_far_as_the_broker_said(cluster: Fr
     answer = find(cluster.log_dirs, cluster.frozen_ms)
     lags = {(topic, int(partition)): int(high_watermark) - int(lso) for topic, partition, high_watermark, lso in cluster.of("offsets")}
     for (topic, partition), lag in lags.items():
-        behind = [one.behind for one in answer.transactions if (one.topic, one.partition) == (topic, partition)]
+        held = [one.holds_offsets or 0 for one in answer.transactions if (one.topic, one.partition) == (topic, partition)]
         # the checkpoint may be some seconds older than the broker's answer where not all that are in sync were there
-        assert max(behind, default=0) == lag
+        assert max(held, default=0) == lag
 
 
 def test_the_coordinator_is_named_with_its_state_and_its_start(cluster: Frozen) -> None:
@@ -125,6 +125,16 @@ def test_a_transaction_that_hangs_in_the_offsets_names_the_groups_that_wait(tmp_
     append(directory, Batch(records=records, producer_id=88_888, producer_epoch=0, base_sequence=0, transactional=True))
     (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS).transactions if one.producer_id == 88_888)
     assert (found.verdict, found.groups) == ("hanging", ("billing", "stock"))
+
+
+def test_what_it_holds_back_is_not_known_where_no_high_watermark_is(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+    assert any(one.holds_offsets for one in find(cluster.log_dirs, cluster.frozen_ms).transactions)
+    for log_dir in cluster.log_dirs:
+        shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
+        (log_dir / "replication-offset-checkpoint").write_text("what?")
+    unknown = {one.holds_offsets for one in find(cluster.log_dirs, cluster.frozen_ms).transactions}
+    assert unknown == {None}
 
 
 def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
