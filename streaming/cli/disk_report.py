@@ -42,6 +42,11 @@ RECKONED = (
 )
 
 
+ASSUMED = (
+    "? Kafka's defaults are assumed where no topic and no dynamic configuration sets a limit, because server.properties was not given."
+)
+
+
 def verdict(found: DiskAnswer, wrong: Sequence[Finding]) -> str:
     """The first line: what is most important."""
     if wrong:
@@ -131,6 +136,8 @@ def _rows(found: DiskAnswer) -> Iterator[str]:
     policy = ("policy",) if found.by == "topic" else ()
     heads = (*_HEADS[found.by], *_SUMS, *policy)
     yield from format_table([heads, *(_cells(found, row) for row in found.rows)], right=("replicas", "broker", *_SUMS))
+    if policy and any(row.limits_assumed for row in found.rows):
+        yield ASSUMED
 
 
 def _cells(found: DiskAnswer, row: DiskRow) -> tuple[str | None, ...]:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from streaming.formatting import format_age, format_count, format_list, format_name, format_size, format_table
 from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
-from streaming.verdicts.group_verdicts import NO_OFFSETS, NOT_ON_DISK, Bounds, GroupVerdict, Kind, judge, reads_without_offsets, worst
+from streaming.verdicts.group_verdicts import Bounds, GroupVerdict, Kind, judge, worst
 
 _GROUPS = ("group", "type", "state", "members", "partitions", "records left", "offsets", "bytes", "oldest", "lost from", "verdict")
 _PARTITIONS = ("group", "partition", "committed", "end", "records left", "offsets", "bytes", "next record", "lost from", "verdict")
@@ -48,19 +48,19 @@ def _rank(kind: Kind) -> Kind:
 
 
 def partitions_table(groups: Sequence[GroupDetail], now_ms: int, bounds: Bounds) -> Iterator[str]:
-    """A line for each partition of the groups, the most severe verdict first, then the largest lag; at last the groups without any."""
-    rows, empty = [], []
+    """A line for each partition of the groups, the most severe verdict first, then the largest lag; at last what is about whole groups."""
+    rows, whole = [], []
     for group in groups:
-        if not group.partitions:
-            empty.append(f"{format_name(group.summary.group)}: {NOT_ON_DISK if reads_without_offsets(group) else NO_OFFSETS}")
         kinds: dict[tuple[str, int], Kind] = {}
         for verdict in judge(group, now_ms, bounds):
             kinds.setdefault((verdict.topic, verdict.partition), verdict.kind)
+            if not verdict.topic:
+                whole.append(f"{format_name(group.summary.group)}: {verdict.text}")
         rows += [(kinds[each.topic, each.partition], group.summary.group, each) for each in group.partitions]
     rows.sort(key=lambda row: (_rank(row[0]), -row[2].lag, row[1], row[2].topic, row[2].partition))
     if rows:
         yield from format_table([_PARTITIONS, *(_partition_cells(name, each, kind, now_ms) for kind, name, each in rows)], _RIGHT)
-    yield from empty
+    yield from whole
 
 
 def reasons(group: GroupDetail, now_ms: int, bounds: Bounds) -> Iterator[str]:

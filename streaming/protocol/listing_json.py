@@ -64,8 +64,8 @@ class TransactionRow(Message):
 
     ``coordinator_state``: in its coordinator's log, "" if it has no entry there or is not known. ``verdict``: as `segtail transactions` has
     it. ``holds_offsets``: the offsets that readers of committed data do not see because of it, -1 if another transaction before it holds
-    them back, or if that is not known. ``groups``: consumer groups whose commits wait for it. ``command`` aborts it, for a hanging one only; if it is "",
-    ``no_command`` is the reason.
+    them back, or if that is not known. ``groups``: consumer groups whose commits wait for it. ``command`` aborts it, for a hanging one
+    only; if it is "", ``no_command`` is the reason.
     """
 
     broker: int

@@ -44,6 +44,12 @@ class Column:
     least: int = 0
     keeps_end: bool = False
 
+    @property
+    def name(self) -> str:
+        """The heading where no key sorts: in it, the letter within a word is a small one."""
+        at = self.heading.find(self.letter) if self.letter else 0
+        return self.heading[:at] + self.heading[at : at + 1].lower() + self.heading[at + 1 :] if at > 0 else self.heading
+
 
 def count(value: float) -> str:
     """A whole number; below zero it is not known."""

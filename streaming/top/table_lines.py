@@ -24,6 +24,7 @@ def table_lines(state: State, height: int) -> list[Text]:
     times = Times(rows.at_ms, state.relative)
     start = state.place.first - rows.offset
     visible = rows.rows[max(0, start) : max(0, start + height)]
+    keys = state.place.cursor >= 0
     columns, widths, cells = laid_out(rows, visible, times, state.width)
     lines = []
     for index, (row, texts) in enumerate(zip(visible, cells, strict=True)):
@@ -40,7 +41,7 @@ def table_lines(state: State, height: int) -> list[Text]:
         lines = [Text(MORE)]
     if state.view is View.PROBLEMS and start + height >= len(rows.rows):
         lines += [Text(line) for line in _unknown_lines(state)]
-    return [_headings(columns, widths, rows), *_padded(lines, height)]
+    return [_headings(columns, widths, rows, keys=keys), *_padded(lines, height)]
 
 
 def laid_out(rows: Rows, visible: Sequence[Row], times: Times, width: int) -> tuple[tuple[Column, ...], list[int], list[list[str]]]:
@@ -60,19 +61,19 @@ def _joined(columns: Sequence[Column], widths: Sequence[int], texts: Sequence[st
     return (" " * GAP).join(pieces).rstrip()
 
 
-def _heading(column: Column, rows: Rows) -> str:
+def _heading(column: Column, rows: Rows, *, keys: bool = True) -> str:
     """The heading, with an arrow if the rows are sorted by it."""
     sorted_by = column.sort and column.sort == rows.sort
-    return column.heading + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
+    return (column.heading if keys else column.name) + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
 
 
-def _headings(columns: Sequence[Column], widths: Sequence[int], rows: Rows) -> Text:
-    """The headings; the letter that sorts by a column is a capital and underlined."""
+def _headings(columns: Sequence[Column], widths: Sequence[int], rows: Rows, *, keys: bool) -> Text:
+    """The headings; where keys sort, the letter that sorts by a column is a capital and underlined."""
     line = Text(style="bold")
     for column, width in zip(columns, widths, strict=True):
-        text = filled(_heading(column, rows), width, right=column.right)
+        text = filled(_heading(column, rows, keys=keys), width, right=column.right)
         piece = Text(text)
-        if column.letter and (at := text.find(column.letter)) >= 0:
+        if keys and column.letter and (at := text.find(column.letter)) >= 0:
             piece.stylize("underline", at, at + 1)
         line.append_text(piece).append(" " * GAP)
     line.right_crop(GAP)

@@ -79,7 +79,13 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
     ),
     View.TRANSACTIONS: (
         _PARTITION,
-        Column(heading="Verdict", letter="V", sort="verdict", cell=lambda row, _: f"{word(row.verdict)}{', stuck' if row.stuck else ''}"),
+        Column(
+            heading="Verdict",
+            letter="V",
+            sort="verdict",
+            cell=lambda row, _: f"{word(row.verdict)}{', stuck' if row.stuck else ''}",
+            least=8,
+        ),
         Column(heading="Since", letter="S", sort="start_ms", descends=False, cell=lambda row, times: times.of(row.start_ms), right=True),
         Column(heading="Holds", letter="H", sort="holds_offsets", cell=lambda row, _: count(row.holds_offsets), right=True),
         Column(
@@ -106,7 +112,7 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
     ),
     View.RETENTION: (
         _PARTITION,
-        Column(heading="blocKed", letter="K", sort="blocked", cell=lambda row, _: word(row.blocked)),
+        Column(heading="blocKed", letter="K", sort="blocked", cell=lambda row, _: word(row.blocked), least=8),
         Column(heading="Overdue", letter="O", sort="overdue_ms", cell=lambda row, _: length(row.overdue_ms), right=True),
         Column(heading="Frees", letter="F", sort="reclaimable_bytes", cell=lambda row, _: size(row.reclaimable_bytes), right=True),
         Column(heading="Size", letter="S", sort="size_bytes", cell=lambda row, _: size(row.size_bytes), right=True),
@@ -134,8 +140,8 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
             right=True,
         ),
         Column(
-            heading="size limit (B)",
-            letter="B",
+            heading="siZe limit",
+            letter="Z",
             sort="retention_bytes",
             cell=lambda row, _: _unsure(size(row.retention_bytes), row.limits_assumed),
             right=True,
@@ -152,6 +158,7 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
             sort="verdict",
             descends=False,
             cell=lambda row, times: _unsure(kind_of(row, times.now_ms).label, row.limits_assumed and not kind_of(row, times.now_ms).found),
+            least=8,
         ),
         Column(heading="Records left", letter="R", sort="lag_records_read_committed", cell=lambda row, _: _left(row), right=True),
         Column(

@@ -91,6 +91,16 @@ def test_growth_a_day_and_the_sum_over_log_dirs_of_one_file_system(tmp_path: Pat
         assert each["full_ms"] - NOW == pytest.approx((alone["full_ms"] - NOW) / 2, rel=0.01)
 
 
+def test_a_policy_that_is_assumed_is_marked_and_the_mark_is_explained(tmp_path: Path) -> None:
+    path = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
+    out = segtail_disk(path).stdout
+    assert " delete?\n" in out
+    assert "\n? Kafka's defaults are assumed" in out
+    known = tmp_path / "server.properties"
+    known.write_text("node.id=1\nlog.retention.hours=9\nlog.cleanup.policy=delete\nlog.retention.bytes=1048576\n")
+    assert "?" not in segtail_disk(path, "--server-properties", known).stdout
+
+
 def test_what_if_says_what_would_be_free_and_when_it_would_be_full_then(tmp_path: Path) -> None:
     path = _grows(tmp_path)
     answer = told(path, "--at", NOW + 1, "--free", "1MiB", "--what-if", "orders:retention.ms=10h", "--what-if", "segment.ms=1h")

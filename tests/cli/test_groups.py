@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -226,6 +227,15 @@ def test_as_json_all_groups_have_their_partitions_and_verdicts() -> None:
     assert {name: len(each["partitions"]) for name, each in found.items()} == {"a b": 1, "fine": 1, "late": 1}
     assert all(each["verdicts"][0]["verdict"] == each["verdict"] for each in found.values())
     assert found["fine"]["verdicts"][0]["text"].startswith("nothing found")
+
+
+def test_what_is_about_a_whole_group_stands_below_its_partitions() -> None:
+    left = detail("left")
+    left = replace(left, summary=replace(left.summary, members=0, epoch=3, state="Empty"))
+    with job([left]) as url:
+        out = segtail("groups", "left", "--job", url).stdout.splitlines()
+    assert out[1].split()[:2] == ["left", "orders-0"]
+    assert out[2:] == ["left: no member, and not everything is read"]
 
 
 def test_a_named_group_without_partitions_is_said_to_have_none() -> None:

@@ -75,6 +75,12 @@ def test_a_table_may_be_asked_for_off_a_terminal(url: str) -> None:
     assert out[7] == "and 297 more: --limit shows them"
 
 
+def test_the_letters_that_sort_are_no_capitals_where_no_key_is_read(url: str) -> None:
+    heads = run(url, "--format", "table", "--view", "partitions").stdout.splitlines()[3]
+    assert "records/s" in heads
+    assert "rEcords/s" not in heads
+
+
 def test_json_has_the_fields_of_the_job_s_messages(url: str) -> None:
     found = json.loads(run(url, "--json", "--view", "transactions").stdout)
     assert found["status"]["verdict"] == "1 transaction hangs: orders-7 is held for 3 h 12 min"

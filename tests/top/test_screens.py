@@ -86,9 +86,18 @@ def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view
     assert len(set(letters)) == len(letters)
     for each in columns:
         assert bool(each.letter) == bool(each.sort)
-        assert [character for character in each.heading if character.isupper()] == [each.letter] * bool(
-            each.letter
-        ) or "(B)" in each.heading
+        assert [character for character in each.heading if character.isupper()] == [each.letter] * bool(each.letter)
+
+
+def test_a_narrow_screen_keeps_what_tells_that_something_is_wrong() -> None:
+    job = troubled()
+    job.transactions = [replace(job.transactions[0], verdict="two_phase_commit", stuck=True, topic="a-topic-with-a-long-name")]
+    job.retention = [replace(job.retention[0], topic="a-topic-with-a-long-name")]
+    job.groups = [replace(job.groups[0], group="a-group-with-a-long-name")]
+    for key, heading, told in (("3", "Verdict", "two_phase_co…"), ("4", "blocKed", "open_transac…"), ("5", "Verdict", "held")):
+        screen = text(shown(job, key, width=40))
+        assert heading in screen
+        assert told in screen
 
 
 def test_the_letter_that_sorts_is_underlined() -> None:
