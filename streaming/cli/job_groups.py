@@ -6,12 +6,14 @@ from urllib.parse import quote
 
 from streaming.cli import job_answers
 from streaming.errors import UsageError
-from streaming.formatting import format_be, format_count
+from streaming.formatting import format_be, format_count, format_name
 from streaming.offline.group_answer import GroupAnswer
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, path_of
 
 _MOST_DETAILS, _MOST_SECONDS = 200, 60.0
 """The most groups of a list that are asked for one by one, and how long: their sums alone do not show all verdicts."""
+
+_MOST_FAILED = 5
 
 
 def ask(job: str, names: Collection[str], *, whole: bool) -> GroupAnswer:
@@ -51,15 +53,23 @@ def _all(job: str, *, whole: bool) -> GroupAnswer:
     order = sorted((each.summary for each in found.values()), key=lambda each: (_has_read_all(each), -each.lag_offsets))
     wanted = [each for each in order if whole or not _has_read_all(each)]
     until = time.monotonic() + _MOST_SECONDS
-    asked = 0
+    asked, failed = 0, []
     for summary in wanted[:_MOST_DETAILS]:
         if time.monotonic() >= until:
             break
         asked += 1
-        if (group := job_answers.ask(job, path_of(summary.group), GroupDetail)) is not None:
+        try:
+            group = job_answers.ask(job, path_of(summary.group), GroupDetail)
+        except UsageError as error:  # the others are answered all the same
+            failed.append(f"{format_name(summary.group)} is judged by its sums alone: {error}")
+            continue
+        if group is not None:
             found[summary.group] = group
     by_sums = sum(not _has_read_all(each) for each in wanted[asked:])
-    return GroupAnswer(groups=tuple(found.values()), missing=(), doubts=_doubts(page.unread, page.omitted, by_sums))
+    doubts = (*_doubts(page.unread, page.omitted, by_sums), *failed[:_MOST_FAILED])
+    if len(failed) > _MOST_FAILED:
+        doubts = (*doubts, f"and {format_count(len(failed) - _MOST_FAILED, 'other group')}")
+    return GroupAnswer(groups=tuple(found.values()), missing=(), doubts=doubts)
 
 
 def _page(job: str, path: str) -> GroupPage:

@@ -154,15 +154,15 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
 
 
 @contextmanager
-def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
-    """Serves groups as a job does, two a page, at this path."""
+def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", failing: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
+    """Serves groups as a job does, two a page, at this path; of the one that is ``failing`` only its sums."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             name = unquote(asked.path.removeprefix(f"{path}/"))
             answer = page(parse_qs(asked.query)) if asked.path == path else next((g for g in groups if g.summary.group == name), None)
-            self.send_response(503 if unavailable else 404 if answer is None else 200)
+            self.send_response(503 if unavailable else 500 if failing and name == failing else 404 if answer is None else 200)
             self.end_headers()
             self.wfile.write(unavailable.encode() if answer is None or unavailable else answer.encode())
 
@@ -227,6 +227,15 @@ def test_as_json_all_groups_have_their_partitions_and_verdicts() -> None:
     assert {name: len(each["partitions"]) for name, each in found.items()} == {"a b": 1, "fine": 1, "late": 1}
     assert all(each["verdicts"][0]["verdict"] == each["verdict"] for each in found.values())
     assert found["fine"]["verdicts"][0]["text"].startswith("nothing found")
+
+
+def test_a_group_for_which_a_job_fails_is_judged_by_its_sums_and_the_others_are_answered() -> None:
+    with job(GROUPS, failing="late") as url:
+        done = segtail("groups", "--job", url)
+    assert done.returncode == 3
+    assert sorted(line.split()[0] for line in done.stdout.splitlines()[1:]) == ['"a', "fine", "late"]
+    assert done.stderr.startswith("segtail: late is judged by its sums alone: http://127.0.0.1:")
+    assert "500 Internal Server Error" in done.stderr
 
 
 def test_what_is_about_a_whole_group_stands_below_its_partitions() -> None:
