@@ -119,7 +119,7 @@ class ClosedSegments:
         if not right:
             self.wrong += 1
             log.warning(
-                "time index disagrees with its segment, which counts",
+                "time index disagrees with its segment, which is scanned",
                 extra={"path": str(segment.path), "time_index_ms": believed},
             )
         return found != believed

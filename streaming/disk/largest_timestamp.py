@@ -17,6 +17,9 @@ from streaming.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
+_MOST_OFFSETS = 1 << 31
+"""An index holds offsets as 32-bit numbers from the segment's base offset on."""
+
 
 def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
     """The last entry of a closed segment's time index as (largest timestamp, offset); None if there is none, or if it cannot be right.
@@ -79,7 +82,10 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
 
 
 class LargestScan:
-    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 if none has one."""
+    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 if none has one.
+
+    Of a segment that is damaged it is that of the time index if that is later: a broker goes by the index, and does not read the segment.
+    """
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
@@ -114,6 +120,8 @@ class LargestScan:
         if scanned.sums is not None:
             self.largest = max(self.largest, scanned.sums.max_timestamp)
             self._position, self._next_offset = self._position + scanned.end, scanned.sums.next_offset
+        if scanned.flaw is not None and (indexed := indexed_largest(self.segment, self.segment.base_offset + _MOST_OFFSETS)) is not None:
+            self.largest = max(self.largest, indexed[0])
         return scanned.sums is not None and scanned.flaw is None
 
 

@@ -133,6 +133,24 @@ def test_a_time_index_that_is_not_right_gives_way_to_the_segment(log: PartitionL
     assert looking.wrong_time_indexes == (damage == "of an earlier time")
 
 
+@pytest.mark.parametrize("thorough", [True, False])
+@pytest.mark.parametrize("batch_number", [0, 1])
+def test_of_a_segment_that_is_damaged_the_time_index_counts_as_it_does_for_the_broker(
+    log: PartitionLog, thorough: bool, batch_number: int
+) -> None:
+    segment = log.segments[0]
+    data = bytearray(segment.path("log").read_bytes())
+    data[segment.positions[batch_number] + 16] = 77
+    segment.path("log").write_bytes(data)
+    for expected in (20, (-1, 10)[batch_number]):
+        looking = inventory(thorough=thorough)
+        for _ in range(2):  # one index is checked at a look
+            look(log, looking)
+        scan(log, looking, budget=1 << 20)
+        assert largest(look(log, looking)) == [expected, 50, 70]
+        segment.path("timeindex").unlink(missing_ok=True)
+
+
 def test_a_time_index_is_believed_at_first_and_checked_one_at_a_look(log: PartitionLog) -> None:
     wrong = (NOW + 45).to_bytes(8, "big") + (2).to_bytes(4, "big")
     for base in (0, 3):
