@@ -7,6 +7,7 @@ import numpy as np
 
 from streaming.disk.file_kinds import Kind
 from streaming.formatting import format_count, format_list, format_name
+from streaming.kafka.names import METADATA_TOPIC
 from streaming.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.rules import space_outlook
 from streaming.rules.config_values import Source
@@ -54,14 +55,15 @@ def answer_of(found: Found, by: str, limit: int) -> DiskAnswer:
 
 def _log_dirs(found: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
     sums = reckoning.summed(reckoning.directory, len(found.dirs))
-    counts = np.bincount(found.replicas.directory, found.replicas.live, minlength=len(found.dirs)).astype(int).tolist()
+    live = np.bincount(found.replicas.directory, found.replicas.live, minlength=len(found.dirs)).astype(int).tolist()
+    counts = _replicas(found)
     systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in found.dirs if each.up))}
     for number, each in enumerate(found.dirs):
         if not each.up:
             yield LogDirUse(broker=each.broker, log_dir=each.log_dir, up=False, problem=each.problem)
             continue
         full, uncleaned = reckoning.full_at(number), reckoning.full_at(number, compacted_grow=True)
-        known = sums.growth_day[number] >= 0 or not counts[number]  # of an empty log dir it is known that nothing grows
+        known = sums.growth_day[number] >= 0 or not live[number]  # of an empty log dir it is known that nothing grows
         yield LogDirUse(
             broker=each.broker,
             log_dir=each.log_dir,
@@ -86,6 +88,12 @@ def _log_dirs(found: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
         )
+
+
+def _replicas(found: Found) -> list[int]:
+    """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
+    counted = found.replicas.live & np.array([topic != METADATA_TOPIC for topic in found.replicas.topics], np.bool_)
+    return [int(each) for each in np.bincount(found.replicas.directory, counted, minlength=len(found.dirs))]
 
 
 def _time(at_ms: float | None) -> int:
@@ -146,9 +154,10 @@ def _by_partition(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
 
 def _by_dir(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
     heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in found.dirs]
-    for row, each in zip(_by_group(found, reckoning, found.replicas.directory, heads), found.dirs, strict=True):
+    rows = _by_group(found, reckoning, found.replicas.directory, heads)
+    for row, each, replicas in zip(rows, found.dirs, _replicas(found), strict=True):
         taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
-        yield replace(row, taken=taken, apparent=apparent)
+        yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
 
 
 def _by_kind(found: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:

@@ -91,6 +91,13 @@ def test_growth_a_day_and_the_sum_over_log_dirs_of_one_file_system(tmp_path: Pat
         assert each["full_ms"] - NOW == pytest.approx((alone["full_ms"] - NOW) / 2, rel=0.01)
 
 
+def test_replicas_are_counted_as_kafka_log_dirs_does_without_that_of_the_metadata_log() -> None:
+    path = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
+    assert (path / "__cluster_metadata-0").is_dir()
+    assert [each["replicas"] for each in told(path)["log_dirs"]] == [3]
+    assert [each["replicas"] for each in told(path, "--by", "dir")["rows"]] == [3]
+
+
 def test_a_policy_that_is_assumed_is_marked_and_the_mark_is_explained(tmp_path: Path) -> None:
     path = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
     out = segtail_disk(path).stdout
