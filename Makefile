@@ -11,8 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 # One pytest for all tests, in a few processes. Spark tests keep to one of them, where they share a session, and so do the tests against
-# a broker (tests/conftest.py groups them); tests without a JVM fill the rest.
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+# a broker (tests/conftest.py groups them); tests without a JVM fill the rest. Both of these wait a lot, so there is one process more than cores.
+PARALLEL := -n $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4))) --dist loadgroup
 WITHOUT_JVM := not spark and not broker and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports

@@ -11,6 +11,7 @@ from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
 from streaming.scrub.segment_check import WINDOW_BYTES
 from streaming.simulator.batch_writer import Batch, Record
+from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
 from tests.broker.kafka import free_ports
 from tests.builders import NOW, log_dir, partition
@@ -26,6 +27,9 @@ from tests.tools import missing
 pytestmark = pytest.mark.timeout(600)
 
 _VALUE = os.urandom(1 << 20)
+
+_TRIES = 3
+"""Some kernels let go of pages that somebody has just read, of any file: only what recurs counts."""
 
 
 def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_followed(tmp_path: Path) -> None:
@@ -75,12 +79,23 @@ def test_the_scrub_leaves_nothing_in_the_page_cache_and_lets_go_of_nothing_that_
     log.roll()
     log.append(Batch(records=(Record(None, b"", NOW),)))
     files = [segment.path("log") for segment in log.segments[:-1]]
-    size = dropped(files)
-    hot = files[0].read_bytes()
+    control = tmp_path / "control"
+    control.write_bytes(files[0].read_bytes())
+    kept = []
+    while not kept or (kept[-1] < 0.9 and len(kept) < _TRIES):
+        kept.append(_scrubbed(disk, files, control))
+    assert kept[-1] >= 0.9, kept
+
+
+def _scrubbed(disk: LogDir, files: list[Path], control: Path) -> float:
+    """Scrub a log of which the first file is in the page cache. What is left of it there, against a file that nobody has scrubbed."""
+    size = dropped([*files, control]) - control.stat().st_size
+    for path in (files[0], control):
+        path.read_bytes()
     scrub = LogDirScrub(disk.path, 1_000_000, lambda: NOW, Kept())
     buffer = np.empty(WINDOW_BYTES, np.uint8)
     while scrub.progress.ended_ms < 0:
         scrub.step(buffer)
     assert scrub.progress.checked == size
-    assert resident(files[:1]) > 0.9 * len(hot)
     assert resident(files[1:]) < size / 10
+    return resident(files[:1]) / max(1, resident([control]))
