@@ -135,18 +135,18 @@ def assert_offline(kafka: Kafka, told: Mapping[TopicPartition, Told]) -> None:
     """What lies on disk says the same as the broker, in one look."""
     answer = offline(kafka)
     found: dict[TopicPartition, list[OpenProducer]] = {}
-    behind: dict[TopicPartition, int] = {}
+    held: dict[TopicPartition, int] = {}
     for one in answer.transactions:
         key = (one.topic, one.partition)
         found.setdefault(key, []).append(OpenProducer(one.producer_id, one.producer_epoch, one.first_offset, one.last_ms))
-        behind[key] = max(behind.get(key, 0), one.behind)
+        held[key] = max(held.get(key, 0), one.holds_offsets or 0)
     assert {key: [without_time(one) for one in sorted(each)] for key, each in found.items()} == {
         key: [without_time(one) for one in each.opened] for key, each in told.items() if each.opened
     }
     for key, ours in found.items():  # the clock that files get their times from is a few milliseconds late
         for mine, theirs in zip(sorted(ours), told[key].opened, strict=True):
             assert 0 <= theirs.last_timestamp - mine.last_timestamp <= TICK_MS
-    assert behind == {key: told[key].high_watermark - told[key].last_stable_offset for key in found}
+    assert held == {key: told[key].high_watermark - told[key].last_stable_offset for key in found}
 
 
 def without_time(one: OpenProducer) -> tuple[int, int, int]:
