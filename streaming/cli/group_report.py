@@ -12,8 +12,8 @@ _PARTITIONS = ("group", "partition", "committed", "end", "records left", "offset
 _RIGHT = ("members", "partitions", "committed", "end", "records left", "offsets", "bytes", "next record", "oldest", "lost from")
 
 _ASSUMED = (
-    "assumed: {}: what sets the limits of these topics is not all readable here, so weaker settings or Kafka's defaults are used. Give the "
-    "log dir with __cluster_metadata, and --server-properties."
+    "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
+    "--server-properties, and the log dir with __cluster_metadata if it is not among these."
 )
 
 _MOST_LINES = 100

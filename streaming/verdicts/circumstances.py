@@ -129,6 +129,15 @@ class Circumstances:
             if self.live and self._is_old(at) and self._is_old(self.appended_ms.get(broker, -1)) and self.runs(broker)
         )
 
+    @cached_property
+    def idle(self) -> frozenset[int]:
+        """Of log dirs that were read once, the brokers that wrote no checkpoint for a minute: they are down, so nothing is done there."""
+        return frozenset(() if self.live else (broker for broker, at in self.checkpointed_ms.items() if self._is_old(at)))
+
+    def if_idle(self, broker: int) -> str:
+        """What is added to a sentence about what a broker does not do, if it is down."""
+        return f"; broker {broker} is down, and goes on with that when it is started" if broker in self.idle else ""
+
     def _is_old(self, at_ms: int) -> bool:
         return self.now_ms - at_ms > NOT_WRITING_MS
 

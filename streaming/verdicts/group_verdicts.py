@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from streaming.protocol.group_json import GroupDetail, GroupPartition
+from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
 from streaming.verdicts.commands import Command, GroupCommands
 from streaming.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 
@@ -119,6 +119,7 @@ def _by_summary(group: GroupDetail, now_ms: int, bounds: Bounds) -> list[Kind]:
     summary, whole = group.summary, not group.partitions
     shown = (
         (summary.below_start > 0 and whole, Kind.LOST),
+        (whole and _sums_will_lose(summary, now_ms, bounds), Kind.WILL_LOSE),
         (summary.held > 0, Kind.HELD),
         (summary.beyond_end > 0, Kind.BEYOND_END),
         (0 <= summary.oldest_pending_ms < now_ms - bounds.pending_after_ms and whole, Kind.PENDING),
@@ -127,6 +128,13 @@ def _by_summary(group: GroupDetail, now_ms: int, bounds: Bounds) -> list[Kind]:
         (summary.unknown > 0, Kind.UNKNOWN),
     )
     return [kind for holds, kind in shown if holds]
+
+
+def _sums_will_lose(of: GroupSummary, now_ms: int, bounds: Bounds) -> bool:
+    """As `_will_lose`, by the soonest loss and the oldest next record; a group that reads fast enough may be among these."""
+    left = of.loss_ms - now_ms
+    since = of.oldest_append_ms if of.oldest_append_ms >= 0 else of.oldest_timestamp_ms
+    return of.loss_ms >= 0 and left <= bounds.loss_within_ms and not (since >= 0 and now_ms - since < left)
 
 
 def _deserted(group: GroupDetail) -> bool:

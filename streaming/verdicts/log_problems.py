@@ -117,9 +117,10 @@ def _overdue(of: Circumstances) -> Iterator[Problem]:
     for (broker, topic), rows in of_topics.items():
         partitions = sorted(observed.columns["partition"][kept.items[rows]].tolist())
         size, longest = int(kept.columns["retention_reclaimable_bytes"][rows].sum()), int(overdue[rows].max())
+        could = f"{format_size(size)} could go, the first of it for {format_duration(longest / 1000)}"
         yield found(
             kinds.RETENTION_OVERDUE,
-            f"{partitions_named(partitions)}; {format_size(size)} could go, the first of it for {format_duration(longest / 1000)}",
+            f"{partitions_named(partitions)}; {could}{of.if_idle(broker)}",
             broker=broker,
             topic=topic,
             partition=only(partitions),

@@ -103,7 +103,8 @@ def _overdue(of: Circumstances, of_producer: list[Late]) -> Problem:
     late = max(of_producer, key=of.shown.logs.held_by)
     others = [_place(of, each) for each in of_producer if each is not late]
     too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
-    return _found(of, late, kinds.OVERDUE, f"{_place(of, late)}, {described(of, late)}{too}")
+    idle = of.if_idle(int(of.shown.logs["broker"][late.log]))
+    return _found(of, late, kinds.OVERDUE, f"{_place(of, late)}, {described(of, late)}{too}{idle}")
 
 
 def _place(of: Circumstances, late: Late) -> str:
@@ -130,7 +131,8 @@ def _overdue_elsewhere(of: Circumstances) -> Iterator[Problem]:
     """Transactions that are overdue and not listed: they have written nothing yet, or are too many."""
     for broker, count in sorted(of.shown.observed.coordinators.overdue.items()):
         if count and broker not in of.not_current:
-            yield found(kinds.OVERDUE, f"{format_count(count, 'transaction')} of the coordinator on broker {broker}", broker=broker)
+            detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{of.if_idle(broker)}"
+            yield found(kinds.OVERDUE, detail, broker=broker)
 
 
 def _stalled(of: Circumstances, reported: Collection[int]) -> Iterator[Problem]:
