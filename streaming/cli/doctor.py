@@ -48,7 +48,7 @@ def command(settings: Settings, job: str | None, form: str) -> int:
     from streaming.doctor.examination import examine
 
     log_once()
-    found = examine(settings, os.environ, time.time(), given=settings.model_fields_set)
+    found = examine(settings, os.environ, time.time(), given=settings.model_fields_set, job=job or "")
     if job is not None:
         found = (*found, *_of_job(job))
     if form == "json":

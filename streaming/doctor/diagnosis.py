@@ -25,7 +25,7 @@ class Asked:
     """What is checked: the settings of a job or an agent, and where it would run.
 
     ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of
-    the settings that somebody has given.
+    the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if there is none.
     """
 
     settings: Settings
@@ -33,6 +33,7 @@ class Asked:
     now: float
     log_dirs: LogDirs | None
     given: frozenset[str] = frozenset()
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,15 +35,16 @@ _CHECKS = (
 )
 
 
-def examine(settings: Settings, environ: Mapping[str, str], now: float, given: Iterable[str] = ()) -> tuple[Finding, ...]:
+def examine(settings: Settings, environ: Mapping[str, str], now: float, given: Iterable[str] = (), job: str = "") -> tuple[Finding, ...]:
     """Everything that the checks find, check by check.
 
     Args:
         now: Unix seconds.
         given: the names of the settings that somebody has given.
+        job: the address of a job that is asked, too: it listens where it should.
     """
     log_dirs, refused = _opened(settings)
-    asked = Asked(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given))
+    asked = Asked(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
     return (*refused, *(finding for each in _CHECKS for finding in each.check(asked)))
 
 

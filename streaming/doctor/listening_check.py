@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from streaming.doctor.certificates_check import end_of, of_end
 from streaming.doctor.diagnosis import Asked, Finding, State, quoted
@@ -18,12 +19,20 @@ def check(asked: Asked) -> Iterator[Finding]:
     addresses = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
     holder = holder_of(chosen.checkpoint.absolute() / "job.lock") or 0
     for address in addresses:
-        yield _of_address(address, holder)
+        yield _of_address(address, holder, _port_of(asked.job))
     if chosen.web_config is not None:
         yield from _of_web_config(chosen.web_config, asked.now)
 
 
-def _of_address(address: Address, holder: int) -> Finding:
+def _port_of(job: str) -> int:
+    """The port of an address http://HOST:PORT, 0 if it has none."""
+    try:
+        return urlsplit(job).port or 0
+    except ValueError:
+        return 0
+
+
+def _of_address(address: Address, holder: int, asked_port: int) -> Finding:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
@@ -35,6 +44,10 @@ def _of_address(address: Address, holder: int) -> Finding:
         if holder:
             what = f"{address} is in use, as it should be: a job runs with this checkpoint"
             return Finding(check="address", state=State.FINE, what=what)
+        if asked_port == address.port:
+            return Finding(
+                check="address", state=State.FINE, what=f"{address} is in use, as it should be: the job that is asked listens there"
+            )
         return Finding(
             check="address",
             state=State.FAULT,

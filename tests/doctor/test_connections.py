@@ -12,9 +12,10 @@ from streaming.agent.listening import Listening
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import ServerFiles, open_security
 from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
-from streaming.doctor.diagnosis import Finding
+from streaming.doctor.diagnosis import Asked, Finding
 from streaming.doctor.job_check import of_job
 from streaming.protocol.status_json import AgentState, Status
+from streaming.settings import Settings
 from streaming.targets import Target
 from streaming.units import Address
 from tests.agents import Agent
@@ -127,6 +128,9 @@ def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         address = Address("127.0.0.1", other.getsockname()[1])
         found = only(listening_check.check, listen=address, checkpoint=tmp_path)
         assert (found.state, found.command) == (FAULT, f"ss -ltnp 'sport = :{address.port}'")
+        for job, state in ((f"http://localhost:{address.port}", FINE), ("http://localhost:1", FAULT), ("http://localhost:x", FAULT)):
+            asked = Asked(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
+            assert [each.state for each in listening_check.check(asked)] == [state]
         monkeypatch.setattr(listening_check, "holder_of", lambda _: 1234)
         assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
     monkeypatch.undo()
