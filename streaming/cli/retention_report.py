@@ -26,7 +26,7 @@ ADVICE = {
 }
 """The advice for each reason why data stays."""
 
-_HEADS = ("partition", "broker", "size", "oldest", "limit", "lag", "overdue", "reclaimable", "next deletion", "blocked by")
+_HEADS = ("partition", "broker", "size", "oldest", "limit", "lag", "overdue", "reclaimable", "next by time", "blocked by")
 
 
 def sorted_rows(rows: Sequence[Row], by: str) -> list[Row]:

@@ -50,7 +50,7 @@ PARTITION_COLUMNS: tuple[Column[PartitionRow], ...] = (
     Column(head="Offsets held back", cell=_held_back, sort="unread_offsets", numbers=True),
     Column(head="Open transactions", cell=lambda row, _: number(row.open_transactions), sort="open_transactions", numbers=True),
     Column(head="Last append", cell=lambda row, now: moment(row.last_append_ms, now), sort="last_append_ms"),
-    Column(head="Next deletion", cell=_deletion, sort="next_deletion_ms", first=ASCENDING),
+    Column(head="Next deletion by time", cell=_deletion, sort="next_deletion_ms", first=ASCENDING),
 )
 
 
@@ -110,6 +110,8 @@ RETENTION_COLUMNS: tuple[Column[RetentionRow], ...] = (
     Column(head="Kept too long", cell=lambda row, _: Cell(text=span(row.lag_ms)), sort="lag_ms", numbers=True),
     Column(head="Deletion overdue", cell=lambda row, _: Cell(text=span(row.overdue_ms)), sort="overdue_ms", numbers=True),
     Column(head="Beyond a limit", cell=lambda row, _: size(row.reclaimable_bytes), sort="reclaimable_bytes", numbers=True),
-    Column(head="Next deletion", cell=lambda row, now: deletion(row.next_deletion_ms, now), sort="next_deletion_ms", first=ASCENDING),
+    Column(
+        head="Next deletion by time", cell=lambda row, now: deletion(row.next_deletion_ms, now), sort="next_deletion_ms", first=ASCENDING
+    ),
     Column(head="Blocked", cell=_blocked, sort="blocked"),
 )

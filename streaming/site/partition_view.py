@@ -96,7 +96,7 @@ def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
         Fact(name="Kept too long", value=Cell(text=span(kept.lag_ms))),
         Fact(name="Deletion overdue", value=Cell(text=span(kept.overdue_ms))),
         Fact(name="Beyond a limit", value=size(kept.reclaimable_bytes)),
-        Fact(name="Next deletion", value=deletion(kept.next_deletion_ms, now_ms)),
+        Fact(name="Next deletion by time", value=deletion(kept.next_deletion_ms, now_ms)),
         *blocked,
     )
 

@@ -50,7 +50,7 @@ def _retention(of: RetentionRow, times: Times) -> str:
     assumed = " (assumed)" if of.limits_assumed else ""
     overdue = f", overdue for {length(of.overdue_ms)}" if of.overdue_ms > 0 else ""
     frees = f", {size(of.reclaimable_bytes)} beyond the limits" if of.reclaimable_bytes > 0 else ""
-    deletion = f", the next deletion {times.of(of.next_deletion_ms)}" if of.next_deletion_ms >= 0 else ""
+    deletion = f", the next deletion by time {times.of(of.next_deletion_ms)}" if of.next_deletion_ms >= 0 else ""
     return f"{named}{assumed}{overdue}{frees}{deletion}"
 
 

@@ -117,7 +117,7 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
         Column(heading="Frees", letter="F", sort="reclaimable_bytes", cell=lambda row, _: size(row.reclaimable_bytes), right=True),
         Column(heading="Size", letter="S", sort="size_bytes", cell=lambda row, _: size(row.size_bytes), right=True),
         Column(
-            heading="Next deletion",
+            heading="Next by time",
             letter="N",
             sort="next_deletion_ms",
             descends=False,
