@@ -91,7 +91,7 @@ class Committed:
     """What is known of partitions without their logs, one item for each.
 
     ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it was beyond the log's end in the round before.
-    ``share``: of a share group, of which it is the start offset, and ``delivered`` records after it are done with.
+    ``share``: of a share group, of which it is the start offset, and ``delivered`` offsets after it are done with.
     """
 
     offset: Longs
@@ -142,15 +142,17 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     uncommitted = np.where(left, np.maximum(ends.data - places.data, 0), 0)
     below_stable = left & (start < ends.last_stable)
     kept = np.where(below_stable, np.maximum(ends.kept - (places.data - places.aborted), 0), 0)
-    done = np.where(committed.share, np.maximum(committed.delivered, 0), 0)
-    unread = left & (places.next_offset >= 0) & (places.next_offset < ends.high_watermark)
+    # of a share group, offsets are done with, markers too, and it reads aborted records unless it is told otherwise
+    undone = np.maximum(ends.high_watermark - committed.offset - np.maximum(committed.delivered, 0), 0)
+    bound = np.minimum(uncommitted, undone)
+    unread = left & (places.next_offset >= 0) & (places.next_offset < ends.high_watermark) & ~(committed.share & (bound == 0))
     offsets = np.where(blocked == KNOWN, np.maximum(ends.high_watermark - committed.offset, 0), ABSENT)
     return Lags(
         reason=reason,
         start=start,
         offsets=np.where(ends.high_watermark >= 0, offsets, ABSENT),
-        read_committed=np.where(known, np.maximum(kept - done, 0), ABSENT),
-        read_uncommitted=np.where(known, np.maximum(uncommitted - done, 0), ABSENT),
+        read_committed=np.where(known, np.where(committed.share, bound, kept), ABSENT),
+        read_uncommitted=np.where(known, np.where(committed.share, bound, uncommitted), ABSENT),
         bytes=np.where(known, np.where(left, np.maximum(ends.bytes - places.bytes, 0), 0), ABSENT),
         next_offset=np.where(unread, places.next_offset, ABSENT),
         next_timestamp_ms=np.where(unread, places.next_timestamp_ms, ABSENT),

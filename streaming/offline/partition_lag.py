@@ -47,8 +47,8 @@ def with_lag(of: GroupPartition, ends: Ends, position_of: PositionOf, delivered:
 
     Args:
         position_of: is called with `offsets_of` alone.
-        delivered: of a share group, how many records from the committed offset on it is done with. What its consumers hold is not stored,
-            so its lag is an upper bound.
+        delivered: of a share group, how many offsets from the committed one on it is done with, -1 not known. What its consumers hold is
+            not stored, and which of the offsets are records is not looked up, so its lag is an upper bound.
     """
     of = replace(
         of,
@@ -70,10 +70,14 @@ def with_lag(of: GroupPartition, ends: Ends, position_of: PositionOf, delivered:
     states = [each.state for each in (first, stable, last) if each.state is not PositionState.KNOWN]
     if states:
         return replace(of, unknown=_REASONS[states[0]])
+    committed, uncommitted = max(0, _readable(stable) - _readable(first)), max(0, last.data - first.data)
+    if delivered is not None:  # offsets, of markers too; and it reads aborted records unless it is told otherwise
+        committed = uncommitted = min(uncommitted, max(0, ends.high_watermark - of.committed - max(delivered, 0)))
+    of = replace(of, lag_records_read_committed=committed, lag_records_read_uncommitted=uncommitted)
+    if delivered is not None and not uncommitted:
+        return replace(of, lag_bytes=last.bytes - first.bytes)  # no record after it is unread
     return replace(
         of,
-        lag_records_read_committed=max(0, _readable(stable) - _readable(first) - (delivered or 0)),
-        lag_records_read_uncommitted=max(0, last.data - first.data - (delivered or 0)),
         lag_bytes=last.bytes - first.bytes,
         next_offset=first.next_offset,
         next_timestamp_ms=first.next_timestamp_ms,

@@ -15,6 +15,7 @@ SKEWED_RECORDS = 1000
 """With a smaller lag of the whole group, no partition is said to have most of it."""
 
 _EMPTY = "Empty"
+_SHARE = "Share"
 _BEYOND_END = "beyond_end"
 _NO_LAG = ("topic_gone", "not_committed")
 """Why there is no lag, where that is known."""
@@ -162,7 +163,7 @@ def _of_partition(group: GroupDetail, of: GroupPartition, now_ms: int, bounds: B
 
     found = [verdict(kind, text, command) for kind, text, command in _found(group, of, words, now_ms, bounds)]
     if not found:
-        found = [verdict(*_calm(of, words))]
+        found = [verdict(*_calm(of, words, share=group.summary.type == _SHARE))]
     return found
 
 
@@ -201,14 +202,15 @@ def _is_slower(of: GroupPartition, now_ms: int, bounds: Bounds) -> bool:
     return falls_back and of.lag > 0 and now_ms - _readable_ms(of) >= bounds.slower_after_ms
 
 
-def _calm(of: GroupPartition, words: Sentences) -> tuple[Kind, str]:
+def _calm(of: GroupPartition, words: Sentences, *, share: bool) -> tuple[Kind, str]:
     lag = of.lag
     if of.unknown in _NO_LAG:
         return Kind.FINE, words.no_lag(of)
     if of.unknown or lag < 0:
         return Kind.UNKNOWN, words.unknown(of)
     if lag == 0:
-        return (Kind.ONLY_MARKERS, words.only_markers(of)) if of.lag_offsets > 0 else (Kind.FINE, words.nothing_left())
+        markers = of.lag_offsets > 0 and not share  # a share group is done with offsets after the one that it begins at
+        return (Kind.ONLY_MARKERS, words.only_markers(of)) if markers else (Kind.FINE, words.nothing_left())
     if 0 <= of.appended_rate < of.consumed_rate:
         return Kind.CATCHING_UP, words.catching_up(of)
     return Kind.FINE, words.left(of)
