@@ -132,7 +132,6 @@ def _where(verdict: GroupVerdict) -> str:
 
 def _group_cells(group: GroupDetail, kind: Kind, now_ms: int) -> Cells:
     of = group.summary
-    oldest = of.oldest_append_ms if of.oldest_append_ms >= 0 else of.oldest_timestamp_ms
     return (
         format_name(of.group),
         of.type or None,
@@ -142,7 +141,7 @@ def _group_cells(group: GroupDetail, kind: Kind, now_ms: int) -> Cells:
         _sum(of.lag_records_read_committed, of.unknown),
         _number(of.lag_offsets),
         _size(of.lag_bytes),
-        _age(oldest, now_ms),
+        _age(of.oldest_ms, now_ms),
         _unsure(_age(of.loss_ms, now_ms), of),
         _unsure(kind.label, of) if not kind.found else kind.label,
     )

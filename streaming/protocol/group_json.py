@@ -59,6 +59,11 @@ class GroupSummary(Message):
         """As in `GroupPartition`: the sums over its partitions."""
         return _lag(self)
 
+    @property
+    def oldest_ms(self) -> int:
+        """When the oldest next record was appended, or its own timestamp where that was not seen; -1 if neither is known."""
+        return self.oldest_append_ms if self.oldest_append_ms >= 0 else self.oldest_timestamp_ms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPage(Message):

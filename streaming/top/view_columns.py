@@ -39,10 +39,6 @@ def _left(row: GroupSummary) -> str:
     return NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}"
 
 
-def _oldest(row: GroupSummary) -> int:
-    return row.oldest_append_ms if row.oldest_append_ms >= 0 else row.oldest_timestamp_ms
-
-
 def _unsure(text: str, unsure: bool) -> str:
     """What depends on limits, with a question mark if they are assumed."""
     return f"{text}?" if unsure and text != NONE else text
@@ -166,7 +162,7 @@ COLUMNS: dict[View, tuple[Column, ...]] = {
             letter="O",
             sort="oldest_append_ms",
             descends=False,
-            cell=lambda row, times: times.of(_oldest(row)),
+            cell=lambda row, times: times.of(row.oldest_ms),
             right=True,
         ),
         Column(

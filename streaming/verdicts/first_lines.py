@@ -44,15 +44,11 @@ def verdict(of: Circumstances, all_problems: Sequence[Problem], *, ready: bool =
     return sentence if ready else f"What was on the disks is still being read. {sentence}"
 
 
-_IDLE_MS = 60_000
-"""A running broker writes its checkpoints every five seconds."""
-
-
 def _idle(of: Circumstances) -> str:
     """Whether the brokers of log dirs that were read once seem to be down: then nobody appends, deletes or aborts anything."""
-    last = max(of.checkpointed_ms.values(), default=-1)
-    age = of.now_ms - last
-    return f"; no broker has written there for {format_duration(age / 1000)}: it is down" if last >= 0 and age > _IDLE_MS else ""
+    if not of.idle or len(of.idle) < len(of.checkpointed_ms):
+        return ""
+    return f"; no broker has written there for {format_duration((of.now_ms - max(of.checkpointed_ms.values())) / 1000)}: it is down"
 
 
 def freshness(of: Circumstances, newest_ms: int) -> str:

@@ -134,8 +134,7 @@ def _by_summary(group: GroupDetail, now_ms: int, bounds: Bounds) -> list[Kind]:
 def _sums_will_lose(of: GroupSummary, now_ms: int, bounds: Bounds) -> bool:
     """As `_will_lose`, by the soonest loss and the oldest next record; a group that reads fast enough may be among these."""
     left = of.loss_ms - now_ms
-    since = of.oldest_append_ms if of.oldest_append_ms >= 0 else of.oldest_timestamp_ms
-    return of.loss_ms >= 0 and left <= bounds.loss_within_ms and not (since >= 0 and now_ms - since < left)
+    return of.loss_ms >= 0 and left <= bounds.loss_within_ms and not (of.oldest_ms >= 0 and now_ms - of.oldest_ms < left)
 
 
 def _deserted(group: GroupDetail) -> bool:
