@@ -25,20 +25,30 @@ settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _JVM_MARKS = ("broker", "spark")
-_JVM_TIMEOUT_SECONDS = 300  # a JVM alone may take a minute to start on a busy machine
+_LONG_MARKS = ("image", "slow")
+_ROOT = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the Spark tests in one process, which they share a session in, and the broker tests in one; starts with these long ones."""
+    """Gives each test that starts a JVM one group, its module's; in several processes the long ones begin.
+
+    pytest-xdist joins several groups of a test to another one, so that nobody else would be in it: a test has one, or none.
+    """
     for item in items:
-        for mark in _JVM_MARKS:
-            if item.get_closest_marker(mark):
-                item.add_marker(pytest.mark.xdist_group(mark))
-                if not item.get_closest_marker("timeout"):
-                    item.add_marker(pytest.mark.timeout(_JVM_TIMEOUT_SECONDS))
+        if item.get_closest_marker("broker"):
+            item.add_marker("live")
+        if any(map(item.get_closest_marker, _JVM_MARKS)) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in _JVM_MARKS))
+        items.sort(key=lambda item: [not any(map(item.get_closest_marker, marks)) for marks in (_JVM_MARKS, _LONG_MARKS)])
+
+
+def _group(item: pytest.Item) -> str:
+    """Its module, whose tests share what they start; those that share the session's Spark are one group."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        return "spark session"
+    return item.path.relative_to(_ROOT).with_suffix("").as_posix()
 
 
 @pytest.fixture(scope="session")
