@@ -10,17 +10,25 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests import witnesses
+
 SEGTAIL = Path(sys.executable).with_name("segtail")
-SECONDS = 120
-"""How long a test waits for what must happen; a machine with nothing else to do needs a tenth of it."""
+SECONDS = 600
+"""After so long what a test waits for hangs, and is not slow: an idle machine needs a fiftieth of it."""
 
 STOP_SECONDS = 10
 _POLL_SECONDS = 0.05
+_GLANCE_SECONDS = 10
+_SEEN_CHARACTERS = 3000
+_TELLING = ("segtail_agent_up", "segtail_tail_lag", "segtail_query_", "segtail_skipped_bytes")
+"""The series of a page that tell how a job and its agents are."""
+
 _MARK = "TEST_FAMILY"  # segtail refuses variables with its own prefix that it does not know
 
 _Found = TypeVar("_Found")
@@ -45,14 +53,20 @@ class Counts(NamedTuple):
     end_offset: float
 
 
-def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS) -> _Found:
-    """Looks again and again until there is something true; fails with ``what`` when it does not come."""
+def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS, saw: Callable[[], object] | None = None) -> _Found:
+    """Looks again and again until there is something true.
+
+    When it does not come, the failure tells what was waited for, what was seen last (``saw`` where ``look`` itself tells nothing), and
+    how those are that run beside the test.
+    """
     deadline = time.monotonic() + seconds
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        if time.monotonic() >= deadline:
+            last = found if saw is None else saw()
+            raise AssertionError(f"not within {seconds} s: {what}; seen last: {last!r:.{_SEEN_CHARACTERS}}{witnesses.standing_by()}")
         time.sleep(_POLL_SECONDS)
 
 
@@ -80,6 +94,15 @@ class Segtail:
                 stderr=stderr,
                 start_new_session=True,
             )
+        witnesses.call(f"segtail {arguments[0]}, its {said.name}", self.words, self.running)
+
+    def words(self) -> str:
+        """How it is, what it said last, and what its page tells of itself: for whoever reads a failure."""
+        status = self._process.poll()
+        state = f"runs: {[process.pid for process in self.family]}" if status is None else f"ended with {status}"
+        page = self._answer(_GLANCE_SECONDS) if status is None else ""
+        told = [line for line in page.splitlines() if line.startswith(_TELLING)]
+        return "\n".join([state, witnesses.tail(self._said), *told])
 
     @property
     def mark(self) -> str:
@@ -110,19 +133,25 @@ class Segtail:
 
     @property
     def url(self) -> str | None:
-        """Where its metrics are, when it has said so."""
+        """Where its metrics are, when it has said so. One that ended before is not waited for."""
+        ended = not self.running()
         lines = [line for line in self.said.splitlines() if line.startswith("segtail: metrics at ")]
+        assert lines or not ended, f"it ended before it served its page: {self.said}"
         return lines[0].removeprefix("segtail: metrics at ") if lines else None
 
     def page(self) -> Page:
         """What it exports now; nothing before it answers."""
+        return read_page(self._answer(SECONDS))
+
+    def _answer(self, seconds: float) -> str:
         if self.url is None:
-            return {}
+            return ""
         try:
-            with urllib.request.urlopen(self.url, timeout=SECONDS) as answer:
-                return read_page(answer.read().decode())
-        except OSError:
-            return {}
+            with urllib.request.urlopen(self.url, timeout=seconds) as answer:
+                page: bytes = answer.read()
+                return page.decode()
+        except (OSError, HTTPException):  # the latter where it is killed while it answers
+            return ""
 
     def running(self) -> bool:
         return self._process.poll() is None
