@@ -3,17 +3,18 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
-# One pytest for all tests, in a few processes. Spark tests keep to one of them, where they share a session, and so do the tests against
-# a broker (tests/conftest.py groups them); tests without a JVM fill the rest. Both of these wait a lot, so there is one process more than cores.
-PARALLEL := -n $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4))) --dist loadgroup
-WITHOUT_JVM := not spark and not broker and not image
+# A few processes: tests of a module that start a JVM keep to one of them, where they share it (tests/conftest.py groups them); tests without
+# one fill the rest. What fails is run again at the end, alone (tests/check/again.py). No run begins on a full disk.
+PARALLEL = -n $$($(BIN)/python -m tests.check.machine) --dist loadgroup --no-loadscope-reorder
+WHOLE = $(PARALLEL) --again --room 2048
+WITHOUT_JVM := not spark and not broker and not live and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
 
@@ -44,17 +45,26 @@ $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a real broker's disk
 	@$(BIN)/segtail demo $(if $(LOG_DIRS),--log-dirs '$(LOG_DIRS)')
 
-test: setup ## Run all tests: without a JVM, with Spark, against a real Kafka broker
-	@$(BIN)/pytest $(PARALLEL)
+test: setup ## Run the tests: without a JVM, with Spark, on recorded log dirs of real brokers; ten minutes
+	@$(BIN)/pytest $(WHOLE) -m "not live and not image"
+
+test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes
+	@$(BIN)/pytest $(WHOLE) -m "live or image"
+
+record: setup ## Make the recorded log dirs and answers of Kafka anew, on real brokers; ONLY=groups for one of them
+	@$(BIN)/python -m tests.recorded $(ONLY)
+
+mutations: setup ## Break the code in forty places, one by one, and see that a test fails each time
+	@$(BIN)/python -m tests.mutations $(ONLY)
 
 check: setup ## Lint, generated files, and the tests without a JVM nearest to the changes since main (or BASE): a minute
 	@until=$$(($$(date +%s) + 42)); $(LINT); BIN=$(BIN) .ci/current; \
 	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
-	  --quiet $(PARALLEL) --no-loadscope-reorder -m "$(WITHOUT_JVM) and not slow"
+	  --quiet $(PARALLEL) -m "$(WITHOUT_JVM) and not slow"
 
-fast: setup ## Lint, generated files, and all tests without a JVM: five minutes
+fast: setup ## Lint, generated files, and all tests without a JVM: four minutes
 	@$(LINT); BIN=$(BIN) .ci/current
-	@$(BIN)/pytest $(PARALLEL) -m "$(WITHOUT_JVM)"
+	@$(BIN)/pytest $(WHOLE) -m "$(WITHOUT_JVM)"
 
 lint: setup ## Format, lint, types, import contracts
 	@$(LINT)
@@ -66,7 +76,7 @@ hooks: setup ## Make git check format, lint, types and generated files at each c
 	@$(BIN)/pre-commit install
 
 fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUTES=60 adds a run of that length
-	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 3600 tests/fuzz tests/model
+	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
 soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills or operations; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options

@@ -35,7 +35,7 @@ def read(root: Path) -> Tree:
     parsed = {_module(path.relative_to(root).as_posix()): list(ast.walk(ast.parse(path.read_bytes()))) for path in paths}
     importers: dict[str, set[str]] = {name: set() for name in parsed}
     for name, nodes in parsed.items():
-        for imported in _imports(nodes):
+        for imported in imports(nodes):
             if imported in importers:
                 importers[imported].add(name)
     return Tree(importers, {name: _words(nodes) for name, nodes in parsed.items() if name.startswith("tests.")})
@@ -109,7 +109,7 @@ def _is_test(name: str) -> bool:
     return name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
 
 
-def _imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names that may be modules: what a file imports, and from where."""
     for node in nodes:
         if isinstance(node, ast.Import):
