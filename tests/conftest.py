@@ -15,7 +15,7 @@ from tests.tools import missing
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
     from pyspark.sql import SparkSession
 
-pytest_plugins = ("tests.check.again", "tests.check.budget", "tests.check.machine")
+pytest_plugins = ("tests.check.again", "tests.check.budget", "tests.check.machine", "tests.witnesses")
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile(
