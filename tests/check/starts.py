@@ -1,0 +1,174 @@
+"""A plugin of pytest that sees which programs the tests of a module start, and holds that against the table in CONTRIBUTING.md.
+
+JVMs are what the tests wait for: a module may start as many as the table gives it. Kafka, its tools and other programs are seen as this
+process starts them; Spark's JVM, which a job starts, by the script that Spark runs before it.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEADING = "### What the tests start"
+SPARK, BROKERS, TOOLS = "Spark", "Kafka", "Kafka's tools"
+TEST, LIVE = "make test", "make test-live"
+OTHERS = (
+    *("alertmanager", "amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
+    *("podman", "prometheus", "promtool", "tmux"),
+)
+"""Programs that not every machine has."""
+
+_ROW = re.compile(r"\| `(?P<module>[^`]+)` \| (?P<target>[^|]+) \| (?P<starts>[^|]*) \|")
+_STARTED = re.compile(r"(?P<what>[^,]+?)(?: \((?P<times>\d+)\))?(?:, |$)")
+_SEEN = pytest.StashKey["Seen"]()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Tests of one module that one target runs."""
+
+    module: str
+    target: str
+
+
+Starts = dict[Place, Counter[str]]
+"""How often each program is started, by who does it."""
+
+
+class Seen:
+    """What the tests of this process have started so far."""
+
+    def __init__(self, directory: Path) -> None:
+        self.starts: Starts = {}
+        self._targets: dict[str, str] = {}
+        self._jvms = directory / "jvms"
+        self._read = 0
+        self._jvms.touch()
+        script = f"printf '%s\\n' \"$PYTEST_CURRENT_TEST\" >> '{self._jvms}'\n"
+        (directory / "spark-env.sh").write_text(script)  # what Spark's own scripts run before they start a JVM
+        os.environ["SPARK_CONF_DIR"] = str(directory)
+        sys.addaudithook(self._audit)
+
+    def know(self, items: Sequence[pytest.Item]) -> None:
+        """Which target runs each of these tests."""
+        for item in items:
+            self._targets[item.nodeid] = LIVE if any(map(item.get_closest_marker, ("live", "image"))) else TEST
+
+    def note_jvms(self) -> None:
+        """Count the JVMs of Spark that were started since the last time."""
+        with self._jvms.open(encoding="utf-8") as file:
+            file.seek(self._read)
+            for line in file.read().splitlines():
+                self._note(SPARK, line)
+            self._read = file.tell()
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen" and (what := started([os.fsdecode(word) for word in arguments[1]])):
+            self._note(what, os.environ.get("PYTEST_CURRENT_TEST", ""))
+
+    def _note(self, what: str, current: str) -> None:
+        test = current.rpartition(" (")[0]
+        if test in self._targets:
+            self.starts.setdefault(Place(test.partition("::")[0], self._targets[test]), Counter())[what] += 1
+
+
+def started(words: Sequence[str]) -> str:
+    """What a command line starts that a machine may lack; "" for everything else, Spark included."""
+    name = Path(words[0]).name if words else ""
+    if "kafka.Kafka" in words:
+        return BROKERS
+    if name == "java" and any("org.apache.kafka" in word or "kafka-clients" in word for word in words):
+        return TOOLS
+    return name if name in OTHERS else ""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--starts", type=Path, help="a file for the rows of the table of what the tests start; nothing is held against it then"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    directory = tempfile.TemporaryDirectory(prefix="segtail-spark-conf-")
+    config.add_cleanup(directory.cleanup)
+    config.stash[_SEEN] = Seen(Path(directory.name))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[_SEEN].know(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield
+    seen = item.config.stash[_SEEN]
+    seen.note_jvms()
+    if not item.config.getoption("--starts"):
+        module = item.nodeid.partition("::")[0]
+        found = {place: starts for place, starts in seen.starts.items() if place.module == module}
+        assert (wrong := list(excess(found, allowed()))) == [], wrong
+
+
+def excess(found: Mapping[Place, Counter[str]], table: Mapping[Place, Counter[str]]) -> Iterator[str]:
+    """A line for each program that is started more often than the table says."""
+    for place, starts in found.items():
+        for what, times in starts.items():
+            most = table.get(place, Counter())[what]
+            if times > most:
+                yield f"{place.module} starts {what} ({times}) in {place.target}; CONTRIBUTING.md, {HEADING[4:]!r}, says {most}"
+
+
+@cache
+def allowed() -> Starts:
+    """The table."""
+    return read((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(HEADING)[2])
+
+
+def read(text: str) -> Starts:
+    """The rows of a table; other lines are passed over."""
+    table: Starts = {}
+    for row in _ROW.finditer(text):
+        found = {match["what"]: int(match["times"] or 1) for match in _STARTED.finditer(row["starts"].strip())}
+        # how often other programs run is no matter: they are quick
+        table[Place(row["module"], row["target"].strip())] = Counter({what: 1 << 30 if what in OTHERS else n for what, n in found.items()})
+    return table
+
+
+def written(starts: Mapping[Place, Counter[str]]) -> str:
+    """The rows of the table, what runs with each target together."""
+    lines = []
+    for place in sorted(starts, key=lambda place: (place.target, place.module)):
+        jvms = [f"{what} ({starts[place][what]})" for what in (SPARK, BROKERS, TOOLS) if starts[place][what]]
+        others = sorted(what for what in starts[place] if what in OTHERS)
+        lines.append(f"| `{place.module}` | {place.target} | {', '.join([*jvms, *others])} |\n")
+    return "".join(lines)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # in a process of pytest-xdist, whose controller writes
+        session.config.workeroutput["starts"] = [
+            (place.module, place.target, dict(counted)) for place, counted in session.config.stash[_SEEN].starts.items()
+        ]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    starts = node.config.stash[_SEEN].starts
+    for module, target, counted in getattr(node, "workeroutput", {}).get("starts", []):
+        starts.setdefault(Place(module, target), Counter()).update(counted)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if path := config.getoption("--starts"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(written(config.stash[_SEEN].starts), encoding="utf-8")
