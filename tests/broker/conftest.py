@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.install import UnavailableError, class_path
+from tests.broker.archive_training import make_archive
+from tests.broker.install import UnavailableError
 from tests.broker.kafka import Kafka
 from tests.tools import missing
 
 _HERE = Path(__file__).parent
-_SECONDS = 1200  # the first test of a machine fetches the jars
 
 
 @pytest.hookimpl(tryfirst=True)  # the marks must be there when the other conftest groups by them
@@ -18,14 +18,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker("broker")
-            item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> None:
-    """Kafka's jars, fetched where they are not there yet."""
+    """Kafka's jars, fetched where they are not there yet, and the archive with which they start sooner."""
     try:
-        class_path()
+        make_archive()
     except UnavailableError as reason:
         missing(str(reason))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from streaming.errors import JavaError
 from streaming.java import find
+from tests.broker import class_archive
 
 KAFKA_VERSION = "4.3.1"
 OLDER_VERSION = "3.9.2"
@@ -83,6 +84,11 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "segtail-tests"
 
 
+def class_archives() -> Path:
+    """Where archives of classes lie."""
+    return cache_dir() / "class-archives"
+
+
 @cache
 def java() -> str:
     """The `java` that segtail itself would take."""
@@ -146,8 +152,10 @@ def java_command(
     if not log4j.exists():
         log4j.parent.mkdir(parents=True, exist_ok=True)
         log4j.write_text(_LOG4J)
-    jvm = [f"-Xmx{heap_mb}m", *options, f"-Dlog4j2.configurationFile={log4j}"]
-    path = f"{classes}{os.pathsep}{class_path(version)}" if classes else class_path(version)
+    kafka = class_path(version)
+    archive = class_archive.options(java(), kafka, class_archives()) if set(FAST_START) <= set(options) else ()
+    jvm = [f"-Xmx{heap_mb}m", *options, *archive, f"-Dlog4j2.configurationFile={log4j}"]
+    path = f"{kafka}{os.pathsep}{classes}" if classes else kafka  # the archive holds for what begins with Kafka's own path
     return [java(), *jvm, "-cp", path, main_class, *arguments]
 
 

@@ -1,7 +1,6 @@
 """Starts, kills and stops real Kafka brokers on free loopback ports, in folders of the test's own."""
 
 import base64
-import random
 import signal
 import socket
 import subprocess
@@ -12,13 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import witnesses
 from tests.broker.install import FAST_START, KAFKA_VERSION, java_command
+from tests.ports import free_ports
+from tests.processes import SECONDS, until
 
 HEAP_MB = 512
 CONTROLLER_ID = 100
-_READY_TRIES = 2400
-_READY_PAUSE = 0.05
-_STOP_SECONDS = 60
+_PAUSE_SECONDS = 0.05
+_CONNECT_SECONDS = 10
+_TAKEN = "Address already in use"
 
 # One small node: few threads and buffers, internal topics with few partitions; nothing that a test waits for takes long.
 _SMALL = {
@@ -32,7 +34,7 @@ _SMALL = {
     "transaction.state.log.num.partitions": 4,
     "share.coordinator.state.topic.num.partitions": 1,
     "group.initial.rebalance.delay.ms": 0,
-    "broker.session.timeout.ms": 3000,  # a killed node is fenced after this time
+    "broker.session.timeout.ms": 6000,  # a killed node is fenced after this time, and one that has no processor for so long
     "broker.heartbeat.interval.ms": 500,
     "log.retention.check.interval.ms": 2000,
     "log.cleaner.backoff.ms": 1000,
@@ -131,14 +133,9 @@ class Kafka:
         """Starts these nodes, or all, and returns when they serve clients."""
         nodes = self._select(node_ids)
         for node in nodes:
-            options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
-            command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options, version=self.version)
-            with node.log.open("ab") as log:
-                self._running[node.node_id] = subprocess.Popen(
-                    [*_DIES_WITH_PARENT, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
-                )
+            self._launch(node)
         for node in nodes:
-            self._wait_ready(node)
+            self._await_ready(node)
 
     def stop(self, *node_ids: int) -> None:
         """Ends these nodes, or all, cleanly and together: a combined quorum cannot finish a controlled shutdown one by one."""
@@ -163,19 +160,15 @@ class Kafka:
             with node.properties.open("a") as properties:
                 properties.writelines(f"{key}={value}\n" for key, value in settings.items())
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits until something comes true on a running cluster."""
-        for _ in range(_READY_TRIES):
-            if condition():
-                return
-            self.pause()
-        raise AssertionError(f"waited in vain until {what}")
+    def until(self, condition: Callable[[], bool], what: str, saw: Callable[[], object] | None = None) -> None:
+        """Waits until something comes true on a running cluster; when it does not, ``saw`` tells how it is instead."""
+        until(what, condition, saw=saw)
 
     def pause(self) -> None:
         """Lets a running cluster do something for a moment."""
         process = next(iter(self._running.values()))
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_READY_PAUSE)
+            process.wait(_PAUSE_SECONDS)
 
     def format(self, *node_ids: int) -> None:
         """Kafka's own tool writes `meta.properties` into log dirs of these nodes, or all, that have none; a JVM a node, side by side."""
@@ -197,26 +190,34 @@ class Kafka:
             process.send_signal(how)
         for process in ending:
             try:
-                process.wait(_STOP_SECONDS)
+                process.wait(SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
-    def _wait_ready(self, node: Node) -> None:
+    def _launch(self, node: Node) -> None:
+        options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
+        command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options, version=self.version)
+        with node.log.open("ab") as log:
+            process = subprocess.Popen(
+                [*_DIES_WITH_PARENT, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        self._running[node.node_id] = process
+        witnesses.call(f"Kafka node {node.node_id}", lambda: witnesses.tail(node.log), lambda: process.poll() is None)
+
+    def _await_ready(self, node: Node) -> None:
         """A broker opens its port to clients only when it is ready to serve them."""
-        process = self._running[node.node_id]
-        for _ in range(_READY_TRIES):
-            try:
-                port = node.port if "broker" in node.roles else node.controller_port
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return
-            except OSError:
-                try:
-                    process.wait(_READY_PAUSE)
-                except subprocess.TimeoutExpired:
-                    continue
-                break
-        raise AssertionError(f"node {node.node_id} did not start:\n{node.log.read_text()[-4000:]}")
+        port = node.port if "broker" in node.roles else node.controller_port
+
+        def serves() -> bool:
+            if self._running[node.node_id].poll() is not None:
+                said = witnesses.tail(node.log)
+                assert _TAKEN in said, f"node {node.node_id} did not start:\n{said}"
+                node.log.rename(node.log.with_suffix(".taken"))  # by a program that is no test's: it may let go of it
+                self._launch(node)
+            return _listens(port)
+
+        until(f"node {node.node_id} serves", serves)
 
     def _properties(self, node: Node) -> dict[str, object]:
         copies = min(len(self.brokers), 3)
@@ -242,17 +243,9 @@ class Kafka:
         }
 
 
-def free_ports(count: int) -> list[int]:
-    """Free ports below the ephemeral range, from which an outgoing connection might take one before the broker does."""
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.randrange(20000, 32000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
-    return ports
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True

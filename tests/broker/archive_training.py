@@ -1,0 +1,33 @@
+"""What JVMs do while the classes are noted that go into the archive: a broker that serves a transaction, and tools that ask about it."""
+
+from pathlib import Path
+
+from tests.broker import class_archive
+from tests.broker.clients import SECONDS, create_topic, producer, send, transaction
+from tests.broker.install import class_archives, class_path, java
+from tests.broker.kafka import Kafka
+from tests.broker.oracle import end_offsets, log_sizes, log_totals
+
+_TOPIC = "training"
+
+
+def make_archive() -> None:
+    """Have it made where it is not there; a minute."""
+    class_archive.make(java(), class_path(), class_archives(), _train)
+
+
+def _train(directory: Path) -> None:
+    kafka = Kafka(directory)
+    try:
+        kafka.start()
+        create_topic(kafka.bootstrap, _TOPIC)
+        client = producer(kafka.bootstrap, "zstd", transactional_id=_TOPIC)
+        client.init_transactions(SECONDS)
+        with transaction(client):
+            send(client, _TOPIC, 0, 1, 10)
+        end_offsets(kafka)
+        log_sizes(kafka)
+        log_totals(kafka.log_dirs)
+        kafka.stop()  # a JVM that is killed does not write its list to the end
+    finally:
+        kafka.kill()
