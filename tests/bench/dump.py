@@ -21,7 +21,7 @@ from streaming.scan.walk import walk
 from tests.bench import lab
 from tests.bench.table import show
 from tests.broker.install import UnavailableError, java_command
-from tests.broker.oracle import TOOLS
+from tests.broker.kafka_tools import TOOLS
 
 ROUNDS = 5
 _WAYS = (("--summary",), ("--format", "arrow"), ("--format", "text"), ("--format", "json"), ("--summary", "--verify"))

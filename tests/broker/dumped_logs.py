@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.broker.oracle import TopicPartition, run_tool
+from tests.broker.kafka_tools import TopicPartition, run_tool
 
 
 @dataclass(slots=True)
@@ -24,10 +24,20 @@ class DumpedBatch:
 
 def dumped(directories: Iterable[Path]) -> dict[TopicPartition, list[DumpedBatch]]:
     """Of the partitions in these directories, in the order of their offsets."""
+    return parsed(printed(directories))
+
+
+def printed(directories: Iterable[Path]) -> str:
+    """What kafka-dump-log says of all their segments."""
     segments = sorted(segment for path in directories for segment in path.glob("*.log"))
+    return run_tool("dump-log", "--deep-iteration", "--files", ",".join(map(str, segments)))
+
+
+def parsed(text: str) -> dict[TopicPartition, list[DumpedBatch]]:
+    """What it said, by partition."""
     found: dict[TopicPartition, list[DumpedBatch]] = {}
     batches: list[DumpedBatch] = []
-    for line in run_tool("dump-log", "--deep-iteration", "--files", ",".join(map(str, segments))).splitlines():
+    for line in text.splitlines():
         if line.startswith("Dumping "):
             topic, _, number = Path(line.removeprefix("Dumping ")).parent.name.rpartition("-")
             batches = found.setdefault((topic, int(number)), [])

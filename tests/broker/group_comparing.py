@@ -5,15 +5,17 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from streaming.protocol.group_json import GROUPS_PATH, path_of
-from tests.broker.group_oracle import Arithmetic, Left
+from tests.broker.group_consuming import Left
+from tests.broker.group_oracle import Arithmetic
 from tests.broker.group_world import SHARED
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Commit
-from tests.processes import Page, until
+from tests.processes import SECONDS, Page, until
 
 Told = Mapping[str, Any]
 """One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""
@@ -25,9 +27,14 @@ _ATTENTION = 3  # the exit status where something needs attention
 
 
 def told_offline(kafka: Kafka) -> dict[Key, Told]:
-    """What `segtail groups` says from the log dirs alone."""
-    dirs, properties = (",".join(map(str, each)) for each in (kafka.log_dirs, [node.properties for node in kafka.brokers]))
-    command = (sys.executable, "-m", "streaming.cli", "groups", "--log-dirs", dirs, "--server-properties", properties, "--format", "json")
+    """What `segtail groups` says now from the log dirs alone."""
+    return told_from_disk(kafka.log_dirs, [node.properties for node in kafka.brokers])
+
+
+def told_from_disk(log_dirs: Iterable[Path], properties: Iterable[Path], *options: str) -> dict[Key, Told]:
+    """What `segtail groups` says from log dirs alone."""
+    of, by = (",".join(map(str, each)) for each in (log_dirs, properties))
+    command = (sys.executable, "-m", "streaming.cli", "groups", "--log-dirs", of, "--server-properties", by, "--format", "json", *options)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, _ATTENTION), done.stderr
     return by_key(json.loads(done.stdout))
@@ -134,14 +141,14 @@ def sums(lefts: Sequence[Left], arithmetic: Arithmetic) -> dict[tuple[str, str, 
     return found
 
 
-def agree_on_share_groups(who: str, commits: Iterable[Commit], look: Callable[[], Mapping[Key, Told]]) -> None:
+def agree_on_share_groups(who: str, commits: Iterable[Commit], look: Callable[[], Mapping[Key, Told]], seconds: float = SECONDS) -> None:
     """It says of them where they start, and on topics where each offset is a record how many are left, as their coordinator does."""
     right = {(each.group, each.topic, each.partition): (each.offset, each.lag) for each in commits if each.lag >= 0}
 
     def said() -> dict[Key, tuple[int, int]]:
         return {key: (each["committed"], each["lag_records_read_uncommitted"]) for key, each in look().items() if key[0] in SHARED}
 
-    until(f"{who} says {right} of share groups", lambda: said() == right, _SECONDS)
+    until(f"{who} says {right} of share groups", lambda: said() == right, seconds, said)
 
 
 def _field(name: str, labels: Mapping[str, str]) -> str:
@@ -173,7 +180,7 @@ def agree(
     arithmetic: Arithmetic,
     look: Callable[[], Mapping[Key, Told]],
     fields: Sequence[str] = (),
-    seconds: float = 60,
+    seconds: float = SECONDS,
 ) -> None:
     """It says what is so, as soon as the last high watermarks have reached the disk or the job."""
     found: list[str] = []

@@ -1,55 +1,21 @@
-"""What is left for each group, counted by consuming it; and the same by arithmetic on what kafka-dump-log prints."""
+"""What is left for each group, by arithmetic on what kafka-dump-log prints; and what kafka-consumer-groups makes of it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
-
-from tests.broker.clients import SECONDS
-from tests.broker.dumped_logs import DumpedBatch, dumped, readable
-from tests.broker.kafka import Kafka
-from tests.broker.lab import Commit, Consumed, Ends, Lab
-from tests.broker.oracle import TopicPartition, run_tool
-
-COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """Of one group in one partition. ``committed`` and ``uncommitted`` are what came to a consumer of that isolation."""
-
-    commit: Commit
-    ends: Ends
-    committed: Consumed
-    uncommitted: Consumed
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return self.commit.group, self.commit.topic, self.commit.partition
-
-
-def consumed(lab: Lab) -> list[Left]:
-    """Of all groups but share groups, in partitions that have a leader; nothing may be appended meanwhile."""
-    ends = lab.ends()
-    commits = [each for each in lab.commits() if each.lag < 0 and (each.topic, each.partition) in ends]
-    offsets = [(each.topic, each.partition, each.offset) for each in commits]
-    counts = [lab.consume(isolation, offsets) for isolation in (COMMITTED, UNCOMMITTED)]
-    assert lab.ends() == ends, "a log has grown while it was read"
-    return [
-        Left(commit=commit, ends=ends[commit.topic, commit.partition], committed=committed, uncommitted=uncommitted)
-        for commit, committed, uncommitted in zip(commits, *counts, strict=True)
-    ]
+from tests.broker.dumped_logs import DumpedBatch, readable
+from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, Left
+from tests.broker.kafka_tools import TopicPartition
+from tests.broker.lab import Consumed
 
 
 class Arithmetic:
     """What a consumer has to get, from the batches of the leaders' logs."""
 
-    def __init__(self, directories: Iterable[Path]) -> None:
-        self._batches = dumped(directories)
+    def __init__(self, batches: Mapping[TopicPartition, Sequence[DumpedBatch]]) -> None:
+        self._batches = batches
         self._readable = {
-            (key, isolation): readable(batches, committed=isolation == COMMITTED)
-            for key, batches in self._batches.items()
+            (key, isolation): readable(dumped, committed=isolation == COMMITTED)
+            for key, dumped in batches.items()
             for isolation in (COMMITTED, UNCOMMITTED)
         }
 
@@ -80,19 +46,10 @@ class Arithmetic:
         return sum(batch.size for batch in self.batches((left.commit.topic, left.commit.partition)) if first <= batch.last < end)
 
 
-def leading(kafka: Kafka, topics: Iterable[str]) -> list[Path]:
-    """The directories of the leaders of these topics' partitions."""
-    found = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=SECONDS).topics
-    leaders = {f"{topic}-{number}": state.leader for topic in topics for number, state in found[topic].partitions.items()}
-    return [
-        path for node in kafka.brokers for log_dir in node.log_dirs for path in log_dir.iterdir() if leaders.get(path.name) == node.node_id
-    ]
-
-
-def told_by_tool(kafka: Kafka) -> dict[tuple[str, str, int], tuple[int, int, int]]:
+def told_by_tool(described: str) -> dict[tuple[str, str, int], tuple[int, int, int]]:
     """Committed offset, log end and lag by (group, topic, partition) as kafka-consumer-groups prints them."""
     found = {}
-    for line in run_tool("groups", "--bootstrap-server", kafka.bootstrap, "--describe", "--all-groups", "--offsets").splitlines():
+    for line in described.splitlines():
         cells = line.rsplit(maxsplit=8)  # the name of a group may hold spaces
         if len(cells) == 9 and cells[3].isdigit():
             group, topic, partition, *numbers = cells[:6]

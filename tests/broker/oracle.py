@@ -5,28 +5,12 @@ A tool is a JVM of its own and costs about a second of CPU: one call answers for
 
 import json
 import re
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.broker.install import java_command
 from tests.broker.kafka import Kafka
-
-TOOLS = {
-    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
-    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-    "cluster": "org.apache.kafka.tools.ClusterTool",
-    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "reassign": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
-    "transactions": "org.apache.kafka.tools.TransactionsCommand",
-}
-_TOOL_SECONDS = 100
-
-TopicPartition = tuple[str, int]
+from tests.broker.kafka_tools import TopicPartition, run_tool
 
 
 @dataclass
@@ -39,14 +23,6 @@ class LogTotals:
     bytes: int = 0
     next_offset: int = 0
     codec_bytes: dict[str, int] = field(default_factory=dict)
-
-
-def run_tool(tool: str, *arguments: str) -> str:
-    """Runs one of TOOLS and returns what it printed; its complaints are in the error when it fails."""
-    command = java_command(TOOLS[tool], *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_SECONDS)
-    assert done.returncode == 0, f"{tool} {arguments} failed: {done.stdout[-2000:]} {done.stderr[-2000:]}"
-    return done.stdout
 
 
 def end_offsets(kafka: Kafka) -> dict[TopicPartition, int]:

@@ -8,8 +8,10 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker import group_world
 from tests.broker.clients import SECONDS
+from tests.broker.dumped_logs import dumped
 from tests.broker.group_comparing import agree, told_by_job, told_offline
-from tests.broker.group_oracle import COMMITTED, UNCOMMITTED, Arithmetic, consumed, leading
+from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, consumed, leading
+from tests.broker.group_oracle import Arithmetic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.processes import Segtail, segtail, until
@@ -27,7 +29,7 @@ def in_sync(kafka: Kafka, count: int) -> bool:
 
 def agreed(kafka: Kafka, clients: Lab, job: Segtail) -> int:
     """Whatever counts, counts the same: consumers, kafka-dump-log, segtail on the disks and a job. Returns how many pairs were compared."""
-    arithmetic = Arithmetic(leading(kafka, group_world.TOPICS))
+    arithmetic = Arithmetic(dumped(leading(kafka, group_world.TOPICS)))
     left = consumed(clients)
     for each in left:
         assert each.committed == arithmetic.consumed(each, COMMITTED), each

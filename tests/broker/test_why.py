@@ -14,10 +14,11 @@ from streaming.protocol.group_json import GroupDetail
 from streaming.settings import Settings
 from streaming.verdicts.group_verdicts import Bounds, GroupVerdict, Kind, judge
 from tests.broker.clients import create_topic
+from tests.broker.group_consuming import described
 from tests.broker.group_oracle import told_by_tool
 from tests.broker.kafka import Kafka
+from tests.broker.kafka_tools import run_tool
 from tests.broker.lab import Lab, Record, lab
-from tests.broker.oracle import run_tool
 from tests.processes import until
 
 RETENTION_MS, CHECK_MS = 25_000, 2_000
@@ -83,7 +84,7 @@ def test_a_group_with_nothing_but_markers_left(running: Running) -> None:
         Kind.ONLY_MARKERS,
         "nothing to do: the last 4 offsets are only markers, aborted or compacted records",
     )
-    assert told_by_tool(running.kafka)["why-markers", "why-markers", 0] == (3, 7, 4)  # what Kafka's own tool makes of it
+    assert told_by_tool(described(running.kafka))["why-markers", "why-markers", 0] == (3, 7, 4)  # what Kafka's own tool makes of it
 
 
 def test_a_group_that_has_stopped_although_it_has_a_member_and_a_record_to_read(running: Running) -> None:

@@ -1,8 +1,6 @@
 """What is left for consumer groups, held against really consuming it, on topics with all that makes that hard to count."""
 
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,61 +15,66 @@ from streaming.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
 from streaming.settings import Settings
 from tests.agents import Agent, Reader
 from tests.broker import group_world
+from tests.broker.dumped_logs import parsed
 from tests.broker.group_comparing import (
     PAGE_FIELDS,
+    Key,
+    Told,
     agree,
     agree_on_share_groups,
     sums,
     sums_by_page,
     told_by_job,
     told_by_page,
-    told_offline,
+    told_from_disk,
 )
-from tests.broker.group_oracle import COMMITTED, UNCOMMITTED, Arithmetic, Left, consumed, leading, told_by_tool
+from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, Left
+from tests.broker.group_oracle import Arithmetic, told_by_tool
 from tests.broker.group_world import SHARED
-from tests.broker.install import KAFKA_VERSION, OLDER_VERSION
-from tests.broker.kafka import Kafka
-from tests.broker.lab import Lab, lab
+from tests.broker.install import OLDER_VERSION
+from tests.broker.lab import Commit, Consumed, Ends
 from tests.processes import segtail, until
+from tests.recorded.recordings import WORLDS, Disk, replay
+from tests.recorded.worlds.groups import GROUPS
 
-_BOTH_PROTOCOLS = {"group.coordinator.rebalance.protocols": "classic,consumer"}  # before 4.0 only who asks for it has the second one
-_GROUPS = 20
 _OLD_OFFSETS = 60
 _PLACES = {"first", "inside", "marker", "aborted", "held", "gap", "end"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A broker at rest, its clients, and what was consumed for each group and partition."""
+    """A broker's disk, what its clients and Kafka's tools said, and what was consumed for each group and partition."""
 
-    kafka: Kafka
-    lab: Lab
+    version: str
+    disk: Disk
     left: Sequence[Left]
+    commits: Sequence[Commit]
     arithmetic: Arithmetic
+    described: str
 
 
-@pytest.fixture(scope="module", params=[KAFKA_VERSION, OLDER_VERSION])
-def world(request: pytest.FixtureRequest, kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One with all topics and groups of `group_world`."""
-    directory = tmp_path_factory.mktemp(f"groups-{request.param}")
-    older = request.param == OLDER_VERSION
-    kafka = Kafka(directory / "kafka", settings={**group_world.SETTINGS, **(_BOTH_PROTOCOLS if older else {})}, version=request.param)
-    with ExitStack() as stack:
-        stack.callback(kafka.kill)
-        kafka.start()
-        group_world.create(kafka, older=older)
-        kafka.stop()
-        group_world.put_old_segments(kafka.log_dirs)
-        kafka.start()
-        clients = stack.enter_context(lab(kafka.bootstrap, directory / "lab.log"))
-        filling = group_world.Filling(kafka, clients, seed=1)
-        filling.fill()
-        directories = leading(kafka, group_world.TOPICS)
-        group_world.commit_everywhere(filling, clients, directories, groups=_GROUPS)
-        group_world.commit_in_transactions(clients)
-        if not older:
-            group_world.share(clients)
-        yield World(kafka=kafka, lab=clients, left=consumed(clients), arithmetic=Arithmetic(directories))
+@pytest.fixture(scope="module", params=WORLDS["groups"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """With all topics and groups of `group_world`."""
+    replayed = replay("groups", request.param, tmp_path_factory.mktemp(f"groups-{request.param}"))
+    left = [
+        Left(commit=Commit(*commit), ends=Ends(*ends), committed=Consumed(*committed), uncommitted=Consumed(*uncommitted))
+        for commit, ends, committed, uncommitted in replayed.json("left")
+    ]
+    return World(
+        version=request.param,
+        disk=replayed.disk(),
+        left=left,
+        commits=[Commit(*row) for row in replayed.json("commits")],
+        arithmetic=Arithmetic(parsed(replayed.text("logs"))),
+        described=replayed.text("groups"),
+    )
+
+
+@pytest.fixture(scope="module")
+def told(world: World) -> dict[Key, Told]:
+    """What `segtail groups` says."""
+    return told_from_disk(world.disk.log_dirs, world.disk.properties, "--at", str(world.disk.now_ms))
 
 
 def test_groups_have_committed_at_every_kind_of_place(world: World) -> None:
@@ -94,7 +97,7 @@ def test_what_is_consumed_is_what_lies_in_the_log(world: World) -> None:
 
 def test_on_a_plain_topic_the_records_that_are_left_are_the_offsets(world: World) -> None:
     plain = [left for left in world.left if left.commit.topic == "plain" and left.committed.records >= 0]
-    assert len(plain) > _GROUPS
+    assert len(plain) > GROUPS
     for left in plain:
         assert left.committed == left.uncommitted
         assert left.committed.records == left.ends.high_watermark - left.commit.offset
@@ -114,7 +117,7 @@ def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_t
 
 def test_kafkas_own_tool_counts_offsets(world: World) -> None:
     """With markers, with what was aborted and with what is compacted away; and negative ones beyond the end."""
-    told = told_by_tool(world.kafka)
+    told = told_by_tool(world.described)
     assert told == {
         left.key: (left.commit.offset, left.ends.high_watermark, left.ends.high_watermark - left.commit.offset) for left in world.left
     }
@@ -123,39 +126,39 @@ def test_kafkas_own_tool_counts_offsets(world: World) -> None:
 
 
 def test_nothing_is_missing_in_the_log_dirs(world: World) -> None:
-    answer = read_groups(open_log_dirs(world.kafka.log_dirs), (), Settings(), time.time_ns() // 1_000_000)
+    answer = read_groups(open_log_dirs(world.disk.log_dirs), (), Settings(), world.disk.now_ms)
     assert (answer.missing, answer.doubts) == ((), ())
 
 
-def test_the_log_dirs_show_what_is_consumed(world: World) -> None:
-    agree("segtail groups", world.left, world.arithmetic, lambda: told_offline(world.kafka))
+def test_the_log_dirs_show_what_is_consumed(world: World, told: dict[Key, Told]) -> None:
+    agree("segtail groups", world.left, world.arithmetic, lambda: told, seconds=0)
 
 
-def test_share_groups_have_as_much_left_as_their_coordinator_says(world: World) -> None:
+def test_share_groups_have_as_much_left_as_their_coordinator_says(world: World, told: dict[Key, Told]) -> None:
     """There are none before 4.0."""
-    commits = world.lab.commits()
-    assert {each.group for each in commits if each.lag >= 0} == (set() if world.kafka.version == OLDER_VERSION else set(SHARED))
-    agree_on_share_groups("segtail groups", commits, lambda: told_offline(world.kafka))
+    assert {each.group for each in world.commits if each.lag >= 0} == (set() if world.version == OLDER_VERSION else set(SHARED))
+    agree_on_share_groups("segtail groups", world.commits, lambda: told, seconds=0)
 
 
 @pytest.mark.spark
 def test_a_job_says_what_is_consumed(world: World, tmp_path: Path) -> None:
-    node, left, arithmetic = world.kafka.nodes[0], world.left, world.arithmetic
-    where = ("--log-dirs", ",".join(map(str, node.log_dirs)), "--server-properties", node.properties, "--checkpoint", tmp_path / "c")
+    left, arithmetic = world.left, world.arithmetic
+    log_dirs, properties = (",".join(map(str, each)) for each in (world.disk.log_dirs, world.disk.properties))
+    where = ("--log-dirs", log_dirs, "--server-properties", properties, "--checkpoint", tmp_path / "c")
     options = ("--from", "active", "--set", "export.group_granularity=partition", "--set", "state_shards=4")
     with segtail("run", *where, *options, "--listen", "127.0.0.1:0", said=tmp_path / "said") as job:
         until("it listens", lambda: job.url)
-        agree("the page", left, arithmetic, lambda: told_by_page(job.page()), PAGE_FIELDS, seconds=120)
+        agree("the page", left, arithmetic, lambda: told_by_page(job.page()), PAGE_FIELDS)
         assert sums_by_page(job.page()) == sums(left, arithmetic)
         assert job.url
         agree("the answer of the job", left, arithmetic, lambda: told_by_job(job.url or ""))
-        agree_on_share_groups("the answer of the job", world.lab.commits(), lambda: told_by_job(job.url or ""))
+        agree_on_share_groups("the answer of the job", world.commits, lambda: told_by_job(job.url or ""))
 
 
 @pytest.fixture(scope="module")
 def agent(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    """One beside the broker, which has read everything."""
-    made = Agent(*world.kafka.log_dirs, journal=tmp_path_factory.mktemp("agent") / "journal")
+    """One that has read everything."""
+    made = Agent(*world.disk.log_dirs, journal=tmp_path_factory.mktemp("agent") / "journal")
     Reader(made, start_from="active").begin()
     made.follow_groups()
     made.count()
@@ -171,7 +174,7 @@ def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: World, age
         for row in changes.commits.to_pylist()
         if row["offset"] >= 0 and not row["share"]
     }
-    assert found == {key: committed for key, (committed, _, _) in told_by_tool(world.kafka).items()}
+    assert found == {key: committed for key, (committed, _, _) in told_by_tool(world.described).items()}
 
 
 def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_consumed(world: World, agent: Agent) -> None:

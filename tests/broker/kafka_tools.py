@@ -1,0 +1,28 @@
+"""Runs Kafka's own command-line tools, each in a JVM of its own, and returns what they print."""
+
+import subprocess
+
+from tests.broker.install import java_command
+
+TOOLS = {
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "reassign": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
+}
+_TOOL_SECONDS = 100
+
+TopicPartition = tuple[str, int]
+
+
+def run_tool(tool: str, *arguments: str) -> str:
+    """Runs one of TOOLS and returns what it printed; its complaints are in the error when it fails."""
+    command = java_command(TOOLS[tool], *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_SECONDS)
+    assert done.returncode == 0, f"{tool} {arguments} failed: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    return done.stdout
