@@ -443,3 +443,23 @@ def test_a_group_that_may_have_stopped_before_it_was_looked_at_has_stopped_since
     stopped = replace(READING, stopped_since_ms=NOW - HOUR)
     assert "has not moved since 2023-11-14T21:13:20Z" in only(stopped).text
     assert "has not moved at least since 2023-11-14T21:13:20Z" in only(replace(stopped, stopped_earlier=True)).text
+
+
+def test_each_bound_is_the_last_value_that_is_no_verdict_yet() -> None:
+    assert only(replace(READING, next_batch_bytes=BOUNDS.fetch_bytes)).kind is Kind.FINE
+    assert only(replace(READING, next_batch_bytes=BOUNDS.fetch_bytes + 1)).kind is Kind.TOO_LARGE
+    loses = replace(READING, next_timestamp_ms=NOW - 8 * 24 * HOUR, loss_ms=NOW + BOUNDS.loss_within_ms)
+    assert only(loses).kind is Kind.WILL_LOSE
+    assert only(replace(loses, loss_ms=loses.loss_ms + 1)).kind is Kind.FINE
+    waits = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - BOUNDS.pending_after_ms)
+    assert only(replace(READING, pending=[waits])).kind is Kind.FINE
+    assert only(replace(READING, pending=[replace(waits, since_ms=waits.since_ms - 1)])).kind is Kind.PENDING
+    assert only(replace(READING, pending=[replace(waits, since_ms=-1)])).kind is Kind.FINE
+
+
+def test_a_group_reads_before_the_deletion_only_by_what_it_gains_on_its_producers() -> None:
+    """45 records are left: at 1.0 a second they are read in 45 s, at 0.1 more than is appended in 450 s."""
+    loses = replace(READING, next_timestamp_ms=NOW - HOUR, loss_ms=NOW + 60_000, consumed_rate=1.0)
+    assert only(replace(loses, appended_rate=0.0)).kind is Kind.CATCHING_UP
+    assert judge(group(replace(loses, appended_rate=0.9)), NOW, BOUNDS)[0].kind is Kind.WILL_LOSE
+    assert only(replace(loses, appended_rate=-1.0)).kind is Kind.FINE
