@@ -1,0 +1,95 @@
+"""From when on something is a problem: at its bound it is none yet, and beyond it it is."""
+
+from collections.abc import Callable
+
+import pytest
+
+from streaming.kafka.metadata_brokers import Phase
+from streaming.protocol.cluster_messages import Registered
+from streaming.protocol.group_json import PendingOffset
+from streaming.settings import Settings
+from streaming.verdicts.circumstances import Circumstances, thresholds_of
+from tests.metrics.rows import log, new_table
+from tests.metrics.test_host_families import broker, log_dir
+from tests.metrics.test_retention_columns import BELOW, facts, orders
+from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, holding, kinds_of, scrub, well
+
+GIVEN = thresholds_of(Settings())
+
+Made = Callable[[int], Circumstances]
+"""What there is if something has lasted for so many milliseconds, or is so large."""
+
+
+def registered(phase: Phase, age_ms: int) -> Circumstances:
+    return around(agent(well(registered=[Registered(broker=2, fenced=True, epoch=5, phase=phase, since_ms=NOW_MS - age_ms)])))
+
+
+def of_log(**values: int) -> Circumstances:
+    return around(agent(well()), table=new_table(log(**values)))
+
+
+def held(age_ms: int, verdict: str) -> Circumstances:
+    values = {"held": True, "lag_records_read_committed": 0, "next_append_ms": NOW_MS - age_ms}
+    return around(agent(well()), groups=(group(held_by=holding(verdict), **values),))
+
+
+def pending(age_ms: int) -> Circumstances:
+    waits = PendingOffset(producer_id=1, offset=2, coordinator=0, verdict="open", since_ms=NOW_MS - age_ms)
+    return around(agent(well()), groups=(group(pending=[waits]),))
+
+
+def past_limit(age_ms: int) -> Circumstances:
+    """A segment that could have been deleted for so long."""
+    return around(agent(well()), table=new_table(orders(facts((0, 500, 3600 + age_ms // 1000), (50, 300, 10), configs=BELOW))))
+
+
+BOUNDS: dict[str, tuple[Made, int, int]] = {
+    "quorum_lost": (lambda age: around(agent(well(appended_ms=NOW_MS - age), log_dirs=(log_dir(checkpoint_ms=NOW_MS),))), 30_000, 1),
+    "broker_starting": (lambda age: registered(Phase.STARTING, age), GIVEN.starting_after_ms, 1),
+    "broker_stopped": (lambda age: registered(Phase.STOPPING, age), HOUR // 2, 1),
+    "broker_not_writing": (lambda age: around(agent(well(appended_ms=-1), log_dirs=(log_dir(checkpoint_ms=NOW_MS - age),))), MINUTE, 1),
+    "broker_metadata_stalled": (lambda age: around(agent(broker(2, appended_ms=NOW_MS - age), well())), MINUTE, 1),
+    "log_dir_offline": (lambda age: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS - age),))), MINUTE, 1),
+    "log_dir_full": (
+        lambda taken: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=10_000 - taken, capacity=10_000),))),
+        10_000 - round(10_000 * GIVEN.free_ratio / 3),
+        1,
+    ),
+    "scrub_unreadable": (lambda age: around(agent(well(), scrubs=(scrub(waits_at="/d/x", waits_seconds=age / 1000),))), 300_000, 1),
+    "scrub_overdue": (lambda age: around(agent(well(), scrubs=(scrub(ended_ms=NOW_MS - age),))), GIVEN.scrub_overdue_after_ms, 1),
+    "behind": (lambda age: around(agent(well()), lags={"a1": (None, age / 1000)}), GIVEN.lagging_after_ms, 1),
+    "group_held": (lambda age: held(age, "open"), 15 * MINUTE, 1),
+    "group_pending": (pending, 10 * MINUTE, 1),
+    "retention_overdue": (past_limit, GIVEN.overdue_after_ms, 1000),
+    "timestamps_in_future": (
+        lambda ahead: around(agent(well()), table=new_table(orders(facts((0, 500, -ahead // 1000), (50, 300, 10), configs=BELOW)))),
+        GIVEN.ahead_limit_ms,
+        1000,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_at_its_bound_it_is_no_problem_yet(kind: str) -> None:
+    made, bound, step = BOUNDS[kind]
+    assert kind not in kinds_of(made(bound))
+    assert kind in kinds_of(made(bound + step))
+
+
+def test_an_unclean_election_is_a_problem_for_an_hour() -> None:
+    def of(age_ms: int) -> list[str]:
+        return kinds_of(of_log(unclean_elections=1, unclean_ms=NOW_MS - age_ms, unclean_from=2))
+
+    assert (of(HOUR - 1), of(HOUR)) == (["unclean_election"], [])
+
+
+def test_a_loss_within_four_hours_is_a_problem() -> None:
+    def of(within_ms: int) -> list[str]:
+        return kinds_of(around(agent(well()), groups=(group(loss_ms=NOW_MS + within_ms, next_append_ms=NOW_MS - 9 * HOUR),)))
+
+    assert (of(4 * HOUR), of(4 * HOUR + 1)) == (["group_will_lose"], [])
+
+
+@pytest.mark.parametrize("verdict", ["hanging", "overdue"])
+def test_a_transaction_that_nobody_ends_holds_a_group_up_at_once(verdict: str) -> None:
+    assert kinds_of(held(0, verdict)) == ["group_held"]
