@@ -147,3 +147,18 @@ def test_deleted_rows_are_forgotten_and_whoever_has_not_seen_the_deletion_gets_e
     assert len(pending(log)) == 100
     replay(log, EndMarker(300, 5, True))
     assert len([offset for offset, _ in offsets(log).values() if offset == 2]) == 100
+
+
+def test_a_commit_of_a_group_that_is_left_out_changes_nothing() -> None:
+    log = replay(new_log(1), commit(0, 1))
+    seen = log.version
+    replay(log, commit(1, 2, group="h"))
+    assert (log.version, log.omitted, log.upto) == (seen, 1, 2)
+
+
+def test_a_commit_in_the_first_record_of_a_log_takes_room_once() -> None:
+    limit = GroupLimit(2)
+    log = replay(CommitLog(LOG, "e1", limit), commit(0, 1), commit(1, 2), commit(2, 3, group="h"))
+    assert limit.used == 2
+    replay(log, commit(3, None))
+    assert limit.used == 1
