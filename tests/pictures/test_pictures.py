@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.tools import require_tool
 HERE = Path(__file__).parent
 SECONDS = 900
 
-pytestmark = pytest.mark.xdist_group("prometheus")
+pytestmark = pytest.mark.xdist_group("pictures/test_pictures")  # one process starts Prometheus, not each
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +29,27 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         yield found
 
 
+def wrong(panel: dict[str, Any], width: int, height: int) -> list[str]:
+    """What cannot be seen of a panel, or should not be."""
+    box = panel["box"]
+    series = panel["series"]
+    faults = {
+        "lies beside the page": box["left"] + box["width"] > width or box["top"] + box["height"] > height,
+        "a variable in its title": "$" in panel["title"],
+        "no data": not (panel["rows"] if panel["type"] == "table" else panel["type"] == "row" or series),
+        "cells without a column": any(set(row) != set(panel["columns"]) for row in panel["rows"]),
+        "a name that is not filled in": any("{{" in each["name"] for each in series),
+        "times without values": any(len(each["times"]) != len(each["values"]) for each in series),
+    }
+    return [fault for fault, there in faults.items() if there]
+
+
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
 def test_every_panel_has_its_data_and_lies_on_the_page(prometheus: Prometheus, dashboard: str) -> None:
     values = {"topic": HANGING[0], "partition": str(HANGING[1])} if dashboard == "partition" else {}
     content = json.loads(json.dumps(page(dashboard, prometheus, values, end=END, seconds=SECONDS)))
     assert content["width"] == WIDTH
-    for panel in content["panels"]:
-        box = panel["box"]
-        assert box["left"] + box["width"] <= content["width"]
-        assert box["top"] + box["height"] <= content["height"]
-        assert "$" not in panel["title"]
-        if panel["type"] == "table":
-            assert panel["rows"]
-            assert all(set(row) == set(panel["columns"]) for row in panel["rows"])
-        elif panel["type"] != "row":
-            assert panel["series"]
-            assert all("{{" not in series["name"] and len(series["times"]) == len(series["values"]) for series in panel["series"])
+    assert {panel["title"]: found for panel in content["panels"] if (found := wrong(panel, WIDTH, content["height"]))} == {}
 
 
 def test_the_lock_names_no_host_and_pins_what_is_asked_for() -> None:
