@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -272,3 +274,49 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
     assert [each.command.line for each in found["at"] + found["beyond"]] == ["", ""]
     assert [group.partitions[0].unknown for group in answer.groups] == ["damaged", "", "damaged"]
     assert any("are no whole batch: see segtail dump --verify" in doubt for doubt in answer.doubts)
+
+
+def test_a_commit_with_another_topic_id_is_of_an_earlier_topic_of_that_name(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    ids = {"none": None, "this": UUID(int=8), "other": UUID(int=9)}
+    for group, topic_id in ids.items():
+        cluster.append(Batch(records=(offset_commit_record(group, "orders", 0, 4, NOW - HOUR, topic_id=topic_id),)), to=cluster.coordinator)
+    found = {group.summary.group: group.partitions[0] for group in cluster.read().groups}
+    assert {name: of.unknown for name, of in found.items()} == {"none": "", "this": "", "other": "topic_made_anew"}
+    (this, other) = (found[name].topic_id for name in ("this", "other"))
+    assert (found["none"].topic_id, found["none"].broker) == (this, 1)  # of the log, where the commit has none
+    assert this != other
+    assert other
+
+
+def test_the_sums_of_a_group_are_those_of_its_partitions(cluster: Cluster) -> None:
+    clicks = partition(cluster.disk, "clicks", topic_id=9)
+    cluster.append(old(10))
+    cluster.append(old(10), to=clicks)
+    clicks.delete_records(3)
+    cluster.commit(4, at=NOW - HOUR)
+    cluster.commit(2, topic="clicks", at=NOW - HOUR // 2)
+    cluster.commit(2, topic="elsewhere", at=NOW - 2 * HOUR)
+    cluster.commit(5, producer=5)
+    cluster.commit(3, topic="clicks", producer=5)
+    (group,) = cluster.read().groups
+    of = group.summary
+    assert [each.topic for each in group.partitions] == ["clicks", "orders", "elsewhere"]  # by what is left
+    assert (of.partitions, of.unknown, of.below_start, of.stopped, of.held, of.beyond_end) == (3, 1, 1, 2, 0, 0)
+    assert (of.pending, of.oldest_pending_ms) == (2, NOW - HOUR)
+    assert (of.lag_offsets, of.lag_records_read_committed, of.lag_records_read_uncommitted) == (8 + 6, 7 + 6, 7 + 6)
+    assert of.lag_bytes == sum(each.lag_bytes for each in group.partitions[:2]) > 0
+    assert of.oldest_timestamp_ms == NOW - HOUR + 3
+    assert of.last_commit_ms == NOW - HOUR // 2
+    assert of.expiration_ms == NOW - 2 * HOUR + DEFAULT_MS
+    assert of.loss_ms == min(each.loss_ms for each in group.partitions[:2])
+
+
+def test_a_group_has_stopped_if_it_stands_still_for_as_long_as_was_set(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4)
+    since = cluster.one().stopped_since_ms
+    after = Settings().group_stopped_after // timedelta(milliseconds=1)
+    for waited, stopped_since in ((after - 1, -1), (after, since)):
+        (group,) = cluster.read(now=since + waited).groups
+        assert group.partitions[0].stopped_since_ms == stopped_since
