@@ -57,10 +57,11 @@ def _get(job: str, path: str, seconds: float) -> bytes | None:
         with urllib.request.urlopen(request, timeout=seconds) as response:
             data: bytes = response.read(_MOST_BYTES + 1)
     except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        kind_of_error = NotYetError if error.code == 503 else UsageError
-        raise kind_of_error(f"{shown(job)}: {error.code} {error.reason}{_why(error)}") from error
+        with error:  # it holds the connection
+            if error.code == 404:
+                return None
+            kind_of_error = NotYetError if error.code == 503 else UsageError
+            raise kind_of_error(f"{shown(job)}: {error.code} {error.reason}{_why(error)}") from error
     except urllib.error.URLError as error:
         raise UsageError(f"{shown(job)} cannot be asked: {getattr(error.reason, 'strerror', None) or error.reason}") from error
     except (OSError, ValueError, http.client.HTTPException) as error:

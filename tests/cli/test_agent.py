@@ -19,7 +19,8 @@ from streaming.errors import AgentError
 from streaming.protocol.consumer_messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
-from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
+from tests.commands import run_command
+from tests.processes import SECONDS, SEGTAIL, Sample, Segtail, read_page, segtail, until
 from tests.scrub.real import flip
 
 
@@ -75,7 +76,7 @@ def test_child_tells_its_address_and_ends_with_its_parent(tmp_path: Path, disk: 
         assert agent.stdout is not None
         assert AgentClient(agent.stdout.readline().strip()).status().brokers == [1]
         agent.stdin.close()
-        assert agent.wait(10) == 0
+        assert agent.wait(SECONDS) == 0
 
 
 def test_child_that_waits_for_its_journal_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
@@ -109,10 +110,10 @@ def test_killed_agent_leaves_its_journal_free(tmp_path: Path, disk: Path) -> Non
 
 @pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1:99999", "0.0.0.0:8815"])
 def test_address_that_will_not_do(tmp_path: Path, disk: Path, listen: str) -> None:
-    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", listen, said=tmp_path / "said") as agent:
-        assert agent.wait() == 2
-        assert agent.said.startswith(f"segtail: error: --listen {listen}: ")
-        assert agent.said.count("\n") == 1
+    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", listen)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"segtail: error: --listen {listen}: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:
@@ -210,19 +211,12 @@ def test_reads_what_it_may_and_writes_nothing_into_a_log_dir(tmp_path: Path, dis
     ],
 )
 def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, disk: Path, options: tuple[str, ...], words: str) -> None:
-    arguments = (
-        "agent",
-        "--log-dirs",
-        disk,
-        "--journal",
-        tmp_path / "j",
-        *(("--listen", "127.0.0.1:0") if "--listen" not in options else ()),
-    )
-    with segtail(*arguments, *options, said=tmp_path / "said") as agent:
-        assert agent.wait() == 2
-        assert agent.said.startswith("segtail: error: ")
-        assert words in agent.said
-        assert agent.said.count("\n") == 1
+    listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
+    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, *options)
+    assert done.returncode == 2
+    assert done.stderr.startswith("segtail: error: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def _damaged(client: AgentClient) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.app import COMMANDS
+from tests.commands import run_command
 from tests.processes import SEGTAIL
 from tests.tools import require_tool
 
@@ -46,13 +47,13 @@ def test_bash_completes_commands_options_and_their_values(words: list[str], offe
 
 @pytest.mark.parametrize(("shell", "line"), [("zsh", "#compdef segtail"), ("fish", "complete --no-files --command segtail ")])
 def test_the_other_shells_get_a_script_of_their_own(shell: str, line: str) -> None:
-    done = subprocess.run([str(SEGTAIL), "completion", shell], capture_output=True, text=True, check=True)
+    done = run_command("completion", shell)
     assert line in done.stdout
     assert "_SEGTAIL_COMPLETE" in done.stdout
 
 
 def test_a_shell_without_a_script_is_refused() -> None:
-    done = subprocess.run([str(SEGTAIL), "completion", "tcsh"], capture_output=True, text=True, check=False)
+    done = run_command("completion", "tcsh")
     assert done.returncode == 2
     assert "bash" in done.stderr
 

@@ -11,19 +11,14 @@ from streaming.cli.app import COMMANDS, segtail
 from streaming.configuration import render_yaml
 from streaming.errors import SettingsError
 from streaming.settings import OPTIONS, Settings
+from tests.commands import run_command
+from tests.processes import SEGTAIL
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _segtail(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the command as a process of its own, in an environment without options."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    command = [sys.executable, "-m", "streaming.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=clean | (environ or {}), check=False)
-
-
 def test_config_prints_the_defaults() -> None:
-    done = _segtail("config")
+    done = run_command("config")
     assert (done.returncode, done.stdout, done.stderr) == (0, render_yaml(Settings()), "")
 
 
@@ -34,7 +29,7 @@ def test_the_file_for_people_to_copy_is_what_config_prints() -> None:
 def test_config_prints_what_file_environment_and_command_line_say(tmp_path: Path) -> None:
     (tmp_path / "f.yaml").write_text("late_limit: 7\ntrigger: 2s\nlate_after: 2s\n")
     arguments = ["--config", str(tmp_path / "f.yaml"), "--late-after", "3s", "--set", "replicas=all", "--set", "spark.executor.cores=4"]
-    done = _segtail("config", *arguments, environ={"SEGTAIL_TRIGGER": "1m"})
+    done = run_command("config", *arguments, environ={"SEGTAIL_TRIGGER": "1m"})
     lines = done.stdout.splitlines()
     assert [
         line for line in lines if line.split(":")[0] in ("late_limit", "trigger", "late_after", "replicas", "  spark.executor.cores")
@@ -48,7 +43,7 @@ def test_config_prints_what_file_environment_and_command_line_say(tmp_path: Path
 
 
 def test_an_option_of_its_own_stands_against_set() -> None:
-    done = _segtail("config", "--late-limit", "1", "--set", "late_limit=2")
+    done = run_command("config", "--late-limit", "1", "--set", "late_limit=2")
     assert "\nlate_limit: 1\n" in done.stdout
 
 
@@ -66,12 +61,12 @@ def test_every_setting_is_an_option_of_config() -> None:
     ],
 )
 def test_a_mistake_is_one_line_on_stderr_and_status_2(arguments: list[str], message: str) -> None:
-    done = _segtail("config", *arguments)
+    done = run_command("config", *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"segtail: error: {message}\n")
 
 
 def test_an_assignment_without_a_value_is_explained() -> None:
-    done = _segtail("config", "--set", "late_limit")
+    done = run_command("config", "--set", "late_limit")
     assert done.returncode == 2
     assert "late_limit is not NAME=VALUE" in done.stderr
 
@@ -89,17 +84,18 @@ def test_a_reader_that_goes_away_is_no_failure_worth_a_traceback() -> None:
 
 
 def test_help_lists_every_command_and_the_exit_statuses() -> None:
-    text = _segtail("--help").stdout
+    text = run_command("--help").stdout
     assert [command for command in COMMANDS if f"\n  {command} " not in text] == []
     assert "Exit status: 0 done" in text
 
 
 def test_version_is_the_packages_own() -> None:
-    assert _segtail("--version").stdout == f"segtail {__version__}\n"
+    done = subprocess.run([str(SEGTAIL), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"segtail {__version__}\n"
 
 
 def test_an_unknown_command_is_refused() -> None:
-    done = _segtail("rum")
+    done = run_command("rum")
     assert done.returncode == 2
     assert "No such command 'rum'. Did you mean 'run'?" in done.stderr
 

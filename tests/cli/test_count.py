@@ -13,13 +13,14 @@ import pytest
 
 from streaming.simulator.log_dir import LogDir
 from tests.builders import abort, batch, commit, log_dir, partition
+from tests.commands import run_command
 from tests.frozen import unpack
+
+ROOT = Path(__file__).parents[2]
 
 
 def segtail_count(log_dirs: tuple[Path, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
-    dirs = ",".join(map(str, log_dirs))
-    command = [sys.executable, "-m", "streaming.cli", "count", "--log-dirs", dirs, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_command("count", "--log-dirs", ",".join(map(str, log_dirs)), *arguments)
 
 
 def rows(log_dirs: tuple[Path, ...], *arguments: str) -> dict[tuple[str, int], dict[str, int]]:
@@ -165,23 +166,32 @@ def reachable() -> Iterator[Path]:
 
 
 AS_ANOTHER_USER = """
-import os, sys
+import json, os, sys
 import streaming.cli.count, streaming.disk.logdirs, streaming.offline.record_counts, streaming.progress_line
-from streaming.cli.app import main
+from tests.commands import run_command
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
-sys.exit(main())
+done = [run_command("count", *arguments) for arguments in json.loads(sys.argv[1])]
+print(json.dumps([(each.returncode, each.stdout) for each in done]))
 """
 
 
-def count_with_closed(log_dirs: tuple[Path, ...], closed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """In a process that is not root's, to which every directory is open."""
+def counts_with_closed(log_dirs: tuple[Path, ...], closed: Path, *asked: tuple[str, ...]) -> list[tuple[int, str]]:
+    """In a process that is not root's, to which every directory is open: exit status and output of each."""
     closed.chmod(0)
     try:
-        command = [sys.executable, "-c", AS_ANOTHER_USER, "count", "--log-dirs", ",".join(map(str, log_dirs)), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"HOME": "/"})
+        given = json.dumps([("--log-dirs", ",".join(map(str, log_dirs)), *arguments) for arguments in asked])
+        done = subprocess.run(
+            [sys.executable, "-c", AS_ANOTHER_USER, given],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"HOME": "/"},
+            cwd=ROOT,
+        )
     finally:
         closed.chmod(0o755)
+    return [(status, output) for status, output in json.loads(done.stdout)]
 
 
 def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_said_to_be_elsewhere(reachable: Path) -> None:
@@ -189,13 +199,14 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
     for path in reachable.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     (closed,) = (path / "pay-0" for path in cluster.log_dirs if (path / "pay-0").is_dir())
-    done = count_with_closed(cluster.log_dirs, closed, "pay", "ship")
-    assert done.returncode == 4
-    assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
-    told = [line for line in done.stdout.splitlines() if line.startswith("- ")]
+    both, by_partition, other = counts_with_closed(
+        cluster.log_dirs, closed, ("pay", "ship"), ("--by", "partition", "--json", "pay", "ship"), ("ship",)
+    )
+    assert both[0] == 4
+    assert [line.split() for line in both[1].splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
+    told = [line for line in both[1].splitlines() if line.startswith("- ")]
     assert len(told) == 1
     assert told[0].startswith(f"- pay-0 of broker 1 cannot be counted: {closed}: partition.metadata: ")
-    row, _, _ = json.loads(count_with_closed(cluster.log_dirs, closed, "--by", "partition", "--json", "pay", "ship").stdout)
+    row, _, _ = json.loads(by_partition[1])
     assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
-    others = count_with_closed(cluster.log_dirs, closed, "ship")
-    assert (others.returncode, [line for line in others.stdout.splitlines() if line.startswith("- ")]) == (0, [])
+    assert (other[0], [line for line in other[1].splitlines() if line.startswith("- ")]) == (0, [])

@@ -1,7 +1,6 @@
 """``segtail disk`` as people run it: on log dirs that brokers left, and on such as a test needs."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,14 +12,14 @@ import pytest
 from tests.builders import NOW, batch, log_dir, partition
 from tests.cli.test_retention import FROZEN, dirs, found, properties
 from tests.cli.test_retention import case as case
+from tests.commands import run_command
 
 HOUR, DAY = 3_600_000, 86_400_000
 
 
 def segtail_disk(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "streaming.cli", "disk", *map(str, arguments)]
-    command += ["--set", "topic_config={.*: {retention.ms: 604800000}}"]  # counts only where there is no metadata log
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+    # the limit counts only where there is no metadata log
+    return run_command("disk", *arguments, "--set", "topic_config={.*: {retention.ms: 604800000}}", environ={"NO_COLOR": "1"})
 
 
 def told(*arguments: object, status: int = 0) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """``segtail groups`` and ``segtail why`` as people run them: exit status, output, complaints; from log dirs and from a job."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from subprocess import CompletedProcess
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -16,6 +15,7 @@ from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, G
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, commit, log_dir, partition
+from tests.commands import run_command
 from tests.serving import served
 
 HOUR = 3_600_000
@@ -44,13 +44,8 @@ def disk(tmp_path: Path) -> Path:
     return made.path
 
 
-def segtail(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "streaming.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def on_disk(disk: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return segtail(command, *arguments, "--log-dirs", str(disk), "--at", str(NOW))
+def on_disk(disk: Path, command: str, *arguments: str) -> CompletedProcess[str]:
+    return run_command(command, *arguments, "--log-dirs", str(disk), "--at", str(NOW))
 
 
 def test_the_table_has_a_line_for_each_group_the_worst_first(disk: Path) -> None:
@@ -81,7 +76,7 @@ def test_where_there_are_no_groups_that_is_said_and_what_was_read(tmp_path: Path
     assert on_disk(empty.path, "groups").stdout == "no consumer groups: 1 log of coordinators was read\n"
     assert on_disk(empty.path, "groups", "--json").stdout == "[]\n"
     with job([]) as url:
-        assert segtail("groups", "--job", url).stdout == "no consumer groups are known\n"
+        assert run_command("groups", "--job", url).stdout == "no consumer groups are known\n"
 
 
 def test_with_names_the_table_has_a_line_for_each_partition(disk: Path) -> None:
@@ -149,8 +144,8 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
     done = on_disk(disk, "why", "nobody")
     assert (done.returncode, done.stdout) == (4, "\n")  # without the metadata log nobody knows how many coordinators there are
     assert "segtail: no group nobody is known here" in done.stderr
-    assert segtail("why", "nobody").returncode == 2
-    assert segtail("why").returncode == 2
+    assert run_command("why", "nobody").returncode == 2
+    assert run_command("why").returncode == 2
 
 
 @contextmanager
@@ -190,8 +185,8 @@ GROUPS = [detail("a b", held=True), detail("fine"), detail("late", loss_ms=NOW +
 
 def test_a_job_is_asked_for_all_pages_and_for_the_partitions_of_groups_that_may_lose_data() -> None:
     with job(GROUPS) as url:
-        done = segtail("groups", "--job", url)
-        named = segtail("why", "late", "a b", "nobody", "--job", url)
+        done = run_command("groups", "--job", url)
+        named = run_command("why", "late", "a b", "nobody", "--job", url)
     assert (done.returncode, done.stderr) == (3, "")
     assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == ["will_lose", "held", "fine"]
     assert named.returncode == 3
@@ -202,27 +197,27 @@ def test_a_job_is_asked_for_all_pages_and_for_the_partitions_of_groups_that_may_
 
 def test_what_a_job_does_not_know_is_told() -> None:
     with job(GROUPS[1:2], omitted=3) as url:
-        done = segtail("groups", "--job", url)
+        done = run_command("groups", "--job", url)
     assert (done.returncode, done.stderr) == (4, "segtail: 3 groups are left out, because groups_limit is lower\n")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "file:///etc/passwd", "127.0.0.1:9"])
 def test_a_job_that_cannot_be_asked_is_no_answer(url: str) -> None:
-    done = segtail("groups", "--job", url)
+    done = run_command("groups", "--job", url)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("segtail: error: ")
 
 
 def test_a_job_that_knows_nothing_yet_says_so() -> None:
     with job(GROUPS, unavailable="nothing is known of consumer groups yet\n") as url:
-        done = segtail("groups", "--job", url)
+        done = run_command("groups", "--job", url)
     assert done.returncode == 2
     assert done.stderr.endswith(": 503 Service Unavailable: nothing is known of consumer groups yet\n")
 
 
 def test_as_json_all_groups_have_their_partitions_and_verdicts() -> None:
     with job(GROUPS) as url:
-        done = segtail("groups", "--json", "--job", url)
+        done = run_command("groups", "--json", "--job", url)
     found = {each["summary"]["group"]: each for each in json.loads(done.stdout)}
     assert {name: len(each["partitions"]) for name, each in found.items()} == {"a b": 1, "fine": 1, "late": 1}
     assert all(each["verdicts"][0]["verdict"] == each["verdict"] for each in found.values())
@@ -231,7 +226,7 @@ def test_as_json_all_groups_have_their_partitions_and_verdicts() -> None:
 
 def test_a_group_for_which_a_job_fails_is_judged_by_its_sums_and_the_others_are_answered() -> None:
     with job(GROUPS, failing="late") as url:
-        done = segtail("groups", "--job", url)
+        done = run_command("groups", "--job", url)
     assert done.returncode == 3
     assert sorted(line.split()[0] for line in done.stdout.splitlines()[1:]) == ['"a', "fine", "late"]
     assert done.stderr.startswith("segtail: late is judged by its sums alone: http://127.0.0.1:")
@@ -242,23 +237,23 @@ def test_what_is_about_a_whole_group_stands_below_its_partitions() -> None:
     left = detail("left")
     left = replace(left, summary=replace(left.summary, members=0, epoch=3, state="Empty"))
     with job([left]) as url:
-        out = segtail("groups", "left", "--job", url).stdout.splitlines()
+        out = run_command("groups", "left", "--job", url).stdout.splitlines()
     assert out[1].split()[:2] == ["left", "orders-0"]
     assert out[2:] == ["left: no member, and not everything is read"]
 
 
 def test_a_named_group_without_partitions_is_said_to_have_none() -> None:
     with job([GroupDetail(at_ms=NOW, summary=GroupSummary(group="idle", members=1), partitions=[])]) as url:
-        done = segtail("groups", "idle", "--job", url)
+        done = run_command("groups", "idle", "--job", url)
     assert (done.returncode, done.stdout) == (0, "idle: it has no committed offsets, or none any more\n")
 
 
 @pytest.mark.parametrize("arguments", [("groups",), ("groups", "x"), ("why", "x")])
 def test_a_server_that_is_no_job_is_told_from_a_job_without_the_group(arguments: tuple[str, ...]) -> None:
     with job(GROUPS, path="/elsewhere") as url:
-        other = segtail(*arguments, "--job", url)
+        other = run_command(*arguments, "--job", url)
     with job(GROUPS) as url:
-        here = segtail("why", "x", "--job", url)
+        here = run_command("why", "x", "--job", url)
     assert other.returncode == 2
     assert "it does not answer about consumer groups; its version may be an earlier one" in other.stderr
     assert (here.returncode, here.stderr) == (2, "segtail: error: there is no group x\n")
@@ -268,12 +263,12 @@ def test_a_server_that_is_no_job_is_told_from_a_job_without_the_group(arguments:
     ("option", "value"), [("--log-dirs", "/data"), ("--group-stopped-after", "1m"), ("--server-properties", "/server.properties")]
 )
 def test_options_of_log_dirs_are_refused_with_a_job(option: str, value: str) -> None:
-    done = segtail("groups", "--job", "http://127.0.0.1:1", option, value)
+    done = run_command("groups", "--job", "http://127.0.0.1:1", option, value)
     assert done.returncode == 2
     assert done.stderr == f"segtail: error: {option} cannot be given with --job: the job answers by its own settings\n"
 
 
 def test_a_password_in_the_address_is_not_printed() -> None:
-    done = segtail("groups", "--job", "http://me:secret@127.0.0.1:1")
+    done = run_command("groups", "--job", "http://me:secret@127.0.0.1:1")
     assert done.returncode == 2
     assert "secret" not in done.stderr

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import NOW, batch, log_dir, partition
+from tests.commands import run_command
 
 LOG_DIRS = Path(__file__).parents[1] / "data" / "log_dirs"
 FROZEN = {"overdue": 1795145309688, "deletions": 1795145276600, "node_down": 1795145961800}
@@ -31,8 +31,7 @@ LIMITS = {
 
 
 def segtail_retention(*arguments: object, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "streaming.cli", "retention", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environ or {})})
+    return run_command("retention", *arguments, environ=environ)
 
 
 def found(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import run_command
 from tests.frozen import Frozen, unpack
 
 
@@ -16,9 +17,7 @@ def cluster(tmp_path: Path) -> Frozen:
 
 
 def segtail_transactions(log_dirs: tuple[Path, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
-    dirs = ",".join(map(str, log_dirs))
-    command = [sys.executable, "-m", "streaming.cli", "transactions", "--log-dirs", dirs, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_command("transactions", "--log-dirs", ",".join(map(str, log_dirs)), *arguments)
 
 
 def at(cluster: Frozen, seconds: int = 0) -> tuple[str, str]:
