@@ -19,14 +19,15 @@ from typing import Any
 from tests.alerts import rendering
 from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shorten_duration
-from tests.broker.kafka import free_ports
+from tests.ports import free_ports
 
 PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
 """The programs that must be there, as Debian calls them, each with the package that holds it."""
 
 _LOOKBACK = "5m"  # Prometheus' own
-_READY_SECONDS = 60
-_STOP_SECONDS = 10
+_READY_SECONDS = 600  # after so long it hangs, and is not slow
+_ANSWER_SECONDS = 120
+_STOP_SECONDS = 60
 
 # Neither must outlive a run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.
 _ENDS_WITH_PARENT = (
@@ -85,12 +86,12 @@ class Monitoring:
         """Tell Alertmanager of alerts, as Prometheus would."""
         body = json.dumps([{"labels": each} for each in labels]).encode()
         request = urllib.request.Request(f"{self._alertmanager}/alerts", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10):
+        with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
             pass
 
     def muted(self) -> dict[str, bool]:
         """Every alert that Alertmanager knows, by its labels as sorted ``name=value``, and whether another one mutes it."""
-        with urllib.request.urlopen(f"{self._alertmanager}/alerts", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self._alertmanager}/alerts", timeout=_ANSWER_SECONDS) as answer:
             alerts = json.load(answer)
         return {
             " ".join(f"{name}={value}" for name, value in sorted(alert["labels"].items())): bool(alert["status"]["inhibitedBy"])
@@ -103,7 +104,7 @@ class Monitoring:
 
     def _prometheus(self, what: str, **parameters: str) -> dict[str, Any]:
         url = f"http://{self.addresses.prometheus}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS) as answer:
             data: dict[str, Any] = json.load(answer)["data"]
         return data
 
@@ -120,7 +121,7 @@ def monitoring(
         factor: divides all times alike, as `tests.alerts.shortening` has it.
 
     Raises:
-        MonitoringError: one of them ended, or did not become ready within a minute.
+        MonitoringError: one of them ended, or did not become ready within ten minutes.
     """
     rendering.write(directory, addresses, hurried=hurried, factor=factor)
     alertmanager = (
@@ -176,7 +177,7 @@ def _wait_ready(process: subprocess.Popen[bytes], name: str, said: Path, url: st
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5):
+        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS):
             return True
     except OSError:
         return False

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.alerts.monitoring import PROGRAMS, free_addresses
-from tests.processes import until
+from tests.processes import SECONDS, until
 from tests.tools import require_tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,13 +41,13 @@ def test_it_says_where_it_is_and_leaves_nothing_running(tmp_path: Path) -> None:
     with said.open("wb") as out:
         process = subprocess.Popen([sys.executable, "-m", "tests.alerts", nobody], cwd=ROOT, stdout=out, stderr=out)
     try:
-        until("it is ready", lambda: "Ctrl-C ends it" in said.read_text() or process.poll() is not None)
+        until("it is ready", lambda: "Ctrl-C ends it" in said.read_text() or process.poll() is not None, saw=said.read_text)
         addresses = re.findall(r"at http://(\S+?)(?:,|\s)", said.read_text())
         assert len(addresses) == 2, said.read_text()
         assert all(_listens(address) for address in addresses)
         assert f"nothing listens on {nobody}; start `segtail run` or `make demo`" in said.read_text()
     finally:
         process.send_signal(signal.SIGINT)
-        status = process.wait(60)
+        status = process.wait(SECONDS)
     assert status == 0
     assert not any(_listens(address) for address in addresses)

@@ -12,7 +12,7 @@ from tests.alerts.rendering import Addresses
 from tests.processes import until
 from tests.tools import require_tool
 
-pytestmark = pytest.mark.xdist_group("monitoring")  # they share what runs
+pytestmark = pytest.mark.xdist_group("alerts/test_monitoring")  # they share what runs
 
 HEALTHY = """\
 segtail_build_info{version="0",spark_version="0",python_version="0"} 1
@@ -108,7 +108,7 @@ def test_a_real_prometheus_scrapes_and_evaluates_every_rule(running: Monitoring)
     until("the page is scraped", lambda: running.query("segtail_build_info"))
     until("every rule is evaluated", lambda: all(rule["health"] != "unknown" for rule in running.rules()))
     assert [(rule["name"], rule.get("lastError")) for rule in running.rules() if rule["health"] != "ok"] == []
-    until("a healthy page fires nothing", lambda: not running.firing())
+    until("a healthy page fires nothing", lambda: not running.firing(), saw=running.firing)
 
 
 @pytest.mark.slow
@@ -129,9 +129,9 @@ def test_a_hanging_transaction_pages_with_its_id_and_command_and_the_page_resolv
     }
     said = paged.annotations["description"].splitlines()
     assert said[0].startswith("Open transactions in topic payments.eu that no coordinator will end: 2.")
-    assert said[1].startswith("- partition 7: transactional.id not known, producer id 4712, open for 2h 0m ")
+    assert said[1].startswith("- partition 7: transactional.id not known, producer id 4712, open for 2h ")
     assert said[2] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 7 --start-offset 0"
-    assert said[3].startswith("- partition 2: transactional.id billing-eu-1, producer id 4711, open for 1h 0m ")
+    assert said[3].startswith("- partition 2: transactional.id billing-eu-1, producer id 4711, open for 1h ")
     assert said[4] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 2 --start-offset 1042"
     assert running.firing() == {"TransactionHanging"}, "one page a topic, and no other alert for the same transactions"
 
@@ -185,4 +185,4 @@ def test_a_broker_that_is_down_mutes_what_is_about_itself_and_nothing_else(runni
         "alertname=GroupStopped group=g job=k scope=group severity=warning topic=v": True,
         "alertname=GroupStopped group=h job=k scope=group severity=warning topic=v": False,
     }
-    until("what is muted is muted", lambda: wanted.items() <= running.muted().items())
+    until("what is muted is muted", lambda: wanted.items() <= running.muted().items(), saw=running.muted)

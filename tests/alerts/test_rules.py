@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from streaming.definitions.sections import METRICS
@@ -17,6 +16,7 @@ from tests.tools import require_tool
 
 ALERTS = sorted((CONF / "alerts").glob("*.yaml"))
 RULES = sorted((CONF / "rules").glob("*.yaml"))
+FILES = [*ALERTS, *RULES]
 TESTS = Path(__file__).parent / "rules"
 RUNBOOKS = CONF.parent / "docs" / "runbooks"
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "When it is harmless"]
@@ -24,13 +24,11 @@ SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "When it is harmless
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SELECTOR = re.compile(r"(segtail_[a-z_]+)\{([^}]*)\}")
 _THRESHOLD = re.compile(r'segtail_config_threshold_([a-z]+)\{[^}]*name="([a-z_]+)"\}')
+_MINUTES = re.compile(r"(\d+)m")
 _LABEL = re.compile(r"([a-z_]+)(?:=~|!~|!=|=)")
 
 ALWAYS = "Watchdog"
 """The alert that never ends."""
-
-each_alert = pytest.mark.parametrize("path", ALERTS, ids=lambda path: path.stem)
-each_file = pytest.mark.parametrize("path", [*ALERTS, *RULES], ids=lambda path: path.stem)
 
 
 def _rules(path: Path) -> list[dict[str, Any]]:
@@ -60,51 +58,51 @@ def _run(program: str, *arguments: object, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-@each_alert
-def test_a_file_holds_one_alert_of_its_own_name(path: Path) -> None:
-    (group,) = yaml.safe_load(path.read_text())["groups"]
-    assert [group["name"], *(rule["alert"] for rule in group["rules"])] == [path.stem, path.stem]
-    assert path.read_text().startswith("# "), "it begins with what it means, in words"
+def test_a_file_holds_one_alert_of_its_own_name_and_begins_with_what_it_means() -> None:
+    groups = {path: yaml.safe_load(path.read_text())["groups"] for path in ALERTS}
+    names = {path: [(group["name"], *(rule["alert"] for rule in group["rules"])) for group in found] for path, found in groups.items()}
+    assert names == {path: [(path.stem, path.stem)] for path in ALERTS}
+    assert [path.stem for path in ALERTS if not path.read_text().startswith("# ")] == []
 
 
-@each_alert
-def test_an_alert_says_how_bad_it_is_what_it_is_about_and_where_to_read_on(path: Path) -> None:
-    rule = _alert(path)
-    assert rule["labels"].keys() == {"severity", "scope"}
-    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-    assert rule["labels"]["scope"] in {"partition", "broker", "cluster", "group", "observer"}
-    assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
-    assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{path.stem}.md"
+def test_an_alert_says_how_bad_it_is_what_it_is_about_and_where_to_read_on() -> None:
+    said = [(path.stem, rule["labels"], rule["annotations"]) for path in ALERTS for rule in _rules(path)]
+    assert said
+    assert [name for name, labels, _ in said if labels.keys() != {"severity", "scope"}] == []
+    assert [name for name, labels, _ in said if labels["severity"] not in {"critical", "warning", "info"}] == []
+    assert [name for name, labels, _ in said if labels["scope"] not in {"partition", "broker", "cluster", "group", "observer"}] == []
+    assert [name for name, _, texts in said if texts.keys() != {"summary", "description", "runbook_url"}] == []
+    assert [name for name, _, texts in said if texts["runbook_url"] != f"docs/runbooks/{name}.md"] == []
 
 
-@pytest.mark.parametrize(
-    "path", [each for each in ALERTS if each.stem.startswith(("Transaction", "LastStable"))], ids=lambda path: path.stem
-)
-def test_alerts_about_transactions_outlast_a_restart_within_five_minutes(path: Path) -> None:
-    assert _alert(path)["keep_firing_for"] == "10m"
+def test_alerts_about_transactions_outlast_a_restart_within_five_minutes() -> None:
+    of_transactions = [path for path in ALERTS if path.stem.startswith(("Transaction", "LastStable"))]
+    assert {path.stem: _alert(path).get("keep_firing_for") for path in of_transactions} == {path.stem: "10m" for path in of_transactions}
+    assert len(of_transactions) > 3
 
 
-@each_file
-def test_what_a_rule_asks_for_is_exported_or_recorded(path: Path) -> None:
-    recorded = {rule["record"] for each in RULES for rule in _rules(each)}
-    exported = {metric.name for metric in METRICS}
-    assert _names(path) - recorded - exported == set()
+def test_what_a_rule_asks_for_is_exported_or_recorded() -> None:
+    recorded = {rule["record"] for path in RULES for rule in _rules(path)}
+    there = recorded | {metric.name for metric in METRICS}
+    assert {path.stem: unknown for path in FILES if (unknown := _names(path) - there)} == {}
 
 
-@each_file
-def test_a_selector_names_labels_that_the_metric_has(path: Path) -> None:
+def test_a_selector_names_labels_that_the_metric_has() -> None:
     labels = {metric.name: {*metric.labels, "job"} for metric in METRICS}
-    for rule in _rules(path):
-        for text in (rule["expr"], *rule.get("annotations", {}).values()):
-            for name, selector in _SELECTOR.findall(text):
-                assert set(_LABEL.findall(selector)) <= labels[name], (name, selector)
+    texts = [(path.stem, text) for path in FILES for rule in _rules(path) for text in (rule["expr"], *rule.get("annotations", {}).values())]
+    selectors = [(file, *found) for file, text in texts for found in _SELECTOR.findall(text)]
+    assert selectors
+    assert [each for each in selectors if not set(_LABEL.findall(each[2])) <= labels[each[1]]] == []
 
 
-@each_file
-def test_a_threshold_is_one_that_is_exported_in_that_unit(path: Path) -> None:
+def test_a_threshold_is_one_that_is_exported_in_that_unit() -> None:
     exported = {(threshold.unit, threshold.name) for threshold in thresholds(Settings())}
-    assert set(_THRESHOLD.findall(path.read_text())) <= exported
-    assert len(_THRESHOLD.findall(path.read_text())) == path.read_text().count("segtail_config_threshold_")
+    texts = {path.stem: path.read_text() for path in FILES}
+    named = {file: _THRESHOLD.findall(text) for file, text in texts.items()}
+    assert {file: unknown for file, found in named.items() if (unknown := set(found) - exported)} == {}
+    assert {file: len(found) for file, found in named.items()} == {
+        file: text.count("segtail_config_threshold_") for file, text in texts.items()
+    }
 
 
 def test_every_option_that_is_described_for_an_alert_is_in_its_rule() -> None:
@@ -116,50 +114,53 @@ def test_every_option_that_is_described_for_an_alert_is_in_its_rule() -> None:
     assert described == {(path.stem, name) for path in ALERTS for _, name in _THRESHOLD.findall(path.read_text()) if name != "trigger"}
 
 
-@each_file
-def test_rules_aggregate_without_naming_the_labels_that_stay(path: Path) -> None:
-    assert [rule["expr"] for rule in _rules(path) if re.search(r"\bby \(", rule["expr"])] == []
+def test_rules_aggregate_without_naming_the_labels_that_stay() -> None:
+    assert [(path.stem, rule["expr"]) for path in FILES for rule in _rules(path) if re.search(r"\bby \(", rule["expr"])] == []
 
 
-@each_alert
-def test_a_page_outlasts_five_minutes_without_segtail(path: Path) -> None:
+def test_a_page_outlasts_five_minutes_without_segtail() -> None:
     """A job or an agent that is started again ends no page and sends none twice, but those about segtail's own absence and starts."""
-    alert = _alert(path)
-    if alert["labels"]["severity"] == "critical" and path.stem not in {"ObserverDown", "ObserverRestarting"}:
-        minutes = re.fullmatch(r"(\d+)m", alert.get("keep_firing_for", "0m"))
-        assert minutes
-        assert int(minutes[1]) > 5
+    pages = {path.stem: rule.get("keep_firing_for", "0m") for path in ALERTS if (rule := _alert(path))["labels"]["severity"] == "critical"}
+    others = pages.keys() - {"ObserverDown", "ObserverRestarting"}
+    assert others
+    assert {name: pages[name] for name in others if not ((kept := _MINUTES.fullmatch(pages[name])) and int(kept[1]) > 5)} == {}
 
 
-@each_alert
-def test_an_alert_behaves_as_its_promtool_test_says(path: Path) -> None:
-    _run("promtool", "test", "rules", path.name, cwd=TESTS)
+def test_an_alert_behaves_as_its_promtool_test_says() -> None:
+    _run("promtool", "test", "rules", *(path.name for path in ALERTS), cwd=TESTS)
 
 
-@each_alert
-def test_an_alert_is_tried_quiet_firing_ended_and_in_a_harmless_case(path: Path) -> None:
+def _untried(path: Path) -> list[str]:
+    """What the cases of an alert leave out."""
     cases = list(_cases(path))
     if path.stem == ALWAYS:
-        assert all(check["exp_alerts"] for case in cases for check in case["alert_rule_test"])
-        return
+        return [] if all(check["exp_alerts"] for case in cases for check in case["alert_rule_test"]) else ["firing"]
     fires = [bool(check.get("exp_alerts")) for check in cases[0]["alert_rule_test"]]
-    assert (fires[0], True in fires, fires[-1]) == (False, True, False)
     harmless = [case for case in cases if case["name"].startswith("harmless: ")]
-    assert harmless
-    assert all(not case["alert_rule_test"][0].get("exp_alerts") for case in harmless)
+    tried = {
+        "quiet": not fires[0],
+        "firing": True in fires,
+        "ended": not fires[-1],
+        "harmless": bool(harmless) and all(not case["alert_rule_test"][0].get("exp_alerts") for case in harmless),
+    }
+    return [what for what, there in tried.items() if not there]
 
 
-@each_alert
-def test_an_alert_carries_neither_instance_nor_pod(path: Path) -> None:
+def test_an_alert_is_tried_quiet_firing_ended_and_in_a_harmless_case() -> None:
+    assert {path.stem: left_out for path in ALERTS if (left_out := _untried(path))} == {}
+
+
+def test_an_alert_carries_neither_instance_nor_pod() -> None:
     labels = {
-        name
+        (path.stem, name)
+        for path in ALERTS
         for case in _cases(path)
         for check in case["alert_rule_test"]
         for alert in check.get("exp_alerts", [])
         for name in alert["exp_labels"]
     }
-    allowed = {"instance"} if path.stem == "ObserverDown" else set()  # which of them is down
-    assert labels & {"instance", "pod"} <= allowed
+    assert labels
+    assert {each for each in labels if each[1] in {"instance", "pod"}} <= {("ObserverDown", "instance")}  # which of them is down
 
 
 def test_there_is_no_test_without_its_alert() -> None:
@@ -175,23 +176,35 @@ def test_amtool_takes_the_example_configuration() -> None:
     _run("amtool", "check-config", CONF / "alertmanager.yml")
 
 
-@pytest.mark.parametrize("path", ALERTS, ids=lambda path: path.stem)
-def test_what_is_critical_pages_and_nothing_else_does(path: Path) -> None:
+def _receiver(path: Path) -> str:
+    """Where Alertmanager sends an alert."""
     labels = {"alertname": path.stem, **_alert(path)["labels"]}
-    said = _run(
-        "amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *(f"{k}={v}" for k, v in labels.items())
-    )
-    otherwise = "watchdog" if path.stem == ALWAYS else "tickets"
-    assert said.strip() == ("pager" if labels["severity"] == "critical" else otherwise)
+    words = [f"{name}={value}" for name, value in labels.items()]
+    return _run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *words).strip()
 
 
-@each_alert
-def test_an_alert_has_a_runbook_with_the_sections_of_all(path: Path) -> None:
+def test_what_is_critical_pages_and_nothing_else_does() -> None:
+    wanted = {path.stem: "pager" if _alert(path)["labels"]["severity"] == "critical" else "tickets" for path in ALERTS}
+    assert {path.stem: _receiver(path) for path in ALERTS} == wanted | {ALWAYS: "watchdog"}
+
+
+def _lacks(path: Path) -> list[str]:
+    """What an alert's runbook should have."""
     text = (RUNBOOKS / f"{path.stem}.md").read_text()
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
-    assert parts[0].startswith(f"# {path.stem}\n")
-    assert parts[1::2] == SECTIONS
-    assert all(part.strip() for part in parts[2::2])
+    exported = {metric.name for metric in METRICS}
+    named = {re.sub("_(sum|count|bucket)$", "", name) for name in _NAME.findall(text) if re.fullmatch("segtail_.*[a-z]", name)}
+    has = {
+        "its heading": parts[0].startswith(f"# {path.stem}\n"),
+        "the sections of all": parts[1::2] == SECTIONS,
+        "words in each section": all(part.strip() for part in parts[2::2]),
+        f"names of metrics that exist, not {named - exported}": named <= exported,
+    }
+    return [what for what, there in has.items() if not there]
+
+
+def test_an_alert_has_a_runbook_with_the_sections_of_all_that_names_metrics_that_exist() -> None:
+    assert {path.stem: lacks for path in ALERTS if (lacks := _lacks(path))} == {}
 
 
 def test_the_index_lists_every_runbook_and_there_is_none_without_an_alert() -> None:
@@ -201,15 +214,7 @@ def test_the_index_lists_every_runbook_and_there_is_none_without_an_alert() -> N
     assert sorted(path.stem for path in RUNBOOKS.glob("*.md") if path.stem != "README") == names
 
 
-@each_alert
-def test_the_index_says_how_bad_an_alert_is(path: Path) -> None:
+def test_the_index_says_how_bad_an_alert_is() -> None:
     index = (RUNBOOKS / "README.md").read_text()
-    assert re.search(rf"^\| \[{path.stem}\]\({path.stem}\.md\) \| {_alert(path)['labels']['severity']} \|", index, re.MULTILINE)
-
-
-@each_alert
-def test_metrics_that_a_runbook_names_exist(path: Path) -> None:
-    text = (RUNBOOKS / f"{path.stem}.md").read_text()
-    exported = {metric.name for metric in METRICS}
-    named = {re.sub("_(sum|count|bucket)$", "", name) for name in _NAME.findall(text) if re.fullmatch("segtail_.*[a-z]", name)}
-    assert named - exported == set()
+    rows = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|", index, re.MULTILINE))
+    assert rows == {path.stem: _alert(path)["labels"]["severity"] for path in ALERTS}
