@@ -208,3 +208,42 @@ def test_names_of_groups_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyP
     assert told(store.table(at(log.upto))) == {("stays", "t", 0): 7, ("a", "t", 0): 8, ("last", "t", 0): 299}
     assert set(first.key[:2].tolist()) < set(found.rows.key.tolist())
     assert len(log.changes(0).commits) < 100
+
+
+def test_of_a_log_without_a_current_replica_the_one_that_was_read_furthest_counts_whoever_sent_first() -> None:
+    ahead, behind, store = replay(new_log(), commit(0, 10), commit(1, 11)), replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("b", changes(behind, store, "b"))
+    store.take("a", changes(ahead, store))
+    for current in ({}, at(2, "gone")):
+        store.table(at(2))  # until then what it has sent waits
+        (log,) = store.table(current).logs
+        assert (log.agent, log.upto, log.observed, log.high_watermark) == ("a", 2, False, -1)
+
+
+def test_of_an_agent_all_is_forgotten_but_the_logs_that_it_still_has() -> None:
+    store, log = CommitStore(), replay(new_log(), commit(0, 10))
+    for agent in ("a", "b"):
+        store.take(agent, log.changes(0))
+        store.take(agent, replace(log.changes(0), coordinator=4))
+    store.forget("a", {LOG})
+    assert [store.version(agent, (TOPIC, partition)) for agent in ("a", "b") for partition in (3, 4)] == [
+        ("e1", 1),
+        ("", 0),
+        ("e1", 1),
+        ("e1", 1),
+    ]
+
+
+def test_what_is_not_understood_or_left_out_of_a_log_is_counted_apart() -> None:
+    store = CommitStore()
+    store.take("a", replace(replay(new_log(), commit(0, 10)).changes(0), unreadable=2, omitted=3))
+    (log,) = store.table(at(1)).logs
+    assert (log.unreadable, log.omitted) == (2, 3)
+
+
+def test_a_group_counts_from_the_high_watermark_on_and_what_was_sent_before_waits_with_what_comes() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, group="h")), CommitStore()
+    store.take("a", changes(log, store))
+    replay(log, commit(2, 30, group="i"))
+    store.take("a", changes(log, store))
+    assert [sorted(store.table(at(high_watermark)).groups) for high_watermark in (0, 1, 2, 3)] == [[], ["g"], ["g", "h"], ["g", "h", "i"]]
