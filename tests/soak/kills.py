@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.broker.kafka import Kafka, free_ports
+from tests.broker.kafka import Kafka
 from tests.broker.transactions import Told, told_by
+from tests.ports import free_ports
 from tests.processes import Page, counted, differences, read_page, segtail, until, values
 from tests.soak.load import PAID, TOPICS, Load
 from tests.soak.scraping import Scraper, scrape
@@ -18,8 +19,6 @@ from tests.soak.services import AGENT, ALL, CHILD, DRIVER, JVM, SOURCE, WORKER, 
 SHARES: Mapping[str, int] = {AGENT: 70, WORKER: 10, SOURCE: 10, DRIVER: 4, JVM: 3, ALL: 3}
 """Of a hundred kills. A JVM takes many seconds to start, an agent one."""
 
-_GOES_ON_SECONDS = 240
-_CAUGHT_UP_SECONDS = 300
 _ANY_MOMENT = 0.35
 _PAUSE_SECONDS = 0.05
 _PATIENT = {"broker.session.timeout.ms": 60_000}
@@ -109,10 +108,7 @@ def _await_moment(running: Mapping[str, Service], pages: Scraper, chance: random
             _tend(running)
             return pages.records > before and pages.scrapes > scraped
 
-        try:
-            until("the job goes on", goes_on, _GOES_ON_SECONDS)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n" + "\n".join(each.last_words() for each in running.values())) from error
+        until("the job goes on", goes_on, saw=lambda: (pages.records, pages.scrapes))
     deadline = time.monotonic() + chance.random()
     while time.monotonic() < deadline:
         _tend(running)
@@ -132,7 +128,7 @@ def _kill(service: Service, part: str, chance: random.Random) -> None:
         service.tend()
         return service.kill(part, pick)
 
-    until(f"there is a process to kill: {part}", killed)
+    until(f"there is a process to kill: {part}", killed, saw=lambda: service.running.family)
 
 
 def _undisturbed(dirs: str, directory: Path) -> Page:
@@ -140,7 +136,7 @@ def _undisturbed(dirs: str, directory: Path) -> Page:
     out = directory / "undisturbed.prom"
     arguments = ("--log-dirs", dirs, "--from", "earliest", "--once", "--textfile", out, "--checkpoint", directory / "undisturbed", *_SMALL)
     with segtail("run", *arguments, said=directory / "undisturbed.messages") as job:
-        assert job.wait(_CAUGHT_UP_SECONDS) == 0, job.said
+        assert job.wait() == 0, job.said
     return read_page(out.read_text())
 
 
@@ -173,7 +169,7 @@ def _compare_live(running: Mapping[str, Service], url: str, undisturbed: Page) -
         return not different
 
     try:
-        until("both pages agree", agrees, _CAUGHT_UP_SECONDS)
+        until("both pages agree", agrees)
     except AssertionError:
         return different
     return []

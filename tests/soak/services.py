@@ -16,7 +16,6 @@ PARTS = (AGENT, DRIVER, JVM, SOURCE, WORKER, ALL)
 A job that has an agent of its own has it as a `CHILD`.
 """
 
-_LAST_WORDS = 3000
 _COMMANDS = {
     CHILD: " agent --child ",
     JVM: "org.apache.spark.deploy.SparkSubmit",
@@ -82,11 +81,6 @@ class Service:
         """What each of its processes wrote to standard error."""
         for number in range(self.starts):
             yield (self._directory / f"{self.name}.{number}.messages").read_text(errors="replace")
-
-    def last_words(self) -> str:
-        """What its last processes wrote in the end, for somebody who looks for the reason of a failure."""
-        said = [f"--- {self.name}, start {number}\n{text[-_LAST_WORDS:]}" for number, text in enumerate(self.messages())]
-        return "\n".join([*said[-3:], *map(str, self.running.family)])
 
     def left(self) -> list[Process]:
         """What is alive of those before the last."""
