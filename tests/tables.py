@@ -1,0 +1,43 @@
+"""A table of cases as one test, whose failure names every row that is wrong, not the first one alone."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+_ROW_CHARS = 300
+
+
+def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Calls the test with each row, as ``pytest.mark.parametrize`` does, but in one test: rows of a large table take next to no time.
+
+    For what needs no fixture that a row changes: all rows share them.
+    """
+    single = isinstance(names, str) and "," not in names
+    columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    table = [(row,) if single else tuple(row) for row in rows]
+    assert table, "a table without rows shows nothing"
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+
+        @functools.wraps(test)
+        def of_all(*args: Any, **fixtures: Any) -> None:
+            wrong = list[Exception]()
+            for row in table:
+                try:
+                    test(*args, **dict(zip(columns, row, strict=True)), **fixtures)
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
+                    wrong.append(error if isinstance(error, Exception) else AssertionError(str(error)))
+                    wrong[-1].add_note(repr(row[0] if single else row)[:_ROW_CHARS])
+            if wrong:
+                rows_of_them = "; ".join(each.__notes__[-1] for each in wrong)
+                raise ExceptionGroup(f"{len(wrong)} of {len(table)} rows are wrong: {rows_of_them}", wrong)
+
+        rest = [each for name, each in signature.parameters.items() if name not in columns]
+        of_all.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        return of_all
+
+    return decorate
