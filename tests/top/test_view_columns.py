@@ -98,3 +98,22 @@ def test_a_stuck_transaction_says_so_beside_its_verdict() -> None:
 )
 def test_a_problem_is_about_the_smallest_thing_that_it_names(about: dict[str, Any], text: str) -> None:
     assert cell(View.PROBLEMS, "about", Problem(kind="k", severity=WARNING, what="w", **about)) == text
+
+
+def test_each_column_shows_its_own_value() -> None:
+    at = {"oldest_record_ms": NOW_MS - 2 * HOUR, "next_deletion_ms": NOW_MS + 3 * HOUR}
+    numbers = {"unread_offsets": 2, "size_bytes": 3 << 20, "open_transactions": 4, "hanging_transactions": 5, "log_end_offset": 6}
+    row = partition(bytes_rate=1024.0, records_rate=9.5, segments=7, last_append_ms=NOW_MS - HOUR, **at, **numbers)
+    shown = [each.cell(row, TIMES) for each in COLUMNS[View.PARTITIONS] if each.sort]
+    assert shown == ["t-0", "1.0 KiB", "9.5", "2", "1h ago", "3.0 MiB", "4", "5", "6", "1", "2h ago", "7"]
+    limits = {"retention_ms": 4 * HOUR, "retention_bytes": 5 << 20, "lag_ms": 6 * HOUR, "overdue_ms": 7 * HOUR}
+    kept = retention(size_bytes=1 << 20, segments=8, reclaimable_bytes=9 << 20, blocked="remote_copy", **at, **limits)
+    shown = [each.cell(kept, TIMES) for each in COLUMNS[View.RETENTION]]
+    assert shown == ["t-0", "remote_copy", "7h", "9.0 MiB", "1.0 MiB", "in 3h", "2h ago", "4h", "5.0 MiB", "6h", "8", "1"]
+    open_ = transaction("open", start_ms=NOW_MS - HOUR, last_append_ms=NOW_MS - 2 * HOUR, holds_offsets=3, transactional_id="id")
+    shown = [each.cell(open_, TIMES) for each in COLUMNS[View.TRANSACTIONS]]
+    assert shown == ["t-0", "open", "1h ago", "3", "id", "2h ago", "9", "5", "-", "1", "-"]
+    sums = {"lag_offsets": 3, "lag_bytes": 4 << 20, "members": 5, "oldest_append_ms": NOW_MS - HOUR}
+    reads = GroupSummary(group="g", partitions=6, type="Classic", state="Stable", lag_records_read_committed=2, **sums)
+    shown = [each.cell(reads, TIMES) for each in COLUMNS[View.GROUPS]]
+    assert shown == ["g", "fine", "2", "1h ago", "-", "4.0 MiB", "5", "3", "Stable", "Classic", "6"]
