@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
-from streaming.pace.schedule import LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, Reason, Schedule
+from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, Reason, Schedule
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))
 
@@ -97,3 +97,21 @@ def test_whatever_it_says_the_next_look_is_due_within_half_a_minute(schedule: Sc
     assert math.isfinite(due)
     assert QUICK_SECONDS - 1e-3 <= due - since <= LONGEST_SECONDS + 1e-3
     assert 0 < schedule.pace(since).seconds <= LONGEST_SECONDS
+
+
+def test_a_young_jvm_and_a_person_who_watches_are_served_quickly_until_then() -> None:
+    for name, reason in (("young_until", Reason.FIRST_MINUTE), ("live_until", Reason.LIVE)):
+        quick = replace(SCHEDULE, **{name: 105.0})
+        assert quick.pace(104.9) == Pace(QUICK_SECONDS, reason)
+        assert quick.pace(105.0) == SCHEDULE.pace(105.0)
+        assert quick.due(104.0, 104.9) == 104.0 + QUICK_SECONDS
+        assert quick.due(104.0, 105.0) == SCHEDULE.due(104.0, 105.0) > 104.0 + QUICK_SECONDS
+
+
+def test_a_scrape_is_waited_for_until_it_is_late_and_not_longer() -> None:
+    schedule = replace(SCHEDULE, expected=(Expected(115.0, 15.0),))
+    late = 115.0 + LATE_SECONDS
+    assert schedule.pace(late) == Pace(15.0, Reason.SCRAPE)
+    assert schedule.pace(late + 0.1) == Pace(FALLBACK_SECONDS, Reason.FALLBACK)
+    assert schedule.due(114.2, late) == 130.0 - schedule.lead
+    assert schedule.due(114.2, late + 0.1) == 114.2 + FALLBACK_SECONDS
