@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from streaming.kafka.layout import CONTROL_BIT
+from streaming.kafka.layout import CONTROL_BIT, HEADER_BYTES, PREFIX_BYTES
 from streaming.rows import CODECS
-from streaming.scan.headers import Batches, Flaw, find_flaws, read_headers
+from streaming.scan.headers import Batches, Flaw, find_flaws, first_broken, read_headers
 from tests.builders import batch
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.segments import Content, contents, written
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.tables import each_row
 
 LINE = re.compile(
     r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) .*partitionLeaderEpoch: (-?\d+) .*isControl: (\w+) .*position: (\d+) "
@@ -58,7 +59,7 @@ def test_columns_of_bytes_that_kafka_wrote() -> None:
     assert batches.headers["base_sequence"].tolist() == [0, -1, 10]
 
 
-@pytest.mark.parametrize("name", [name for name in files(".log") if "old_formats" not in name])
+@each_row("name", [name for name in files(".log") if "old_formats" not in name])
 def test_columns_of_real_segments_are_what_kafka_tells_of_them(name: str) -> None:
     lines = [match.groups() for match in map(LINE.match, told(name)) if match]
     found = columns(read(name))
@@ -107,7 +108,7 @@ ONE = written([batch(3)]).data
 TWO = written([batch(2)], base_offset=3).data
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         (changed(ONE, 16, b"\x03"), "bad magic byte: magic 3"),
@@ -155,3 +156,11 @@ def test_some_batches_in_order() -> None:
     control: Batches = found.take((found.attributes & CONTROL_BIT) != 0)
     assert (len(control), control.base_offset.tolist(), control.headers["crc"].tolist()) == (1, [102], [found.headers["crc"][1]])
     assert found.take(slice(1, 3)).base_offset.tolist() == [102, 200]
+
+
+def test_a_header_alone_is_a_batch_and_what_is_shorter_is_none() -> None:
+    assert len(EMPTY_BATCH) == HEADER_BYTES
+    shorter = changed(EMPTY_BATCH, 8, (HEADER_BYTES - PREFIX_BYTES - 1).to_bytes(4))
+    for second, broken in ((EMPTY_BATCH, None), (shorter, 1)):
+        headers = read_headers(np.frombuffer(EMPTY_BATCH + second, np.uint8), np.array([0, HEADER_BYTES])).headers
+        assert first_broken(headers) == broken
