@@ -20,6 +20,7 @@ from streaming.journal.cursor import Cursor
 from streaming.journal.joining import LEAST, LOOKS, Joining
 from streaming.journal.journal import Journal, Mark
 from streaming.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
+from streaming.journal.stored_blocks import entries
 from streaming.journal.trimming import Limits, Trimming
 from streaming.log_key import LogKey
 from streaming.rows import Kind
@@ -491,3 +492,20 @@ def test_ladders_of_closed_segments_are_there_for_a_later_process_until_their_se
     again.keep_ladders({}, [second])
     assert (again.laddered(), again.ladders([first, second])) == ({first}, {first: b"a"})
     again.close()
+
+
+def test_a_loss_follows_what_the_first_event_in_it_followed(journal: Journal) -> None:
+    journal.publish([appended(0, 10, follows=3)])
+    journal.reach(0, None)
+    journal.publish([appended(10, 5, follows=10)])
+    assert merge(journal, 2) == 15
+    ((_, event),) = everything(journal)
+    assert (event.kind, event.follows, event.bytes) == (Kind.SKIPPED, 3, 15)
+
+
+def test_what_is_as_old_as_the_bound_is_kept(journal: Journal) -> None:
+    journal.publish([appended(0, 10)])
+    with journal.database.reading() as run:
+        (published_ms,) = (each.at_ms for each in entries(run, 0, 1, 9))
+    assert Trimming(journal).merge(1, Limits(before_ms=published_ms, max_bytes=journal.size())) == (0, False)
+    assert Trimming(journal).merge(1, Limits(before_ms=published_ms + 1, max_bytes=journal.size())) == (10, False)
