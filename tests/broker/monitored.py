@@ -40,6 +40,8 @@ _TOPICS = {
 }
 _AUDITED_MINUTES = (30, -180, -170)  # the first segment lies in the future, and those behind it are long past their limit
 
+_SILENT_MS = 5 * _MINUTE_MS
+
 _BROKER = {"transaction.partition.verification.enable": "false"}
 """As before Kafka verified them: what a producer says of its transaction is believed."""
 
@@ -55,7 +57,6 @@ class Monitored:
     monitoring: Monitoring
     pages: list[Page]
     author: ProducerId
-    since: float
 
     def paged(self, alert: str, status: str) -> list[Page]:
         """Of one alert."""
@@ -68,7 +69,6 @@ def monitored(directory: Path) -> Iterator[Monitored]:
     addresses = Addresses(**dict(zip(("target", "prometheus", "alertmanager", "webhook"), free_addresses(4), strict=True)))
     kafka = Kafka(directory / "kafka", settings=_BROKER)
     pages: list[Page] = []
-    since = time.time()
     try:
         kafka.start()
         trader = producer(kafka.bootstrap, "lz4", transactional_id="trader")
@@ -86,24 +86,28 @@ def monitored(directory: Path) -> Iterator[Monitored]:
             monitoring(directory / "monitoring", addresses, pages.append, hurried=True) as running,
         ):
             _written_while_watched(trader, running)
-            yield Monitored(kafka=kafka, job=job, monitoring=running, pages=pages, author=writer.producer, since=since)
+            yield Monitored(kafka=kafka, job=job, monitoring=running, pages=pages, author=writer.producer)
     finally:
         kafka.kill()
 
 
 def _written_before(kafka: Kafka) -> Writer:
-    """What hangs from the beginning: Kafka's own rules take a minute until they call it so."""
+    """What hangs from the beginning, silent for longer than the minute that Kafka's own rules take until they call it so."""
     for topic, (partitions, config) in _TOPICS.items():
         create_topic(kafka.bootstrap, topic, partitions, config=config)
     plain = producer(kafka.bootstrap)
     send(plain, LEDGER, 0, 4, 60)
     cleaned = [log_dir / "cleaner-offset-checkpoint" for log_dir in kafka.log_dirs]
-    kafka.until(lambda: any(path.exists() and LEDGER in path.read_text() for path in cleaned), f"{LEDGER} is compacted")
+    kafka.until(
+        lambda: any(path.exists() and LEDGER in path.read_text() for path in cleaned),
+        f"{LEDGER} is compacted",
+        lambda: [path.read_text() for path in cleaned if path.exists()],
+    )
     for minutes in _AUDITED_MINUTES:
         _dated(plain, AUDIT, minutes)
     writer = Writer(kafka, TRANSACTIONAL_ID)
-    writer.hang(*HANGING, 3)
-    Writer(kafka, "clerk").hang(LEDGER, 0, 3)
+    writer.hang(*HANGING, 3, age_ms=_SILENT_MS)
+    Writer(kafka, "clerk").hang(LEDGER, 0, 3, age_ms=_SILENT_MS)
     send(plain, LEDGER, 0, 4, 60)
     return writer
 

@@ -113,24 +113,28 @@ class Writer:
         """One batch; returns its base offset."""
         sequence = self._sequences.get((topic, partition), 0)
         self._sequences[topic, partition] = sequence + records
-        return self._produce(self.producer, topic, partition, sequence, records, implicit=True)
+        return self._produce(self.producer, topic, partition, sequence, records, age_ms=0, implicit=True)
 
     def end(self, *, commit: bool) -> None:
         self.producer = self._ask(lambda wire: wire.end_transaction(self.transactional_id, self.producer, commit=commit))
         self._sequences.clear()
 
-    def hang(self, topic: str, partition: int, records: int, *, producer: ProducerId | None = None) -> int:
-        """A batch that no coordinator hears of: of another producer than this one if one is given. Returns its base offset."""
-        return self._produce(producer or self.producer, topic, partition, 0, records, implicit=False)
+    def hang(self, topic: str, partition: int, records: int, *, producer: ProducerId | None = None, age_ms: int = 0) -> int:
+        """A batch that no coordinator hears of: of another producer than this one if one is given. Returns its base offset.
+
+        Args:
+            age_ms: so long ago it was written by its timestamp, which who did not see it arrive has to believe.
+        """
+        return self._produce(producer or self.producer, topic, partition, 0, records, age_ms=age_ms, implicit=False)
 
     def hang_offsets(self, group: str, topic: str, partition: int) -> None:
         """Offsets of a group that no coordinator of transactions hears of."""
         self._ask(lambda wire: wire.commit_in_transaction(self.transactional_id, self.producer, group, topic, partition))
 
-    def _produce(self, author: ProducerId, topic: str, partition: int, sequence: int, records: int, *, implicit: bool) -> int:
-        now_ms = time.time_ns() // 1_000_000
+    def _produce(self, author: ProducerId, topic: str, partition: int, sequence: int, records: int, *, age_ms: int, implicit: bool) -> int:
+        then_ms = time.time_ns() // 1_000_000 - age_ms
         return self._ask(
-            lambda wire: wire.produce(self.transactional_id, author, topic, partition, sequence, records, now_ms=now_ms, implicit=implicit)
+            lambda wire: wire.produce(self.transactional_id, author, topic, partition, sequence, records, now_ms=then_ms, implicit=implicit)
         )
 
     def _ask(self, ask: Callable[[Wire], _T]) -> _T:
