@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests import witnesses
+from tests import jvm_archive, witnesses
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
 SECONDS = 600
@@ -85,16 +85,17 @@ class Segtail:
         self._said = said
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
         name, _, value = self._family.partition("=")
+        words = [*map(str, arguments)]
         with said.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*before, str(SEGTAIL), *map(str, arguments)],
-                env=clean | (environ or {}) | {name: value},
+                [*before, str(SEGTAIL), *words],
+                env=clean | jvm_archive.environment(words) | (environ or {}) | {name: value},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
             )
-        witnesses.call(f"segtail {arguments[0]}, its {said.name}", self.words, self.running)
+        witnesses.call(f"segtail {words[0]}, its {said.name}", self.words, self.running)
 
     def words(self) -> str:
         """How it is, what it said last, and what its page tells of itself: for whoever reads a failure."""
