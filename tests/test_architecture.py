@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 import streaming
 from streaming.cli.app import COMMANDS
 from tests.install.offline_commands import USES, WITH_EXTRA
+from tests.tables import each_row
 
 PACKAGE = Path(streaming.__file__).parent
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +60,7 @@ def test_every_command_is_tried_without_the_extra_or_needs_it() -> None:
 LOGS = ROOT / "tests" / "data" / "logs" / "transactions" / "pay-0"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "heavy"),
     [
         (["--verify"], {"pyarrow", "pandas", "pydantic"}),
@@ -68,8 +69,7 @@ LOGS = ROOT / "tests" / "data" / "logs" / "transactions" / "pay-0"
         (["--format", "csv"], {"pyarrow", "pandas", "pydantic"}),
         (["--format", "arrow"], {"pandas", "pydantic"}),
         (["--format", "parquet"], {"pydantic"}),
-    ],
-    ids=lambda value: " ".join(sorted(value)),  # a set has another order in each process
+    ],  # a set has another order in each process
 )
 def test_a_dump_imports_no_spark_and_little_else(arguments: list[str], heavy: set[str]) -> None:
     """It is over before Spark, or even a large library, would be there."""
@@ -158,14 +158,14 @@ LOCK_LINE = re.compile(
 )
 
 
-@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-run.txt", "requirements-agent.txt", "requirements-java.txt"])
+@each_row("lock", ["requirements.txt", "requirements-run.txt", "requirements-agent.txt", "requirements-java.txt"])
 def test_the_lock_holds_pins_and_hashes_alone_so_it_names_no_place_to_get_them_from(lock: str) -> None:
     content = (ROOT / lock).read_text(encoding="utf-8")
     assert [line for line in content.splitlines() if not LOCK_LINE.fullmatch(line)] == []
     assert "//" not in content
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "--an-option somewhere",
@@ -229,7 +229,7 @@ def test_what_rooms_hand_to_each_other_has_a_type() -> None:
     assert {f"{path.relative_to(PACKAGE)}: {name}" for path, tree in files.items() for name in _loose(tree)} == set(LOOSE)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "found"),
     [
         ("def event(kind: Kind, **values: Any) -> Event: ...", ["event(**values)"]),

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.formatting import format_age, format_duration, format_list, format_name, format_size, format_table, format_time, format_word
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [
         (-5, "0s"),
@@ -40,7 +41,7 @@ def test_an_age_is_past_or_to_come() -> None:
     assert [format_age(seconds) for seconds in (12_000, 0, -587)] == ["3h 20m ago", "0s ago", "in 9m 47s"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("count", "text"),
     [
         (0, "0 B"),
@@ -67,9 +68,7 @@ def test_a_time_that_no_calendar_has_is_the_number_it_is(milliseconds: int) -> N
     assert format_time(milliseconds) == f"{milliseconds} ms"
 
 
-@pytest.mark.parametrize(
-    ("text", "word"), [("orders", "orders"), ("é", "é"), ("", '""'), ("é a", '"é a"'), ("a\n", '"a\\n"'), ("\x9b2J", '"\\u009b2J"')]
-)
+@each_row(("text", "word"), [("orders", "orders"), ("é", "é"), ("", '""'), ("é a", '"é a"'), ("a\n", '"a\\n"'), ("\x9b2J", '"\\u009b2J"')])
 def test_a_word_is_one_that_a_terminal_can_show(text: str, word: str) -> None:
     assert format_word(text) == word
 

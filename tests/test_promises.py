@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
+
 ROOT = Path(__file__).parents[1]
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 _NEVER_RUN = {"skip", "xfail"}
@@ -29,7 +31,7 @@ def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
     assert [f"{path}::{name}" for path, name in named if files[path][name] & _NEVER_RUN] == []
 
 
-@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+@each_row("document", ["CONTRIBUTING.md", "README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
 def test_every_module_that_is_named_is_there(document: str) -> None:
     modules = [str(path.relative_to(ROOT)) for part in ("streaming", "tests", "helm", "docs") for path in (ROOT / part).rglob("*.py")]
     named = re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", (ROOT / document).read_text())

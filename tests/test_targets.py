@@ -3,9 +3,10 @@
 import pytest
 
 from streaming.targets import Target, is_loopback
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     ["grpc://127.0.0.1:8815", "grpc+tls://broker-1:8815", "grpc+tls://10.0.0.1:8815/agents.svc", "dns:///agents:8815", "grpc://[::1]:1"],
 )
@@ -17,7 +18,7 @@ def test_without_a_scheme_there_is_no_tls() -> None:
     assert Target.parse("a:1") == Target.parse("grpc://a:1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     [
         "",
@@ -39,7 +40,7 @@ def test_another_form_is_none(written: str) -> None:
         Target.parse(written)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "loopback"),
     [
         ("127.0.0.1", True),

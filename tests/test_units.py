@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.units import Address, parse_duration, parse_size, write_duration, write_size
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "duration"),
     [
         ("0s", timedelta(0)),
@@ -22,7 +23,7 @@ def test_durations_are_a_number_and_a_unit(text: str, duration: timedelta) -> No
     assert parse_duration(text) == duration
 
 
-@pytest.mark.parametrize("text", ["", "15", "m", "-1s", "1.5s", "1h30m", "3 weeks", "1M", "1s ago", "999999999999d", "\u0661s"])
+@each_row("text", ["", "15", "m", "-1s", "1.5s", "1h30m", "3 weeks", "1M", "1s ago", "999999999999d", "\u0661s"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a duration such as"):
         parse_duration(text)
@@ -39,12 +40,12 @@ def test_a_duration_is_written_with_its_largest_whole_unit() -> None:
     assert written == ["0s", "250ms", "90s", "15m", "1d", "25h"]
 
 
-@pytest.mark.parametrize(("text", "size"), [("0", 0), ("65536", 65_536), ("512KiB", 1 << 19), ("128 MiB", 1 << 27), ("1GiB", 1 << 30)])
+@each_row(("text", "size"), [("0", 0), ("65536", 65_536), ("512KiB", 1 << 19), ("128 MiB", 1 << 27), ("1GiB", 1 << 30)])
 def test_sizes_are_bytes_or_have_a_binary_unit(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "MiB", "-1", "1.5GiB", "1GB", "1mib", "0x10", "1_000"])
+@each_row("text", ["", "MiB", "-1", "1.5GiB", "1GB", "1mib", "0x10", "1_000"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a size such as"):
         parse_size(text)
@@ -68,7 +69,7 @@ def test_an_address_reads_back_as_it_was_written(text: str, address: Address) ->
     assert str(address) == text
 
 
-@pytest.mark.parametrize("text", ["", ":9712", "9712", "localhost", "localhost:", "localhost:65536", "::1:9712", "a b:1", "h:+1"])
+@each_row("text", ["", ":9712", "9712", "localhost", "localhost:", "localhost:65536", "::1:9712", "a b:1", "h:+1"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not HOST:PORT"):
         Address.parse(text)

@@ -20,6 +20,7 @@ from streaming.simulator.metadata_writer import (
     topic_record,
 )
 from tests.kafka.test_cluster_image import CLUSTERS, expected, log_of
+from tests.tables import each_row
 
 ORDERS = UUID(int=1 << 70 | 1)
 KAFKA_3_6 = KAFKA_3_7 - 1
@@ -67,7 +68,7 @@ def metadata() -> Metadata:
     return made
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@each_row("cluster", CLUSTERS)
 def test_of_real_clusters_they_are_what_kafka_s_tools_say(cluster: str) -> None:
     image = ClusterImage()
     image.apply(log_of(cluster))

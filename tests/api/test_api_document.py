@@ -26,6 +26,7 @@ from streaming.protocol.listing_json import (
 from streaming.protocol.partition_json import PartitionDetail
 from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
+from tests.tables import each_row
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 ANSWERS: dict[str, type[Message]] = {
@@ -60,7 +61,7 @@ def test_every_path_is_there_with_its_message() -> None:
     assert dict(rows) == {path: kind.__name__ for path, kind in ANSWERS.items()}
 
 
-@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
+@each_row("kind", MESSAGES)
 def test_every_field_of_a_message_is_there_and_no_other(kind: type[Message]) -> None:
     heads = re.findall(r"^\| (`[^|]+`) \|", section(kind.__name__), re.MULTILINE)
     named = [name for head in heads for name in re.findall(r"`(\w+)`", head)]

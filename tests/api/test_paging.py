@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from streaming.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
 from streaming.errors import UsageError
 from streaming.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")
 ROWS = st.lists(
@@ -66,7 +67,7 @@ def test_a_rate_that_is_no_number_is_not_known() -> None:
     assert cut(rates, Asked(sort="r", order="asc")).items == [1, 3, 0, 2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "asked"),
     [
         ("", Asked(sort="size_bytes", order="desc", limit=DEFAULT_LIMIT)),
@@ -81,7 +82,7 @@ def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
     assert asked_of(query, SORTABLE, "size_bytes") == asked
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "named"),
     [
         ("sort=nothing", "sort is not one of topic, size_bytes, verdict"),

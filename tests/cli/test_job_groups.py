@@ -18,6 +18,7 @@ from streaming.web.handler import Request
 from tests.job.group_agents import GROUP, WAITING
 from tests.job.group_world import STOPPED_MS, World, world
 from tests.serving import served
+from tests.tables import each_row
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def serving(job: World) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("name", ["g", "a/b", "süß ", "z\n\x1b", "%2F"])
+@each_row("name", ["g", "a/b", "süß ", "z\n\x1b", "%2F"])
 def test_a_group_that_has_stopped_is_said_to_have_stopped_whatever_its_name(name: str) -> None:
     job = world()
     job.agents["a1"].commit(3, group=name, commit_ms=1_000_000)

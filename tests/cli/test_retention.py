@@ -12,6 +12,7 @@ import pytest
 
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
+from tests.tables import each_row
 
 LOG_DIRS = Path(__file__).parents[1] / "data" / "log_dirs"
 FROZEN = {"overdue": 1795145309688, "deletions": 1795145276600, "node_down": 1795145961800}
@@ -231,7 +232,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     assert "future_timestamp: orders-0: " in done.stdout
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "complaint"),
     [
         (("--log-dirs", "{dirs}", "--topic", "nope"), "no partition of nope lies in"),

@@ -4,13 +4,14 @@ import click
 import pytest
 
 from streaming.cli.times import Moment
+from tests.tables import each_row
 
 
 def parse(text: str) -> int:
     return Moment().convert(text, None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "1795145224492",
@@ -24,7 +25,7 @@ def test_a_time_is_seconds_milliseconds_or_a_date_in_utc(text: str) -> None:
     assert parse(text) == 1795145224492
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "nan", "inf", ""])
+@each_row("text", ["tomorrow", "nan", "inf", ""])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is none of ISO 8601"):
         parse(text)

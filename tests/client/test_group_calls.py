@@ -13,6 +13,7 @@ from streaming.errors import AgentError
 from streaming.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest
 from streaming.protocol.group_stream import read_table, table_message
 from streaming.protocol.problems import UNKNOWN_ACTION, Reason
+from tests.tables import each_row
 
 ASKED = pa.table(
     {"broker": [1] * 5, "topic": ["t"] * 5, "topic_id": [""] * 5, "partition": [0] * 5, "offset": range(5), "upto": [9] * 5},
@@ -61,20 +62,20 @@ CALLS: dict[str, Callable[[AgentClient], object]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_row("call", CALLS)
 def test_an_agent_of_an_earlier_version_is_told_apart(call: str) -> None:
     with connected(unknown) as client, pytest.raises(AgentError, match=client.address) as refused:
         CALLS[call](client)
     assert refused.value.reason == Reason.AGENT_VERSION
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_row("call", CALLS)
 def test_an_answer_that_is_none_is_an_error_that_names_the_agent(call: str) -> None:
     with connected(lambda _: iter([b"{"])) as client, pytest.raises(AgentError, match=client.address):
         CALLS[call](client)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_row("call", CALLS)
 def test_no_answer_at_all_is_an_error_that_names_the_agent(call: str) -> None:
     with connected(lambda _: iter([])) as client, pytest.raises(AgentError, match=client.address):
         CALLS[call](client)

@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import streaming
 from streaming import definitions
 from streaming.definitions.agent_metrics import AGENT_DOUBTS
@@ -16,6 +14,7 @@ from streaming.definitions.metric import PARTITION, Metric, Total, Type
 from streaming.definitions.sections import METRICS, SECTIONS, Section, section_of
 from streaming.metrics import replica_offsets, retention_columns, transaction_columns
 from streaming.metrics.value_matrix import SCALARS
+from tests.tables import each_row
 
 ALL = [*METRICS, *SECTIONS[Section.AGENT]]
 PACKAGE = Path(streaming.__file__).parent
@@ -39,7 +38,7 @@ def test_no_metric_is_named_outside_its_definition() -> None:
     assert [(path.name, text) for path, text in texts if isinstance(text, str) and text.startswith("segtail_")] == []
 
 
-@pytest.mark.parametrize("metric", ALL, ids=named)
+@each_row("metric", ALL)
 def test_names_are_literals_that_follow_prometheus_conventions(metric: Metric) -> None:
     assert re.fullmatch(r"segtail(_[a-z]+)+", metric.name)
     words = metric.name.removesuffix("_total").split("_")
@@ -47,13 +46,13 @@ def test_names_are_literals_that_follow_prometheus_conventions(metric: Metric) -
     assert not (metric.histogram and metric.name.endswith("_total"))
 
 
-@pytest.mark.parametrize("metric", ALL, ids=named)
+@each_row("metric", ALL)
 def test_help_is_one_sentence_that_needs_no_escape(metric: Metric) -> None:
     assert metric.help.endswith(".")
     assert not set(metric.help) & set('\\"\n')
 
 
-@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.column], ids=named)
+@each_row("metric", [metric for metric in METRICS if metric.column])
 def test_a_partition_s_metric_shows_one_column_and_times_are_those_in_milliseconds(metric: Metric) -> None:
     assert metric.column in {
         "leader",
@@ -71,7 +70,7 @@ def test_offsets_have_no_total() -> None:
     assert all(metric.total == Total.NONE for metric in METRICS if metric.column.endswith("_offset"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "histogram", "type", "unit"),
     [
         ("segtail_log_dir_free_bytes", False, Type.GAUGE, "bytes"),

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
-from tests.docs.documented import DOCUMENTS, ROOT
+from tests.docs.documented import DOCUMENTS
+from tests.tables import each_row
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -18,7 +17,7 @@ def headings(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.is_file()], ids=lambda path: str(path.relative_to(ROOT)))
+@each_row("document", [path for path in DOCUMENTS if path.is_file()])
 def test_every_link_leads_somewhere(document: Path) -> None:
     wrong = []
     for path, heading in _LINK.findall(_CODE.sub("", document.read_text(encoding="utf-8"))):

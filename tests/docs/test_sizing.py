@@ -2,9 +2,8 @@
 
 import re
 
-import pytest
-
 from tests.docs.documented import ROOT
+from tests.tables import each_row
 
 BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 SCRUB = (ROOT / "docs" / "scrub.md").read_text(encoding="utf-8")
@@ -21,7 +20,7 @@ def section(bench: str) -> str:
     return str(found)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["what"].replace(" ", "-"))
+@each_row("row", ROWS)
 def test_a_figure_is_one_that_its_bench_has_shown(row: re.Match[str]) -> None:
     shown = set(_NUMBER.findall(section(row["bench"])))
     assert [number for number in _NUMBER.findall(row["measured"]) if number not in shown] == []

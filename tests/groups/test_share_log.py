@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import numpy as np
-import pytest
 
 from streaming.dump.plain import plain
 from streaming.groups.followed_groups import GroupLimit
@@ -21,6 +20,7 @@ from tests.groups.logs import dumped, segments
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written
 from tests.scan.test_group_records import holding
+from tests.tables import each_row
 
 TOPIC = "__share_group_state"
 
@@ -132,7 +132,7 @@ def test_records_are_what_kafka_prints() -> None:
         assert [list(one.values()) for one in shown["state_batches"]] == batches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "unreadable", "records"),
     [(b"", 1, 0), (b"\0\7abc", 1, 0), (b"\0\0\0\1g" + bytes(19), 1, 0), (b"\0\0\0\1g" + bytes(20), 1, 1)],
 )

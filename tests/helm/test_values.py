@@ -1,17 +1,16 @@
 """Values that are wrong or do not go together are refused, with a message that names them."""
 
-import pytest
-
 from helm.generate import OWN_OPTIONS
 from streaming.settings import OPTIONS, Settings
 from tests.helm.charts import render, template
 from tests.helm.charts import settings as settings_of
+from tests.tables import each_row
 
 BROKER = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "message"),
     [
         ({"agnets": {}}, "additional properties 'agnets' not allowed"),
@@ -70,7 +69,7 @@ def test_the_schema_refuses(values: dict[str, object], message: str) -> None:
     assert message in done.stderr
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "message"),
     [
         ({"agents": {"enabled": False}, "job": {"enabled": False}}, "nothing to install"),

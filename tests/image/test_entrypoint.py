@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm.entrypoint import SEGTAIL, command, read_properties
+from tests.tables import each_row
 
 EXECUTOR = {
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@job:7078",
@@ -74,7 +75,7 @@ def test_a_driver_is_segtail_with_the_options_that_spark_submit_wrote(tmp_path: 
     }
 
 
-@pytest.mark.parametrize("arguments", [[], ["--class", "x"], ["--properties-file", "a", "--class", "b"], ["--a", "b", "--c", "d", "e"]])
+@each_row("arguments", [[], ["--class", "x"], ["--properties-file", "a", "--class", "b"], ["--a", "b", "--c", "d", "e"]])
 def test_a_driver_that_is_told_something_else_says_so(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="expected --properties-file FILE"):
         command(["driver", *arguments], {})

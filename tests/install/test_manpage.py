@@ -4,10 +4,10 @@ import subprocess
 from pathlib import Path
 
 import click
-import pytest
 
 from install.manpage import escape, page
 from streaming.cli.app import COMMANDS, segtail
+from tests.tables import each_row
 from tests.tools import require_tool
 
 PAGE = "\n".join(page()) + "\n"
@@ -31,7 +31,7 @@ def test_groff_would_complain() -> None:
     assert rendered(PAGE + ".UNKNOWN x\n").stderr != ""
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_every_option_is_there_as_it_is_typed(name: str) -> None:
     root = click.Context(segtail)
     command = segtail.get_command(root, name)
@@ -41,6 +41,6 @@ def test_every_option_is_there_as_it_is_typed(name: str) -> None:
     assert [each.opts for each in options if each.opts[-1] not in section] == []
 
 
-@pytest.mark.parametrize("text", [".so /etc/passwd", "'br", "a\\fBb", "--a-b", "`x`", "~^", "1…2"])
+@each_row("text", [".so /etc/passwd", "'br", "a\\fBb", "--a-b", "`x`", "~^", "1…2"])
 def test_text_is_shown_as_it_is(text: str) -> None:
     assert text in rendered(f".TH A 1\n.PP\n{escape(text)}\n").stdout

@@ -1,7 +1,6 @@
 """One group in detail: what its agents add to a snapshot."""
 
 import numpy as np
-import pytest
 
 from streaming.api.group_pages import group_page
 from streaming.errors import AgentError
@@ -14,6 +13,7 @@ from tests.job.group_world import STOPPED_MS, TOPIC_ID, World, world
 from tests.metrics.rows import new_table, states
 from tests.metrics.test_transaction_columns import coordinator, transaction
 from tests.metrics.told import Facts
+from tests.tables import each_row
 
 TWO_DAYS_MS = 172_800_000
 
@@ -93,7 +93,7 @@ def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[World, floa
     return job, 1000 * (86_400 + (20_000 - 400) / bytes_a_second)
 
 
-@pytest.mark.parametrize(("bytes_a_second", "every"), [(100, 1), (20, 5), (20, 15), (10, 30)])
+@each_row(("bytes_a_second", "every"), [(100, 1), (20, 5), (20, 15), (10, 30)])
 def test_by_its_size_a_log_loses_what_it_does_at_the_rate_of_the_last_minutes(bytes_a_second: int, every: int) -> None:
     job, due_ms = grows(bytes_a_second, 120, every=every)
     one = partition(job)

@@ -18,6 +18,7 @@ from streaming.protocol.problems import Reason as Problem
 from tests.job.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.job.group_world import STOPPED_MS, TOPIC_ID, world
 from tests.metrics.reading import named
+from tests.tables import each_row
 
 
 def reasons(snapshot: GroupSnapshot) -> list[str]:
@@ -131,7 +132,7 @@ def test_a_group_at_the_end_asks_for_nothing_but_the_end() -> None:
     assert job.page()["group_lag_seconds{append,g,orders}"] == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "break_it"),
     [
         (Reason.NOT_UNDERSTOOD, lambda job: job.agents["a1"].commit(-2)),
@@ -141,7 +142,6 @@ def test_a_group_at_the_end_asks_for_nothing_but_the_end() -> None:
         (Reason.DAMAGED, lambda job: setattr(job.agents["a1"].logs["orders", 0], "state", "DAMAGED")),
         (Reason.REMOTE, lambda job: setattr(job.agents["a1"].logs["orders", 0], "state", "BELOW")),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_not_known_has_its_reason(reason: Reason, break_it: Any) -> None:
     job = world()

@@ -4,10 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from streaming.disk.identity import LogDir
 from streaming.job.shards import logs_in, logs_of
+from tests.tables import each_row
 
 
 def status(logs: int) -> Any:
@@ -22,7 +21,7 @@ def test_logs_are_the_directories_of_all_log_dirs_that_can_be_read(tmp_path: Pat
     assert logs_in(log_dirs) == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "addresses", "logs"),
     [([], 3, 0), ([700], 1, 700), ([700, 500], 2, 1200), ([700, 500], 4, 2400), ([0], 5, 0), ([700, 500], 1, 1200)],
 )

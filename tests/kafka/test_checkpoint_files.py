@@ -14,6 +14,7 @@ from streaming.kafka.checkpoint_files import (
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
+from tests.tables import each_row
 
 ENTRIES = st.lists(
     st.builds(
@@ -49,7 +50,7 @@ def test_the_empty_file_that_a_broker_creates_holds_no_entries(parse) -> None:
     assert parse(b"") == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "line"),
     [
         (b"1\n0\n", "line 1"),
@@ -92,7 +93,7 @@ def test_the_topic_id_is_read_from_partition_metadata() -> None:
     assert parse_partition_metadata(b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw") == "AAECAwQFBgcICQoLDA0ODw"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"",

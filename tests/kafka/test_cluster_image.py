@@ -21,6 +21,7 @@ from streaming.kafka.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record
 from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
+from tests.tables import each_row
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
@@ -78,7 +79,7 @@ def expected(cluster: str) -> list[Row]:
         )
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@each_row("cluster", CLUSTERS)
 def test_topics_leaders_epochs_and_in_sync_replicas_are_what_kafka_says(cluster: str) -> None:
     image, data = ClusterImage(), log_of(cluster)
     assert image.apply(data) == len(data)
@@ -117,14 +118,14 @@ def test_an_unclean_election_of_a_real_cluster_is_found_with_who_was_in_sync() -
     assert image.take_unclean_elections() == []
 
 
-@pytest.mark.parametrize("cluster", [cluster for cluster in CLUSTERS if cluster != "unclean_election"])
+@each_row("cluster", [cluster for cluster in CLUSTERS if cluster != "unclean_election"])
 def test_clean_elections_of_real_clusters_are_none(cluster: str) -> None:
     image = ClusterImage()
     image.apply(log_of(cluster))
     assert image.take_unclean_elections() == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "change", "unclean"),
     [
         ({"isr": (1,)}, {"leader": 2, "isr": (2,), "recovering": True}, True),
@@ -343,7 +344,7 @@ def test_the_epoch_of_the_last_batch_is_told() -> None:
     assert applied([NO_OP], epoch=4).last_epoch == 4
 
 
-@pytest.mark.parametrize("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC], [METADATA_RECORDS["clear elr"]]])
+@each_row("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC], [METADATA_RECORDS["clear elr"]]])
 def test_a_change_of_what_is_not_there_is_refused_by_its_offset(values: list[bytes]) -> None:
     with pytest.raises(FormatError, match=f"metadata record at offset {len(values) - 1}: .* is not known"):
         applied(values)

@@ -40,6 +40,7 @@ from tests.dump.told import as_ours, shared
 from tests.groups.logs import dumped, segments
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
+from tests.tables import each_row
 
 PAYLOAD = re.compile(r" key: (.*?\}\}) payload: (.*)$")
 
@@ -52,7 +53,7 @@ def records_of(data: bytes, headers: Batches) -> list[Record]:
     return found
 
 
-@pytest.mark.parametrize("version", range(5))
+@each_row("version", range(5))
 def test_offset_commits_of_every_version(version: int) -> None:
     assert read_offset_commit(OFFSET_COMMITS[version]) == OffsetCommit(
         offset=42,
@@ -64,7 +65,7 @@ def test_offset_commits_of_every_version(version: int) -> None:
     )
 
 
-@pytest.mark.parametrize("version", range(5))
+@each_row("version", range(5))
 def test_groups_of_every_version(version: int) -> None:
     member = GroupMember(
         member_id="m-1",
@@ -96,7 +97,7 @@ def test_groups_of_the_newer_protocol() -> None:
     assert [read_offsets_value(key, value) for value in CONSUMER_GROUPS] == [ConsumerGroup(9, 0), ConsumerGroup(9, 123456789)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "expected"),
     [
         ("00000001670003666f6f00000000", OffsetCommitKey("g", "foo", 0)),
@@ -118,7 +119,7 @@ def test_the_value_of_a_key_that_is_not_opened_is_kept_as_it_stands() -> None:
     assert read_offsets_value(OtherKey(999, b""), b"raw") == b"raw"
 
 
-@pytest.mark.parametrize(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS + STREAMS_GROUP_RECORDS)
+@each_row(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS + STREAMS_GROUP_RECORDS)
 def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, value: str, told_value: str) -> None:
     expected = as_ours(json.loads(told_value))
     found = plain(read_offsets_value(key_of(key_type), bytes.fromhex(value)))
@@ -189,7 +190,7 @@ def test_records_are_what_kafka_prints(name: str) -> None:
         assert kafkas_json(read_offsets_value(key, record.value)) == expected
 
 
-@pytest.mark.parametrize("partition", range(4))
+@each_row("partition", range(4))
 def test_records_of_groups_of_every_kind_are_what_kafka_prints(partition: int) -> None:
     data = segments("__consumer_offsets")[partition]
     lines = [match for line in dumped("__consumer_offsets", partition) if (match := re.search(r" key: (\{.*?\}\}) payload: (.*)$", line))]
@@ -219,7 +220,7 @@ def test_what_the_simulator_writes_reads_back(group: str, topic: str, partition:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "what"),
     [
         (OffsetCommitKey("g", "t", 0), b"\0\5", "offset commit of version 5"),

@@ -26,6 +26,7 @@ from streaming.kafka.control import (
 from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import Record, read_records
 from tests.kafka.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
+from tests.tables import each_row
 
 FIRST, SECOND = Voter(1, TOPIC_ID), Voter(2, OTHER_ID)
 
@@ -41,7 +42,7 @@ def test_the_end_of_a_transaction(data: bytes, committed: bool) -> None:
     assert [read_control(record) for record in read_records(batch)] == [EndTxnMarker(committed, 9)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "control_type", "expected"),
     [
         ("leader change 0", 2, LeaderChange(1, (Voter(1, None),), (Voter(1, None),))),
@@ -65,7 +66,7 @@ def test_an_unknown_type_is_kept_as_it_stands() -> None:
     assert control(300, None) == UnknownControl(300, None)
 
 
-@pytest.mark.parametrize(("control_type", "newer"), [(2, 2), (3, 1), (4, 1), (5, 1), (6, 1)])
+@each_row(("control_type", "newer"), [(2, 2), (3, 1), (4, 1), (5, 1), (6, 1)])
 def test_a_message_of_a_newer_version_is_kept_as_it_stands(control_type: int, newer: int) -> None:
     value = newer.to_bytes(2, "big") + b"something else"
     assert control(control_type, value) == UnknownControl(control_type, value)
@@ -81,7 +82,7 @@ def test_a_record_without_its_key_is_refused(key: bytes | None) -> None:
         read_control(Record(0, TIME, -1, key, b"", ()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("control_type", "value", "what"),
     [
         (0, None, "cut short"),

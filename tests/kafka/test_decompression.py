@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.decompression import decompress
 from streaming.simulator.compressor import XERIAL_HEADER, Codec, compress
+from tests.tables import each_row
 
 EVERY_CODEC = pytest.mark.parametrize("codec", Codec)
 COMPRESSING = pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
@@ -33,7 +34,7 @@ def test_what_a_producer_compressed_comes_back(codec: Codec, data: bytes) -> Non
     assert decompress(codec, memoryview(compress(codec, data)), len(data)) == data
 
 
-@pytest.mark.parametrize("writer", OTHER_WRITERS)
+@each_row("writer", OTHER_WRITERS)
 def test_the_framing_of_other_clients_is_read_too(writer: str) -> None:
     codec, write = OTHER_WRITERS[writer]
     data = bytes(range(256)) * 1000
@@ -69,7 +70,7 @@ def test_a_stream_that_is_cut_short_is_refused(codec: Codec) -> None:
             decompress(codec, packed[:length], 1 << 20)
 
 
-@pytest.mark.parametrize("codec", [-1, 5, 6, 7])
+@each_row("codec", [-1, 5, 6, 7])
 def test_a_codec_that_does_not_exist_is_refused(codec: int) -> None:
     with pytest.raises(FormatError, match="not known"):
         decompress(codec, b"", 10)

@@ -8,9 +8,10 @@ from streaming.kafka.entry_head import read_base_offset, read_entry_head, read_l
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES
 from tests.kafka.dumped import columns, files, read
 from tests.kafka.vectors import DATA_BATCH
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize("name", files(".log"))
+@each_row("name", files(".log"))
 def test_one_head_is_read_as_the_columns_of_all_are(name: str) -> None:
     data, batches = read(name), columns(read(name))
     for item, position in enumerate(batches.positions.tolist()):

@@ -2,8 +2,6 @@
 
 from uuid import UUID
 
-import pytest
-
 from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.former_leaders import MOST_EPOCHS, MOST_TOPICS
 from streaming.kafka.metadata_idle import IDLE_BYTES, idle_run
@@ -20,6 +18,7 @@ from streaming.simulator.metadata_writer import (
     topic_record,
 )
 from tests.builders import NOW
+from tests.tables import each_row
 
 TOPIC = UUID(int=77)
 ID = check_uuid(uuid_text(TOPIC))
@@ -80,7 +79,7 @@ def test_only_so_many_leaders_are_remembered() -> None:
     assert led(image, 2 * MOST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS - 1) == [1, 1, None]
 
 
-@pytest.mark.parametrize("overlap", [0, 1, 2, 4])
+@each_row("overlap", [0, 1, 2, 4])
 def test_an_older_image_tells_who_led_before(overlap: int) -> None:
     """Also one that was brought further than to where the newer one begins."""
     newer = image_of(registered(leader=2, epoch=3), elected(1, 2, 1))
@@ -107,7 +106,7 @@ def test_idle_batches_are_passed_by_their_bytes() -> None:
     assert idle_run(memoryview(data), len(data))[0] == 0
 
 
-@pytest.mark.parametrize("at", [0, 8, 16, 21, 24, 44, 58, 63, 70])
+@each_row("at", [0, 8, 16, 21, 24, 44, 58, 63, 70])
 def test_a_batch_that_differs_ends_the_run(at: int) -> None:
     data = bytearray(log(*[[no_op_record()]] * 40))
     data[30 * IDLE_BYTES + at] ^= 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.legacy_messages import LegacyEntry, read_entry
 from tests.kafka.dumped import columns, read
+from tests.tables import each_row
 
 WRAPPERS = [
     data[position : position + size]
@@ -50,7 +51,7 @@ def test_a_wrapper_that_lost_messages_to_compaction_keeps_its_offsets() -> None:
     assert read_entry(memoryview(message(12, attributes=1, value=gzipped(message(1), message(4))))) == LegacyEntry(9, 12, 2, 1, 7)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         message(1, attributes=4, value=gzipped(message(0))),  # zstd came with magic 2

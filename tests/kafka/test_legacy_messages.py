@@ -15,6 +15,7 @@ from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
 from tests import legacy_messages as written
 from tests.kafka.vectors import DATA_BATCH, TIME
+from tests.tables import each_row
 
 OLD_CODECS = [codec for codec in Codec if codec is not Codec.ZSTD]
 MAGICS = st.sampled_from([0, 1])
@@ -62,8 +63,8 @@ def test_what_old_producers_wrote_reads_back(magic: int, sent: tuple[Sent, ...],
     assert found == [Record(base + place, times[place], -1, one.key, one.value, ()) for place, one in enumerate(sent)]
 
 
-@pytest.mark.parametrize("codec", [codec for codec in OLD_CODECS if codec is not Codec.NONE])
-@pytest.mark.parametrize("magic", [0, 1])
+@each_row("codec", [codec for codec in OLD_CODECS if codec is not Codec.NONE])
+@each_row("magic", [0, 1])
 def test_a_wrapper_gives_its_messages_their_offsets(magic: int, codec: Codec) -> None:
     message = message_of(wrapper(magic, codec, b"a", b"b", b"c"))
     assert (message.offset, message.codec) == (102, codec)
@@ -108,7 +109,7 @@ def test_zeros_of_a_preallocated_file_are_none() -> None:
     assert read_entry_records(memoryview(bytes(64))) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         (bytes(8) + b"\0\0\0\x0d" + bytes(20), "message length 13 is too small at position 0"),
@@ -124,7 +125,7 @@ def test_what_is_no_message_is_refused(data: bytes, what: str) -> None:
         read_message(data)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         (in_wrapper(b""), "without a message"),

@@ -23,6 +23,7 @@ from streaming.kafka.transaction_state import TransactionState, read_transaction
 from streaming.kafka.wire import Reader
 from tests.dump import told
 from tests.kafka.kafkas_layouts import Layout, contents, encoded, layouts
+from tests.tables import each_row
 
 Parser = Callable[[int, bytes], object]
 """Reads the body of a message of a version."""
@@ -203,7 +204,7 @@ def test_the_key_of_a_transaction() -> None:
     assert read_transaction_key(b"\0\0" + encoded(layout.structure, {"transactional_id": "tx1"}, layout.flexible)) == "tx1"
 
 
-@pytest.mark.parametrize("message", sorted({layout.message for layout in LAYOUTS if layout.message.endswith(("Record", "Value"))}))
+@each_row("message", sorted({layout.message for layout in LAYOUTS if layout.message.endswith(("Record", "Value"))}))
 def test_the_newest_version_is_the_last_that_is_read(message: str) -> None:
     newest = max((layout for layout in LAYOUTS if layout.message == message), key=lambda layout: layout.version)
     if newest.structure.fields[0][0] == "version":  # such a record is kept as it stands
@@ -226,7 +227,7 @@ class Outer:
     newer: tuple[Int16, ...] | None = tagged(1, "2+", None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "data", "expected"),
     [
         (0, "02 0005 00 00", Outer((Inner(5),))),

@@ -24,6 +24,7 @@ from streaming.simulator.metadata_writer import (
     unfence_record,
 )
 from tests.builders import NOW
+from tests.tables import each_row
 
 RECORDED = Path(__file__).parents[1] / "data" / "metadata"
 HERE = Endpoint("PLAINTEXT", "127.0.0.1", 9092)
@@ -172,7 +173,7 @@ def test_of_a_fenced_broker_a_snapshot_does_not_tell_whether_it_starts_or_is_dow
 # --- as real clusters recorded it
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cluster", "broker", "lived"),
     [
         ("three_nodes", 1, ["starting", "running"]),

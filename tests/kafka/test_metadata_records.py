@@ -22,12 +22,13 @@ from streaming.kafka.metadata_records import (
     read_metadata_record,
 )
 from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
+from tests.tables import each_row
 
 UUID = bytes(range(16)).hex()
 EPOCH = "0000000000000007"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "record"),
     [
         ("topic", TopicRecord("foo", TOPIC_ID)),
@@ -115,7 +116,7 @@ def test_what_kafka_writes_is_understood(name: str, record: object) -> None:
     assert read_metadata_record(METADATA_RECORDS[name]) == record
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "record"),
     [
         (f"010900{UUID}00", RemoveTopicRecord(TOPIC_ID)),
@@ -172,7 +173,7 @@ def test_credentials_are_skipped_without_being_opened(key: int) -> None:
     assert read_metadata_record(bytes([1, key, 0]) + b"\xff not a message at all") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         ("", "varint"),

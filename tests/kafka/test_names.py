@@ -1,6 +1,5 @@
 """Names of directories and files below a log dir."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from streaming.kafka.names import (
     parse_segment_file,
     segment_file_name,
 )
+from tests.tables import each_row
 
 UNIQUE = "3bf740f563944215912768003b6b504e"
 TOPICS = st.from_regex(r"[a-zA-Z0-9._-]{1,249}", fullmatch=True).filter(lambda topic: topic not in (".", ".."))
@@ -25,7 +25,7 @@ PARTITIONS = st.integers(0, 2**31 - 1)
 OFFSETS = st.integers(0, 2**63 - 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "topic", "partition", "state"),
     [
         ("orders-0", "orders", 0, DirState.LIVE),
@@ -47,7 +47,7 @@ def test_a_partition_directory_is_split_at_its_last_dash(name: str, topic: str, 
     assert parse_partition_dir(name) == PartitionDir(topic, partition, state)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "remote-log-index-cache",
@@ -98,7 +98,7 @@ def test_no_name_makes_the_parsers_raise(name: str) -> None:
         assert parse(name) is None or name[:20].isdecimal()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "file"),
     [
         ("00000000000000000000.log", SegmentFile(0, FileKind.LOG, FileStage.LIVE)),
@@ -114,7 +114,7 @@ def test_a_segments_files_are_told_by_offset_kind_and_stage(name: str, file: Seg
     assert parse_segment_file(name) == file
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "0.log",
@@ -144,7 +144,7 @@ def test_the_name_of_a_metadata_snapshot_reads_back(end_offset: int, epoch: int)
     assert parse_metadata_snapshot(snapshot.name) == snapshot
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "bootstrap.checkpoint",

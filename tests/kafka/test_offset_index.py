@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.offset_index import read_offset_entries
 from tests.kafka.dumped import files, read, segment_of
+from tests.tables import each_row
 
 STALE = bytes.fromhex("0000000a00000000 0000001400001388 0000001e00002710") + bytes(40)
 """What Kafka's own class left after it forgot the second and the third of three entries."""
@@ -44,7 +45,7 @@ def test_a_later_chunk_goes_on_behind_the_one_before() -> None:
     assert entries(STALE[8:], after=5000) == []
 
 
-@pytest.mark.parametrize("name", [name for name in files(".index") if "truncation" not in name])
+@each_row("name", [name for name in files(".index") if "truncation" not in name])
 def test_positions_in_a_real_index_are_those_of_batches(name: str) -> None:
     assert set(read_offset_entries(read(name)).positions.tolist()) <= set(segment_of(name).positions.tolist())
 

@@ -1,14 +1,14 @@
 """Which partition a coordinator's id belongs to."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.partitioning import coordinator_partition
 from streaming.simulator.coordinator_records import partition_for
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("identity", "partition"),
     [
         ("tx1", 45),  # hash 115245

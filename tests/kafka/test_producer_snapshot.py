@@ -12,6 +12,7 @@ from streaming.errors import FormatError
 from streaming.kafka.producer_snapshot import ProducerState, read_producer_snapshot
 from tests.kafka.dumped import files, producer_line, read, told
 from tests.kafka.vectors import TIME
+from tests.tables import each_row
 
 ONE = bytes.fromhex("0001518fa82a000000010000000000000fa0000300000001000000000000006500000001" + "0000018bcfe56807ffffffff0000000000000064")
 NONE = bytes.fromhex("000148674bc700000000")
@@ -52,7 +53,7 @@ def test_what_kafka_writes_is_understood() -> None:
     assert written([STATE]) == ONE
 
 
-@pytest.mark.parametrize("name", files(".snapshot"))
+@each_row("name", files(".snapshot"))
 def test_producers_are_what_kafka_prints(name: str) -> None:
     states = read_producer_snapshot(read(name))
     assert states is not None
@@ -90,7 +91,7 @@ STATES_AFTER_A_WRAP = ProducerState(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         (b"\0\2", "version 2, known is 1 at position 0"),

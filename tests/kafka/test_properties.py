@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.properties import MetaProperties, parse_meta_properties, parse_properties
+from tests.tables import each_row
 
 KRAFT = b"""#
 #Fri Nov 20 00:12:09 UTC 2026
@@ -32,7 +33,7 @@ def test_a_zookeeper_broker_calls_its_number_broker_id(version: bytes) -> None:
     assert parse_meta_properties(version + b"broker.id=12\ncluster.id=c\n") == MetaProperties("c", 12, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "named"),
     [
         (b"", "broker.id is missing"),
@@ -49,7 +50,7 @@ def test_what_is_missing_or_wrong_is_named(data: bytes, named: str) -> None:
         parse_meta_properties(data)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "pairs"),
     [
         ("a=b", [("a", "b")]),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.quorum_state import QuorumState, parse_quorum_state
+from tests.tables import each_row
 
 STATIC = (
     b'{"clusterId":"","leaderId":1,"leaderEpoch":3,"votedId":-1,"appliedOffset":0,'
@@ -25,7 +26,7 @@ def test_both_versions() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "what"),
     [
         (b"", "not JSON"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.record_batches import read_batch, read_batches
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.tables import each_row
 
 LOG = DATA_BATCH + COMMIT_MARKER + EMPTY_BATCH
 
@@ -44,7 +45,7 @@ def test_the_zeros_of_a_preallocated_file_are_its_end() -> None:
     assert (len(batches), consumed) == (3, len(LOG))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at", "value", "what"),
     [
         (11, 48, "batch length 48 is too small"),

@@ -13,6 +13,7 @@ from streaming.kafka.records import Header, Record, read_record_times, read_reco
 from streaming.simulator import batch_writer as written
 from streaming.simulator.compressor import Codec
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.tables import each_row
 
 FIELDS = st.none() | st.binary(max_size=40)
 RECORDS = st.lists(
@@ -97,7 +98,7 @@ def test_records_are_not_opened_beyond_the_limit() -> None:
         read_records(batch, limit=4000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("payload", "count", "what"),
     [
         ("14000000046b31047631", 1, "record longer than its batch"),

@@ -2,6 +2,7 @@ import pytest
 
 from streaming.errors import FormatError
 from streaming.kafka.server_properties import ServerProperties, parse_server_properties
+from tests.tables import each_row
 
 
 def test_whose_it_is_and_what_may_be_read():
@@ -17,7 +18,7 @@ def test_the_last_value_of_a_name_counts():
     assert parse_server_properties(b"node.id=1\nlog.roll.ms=5\nlog.roll.ms=6\n").configs == (("log.roll.ms", "6"),)
 
 
-@pytest.mark.parametrize("data", [b"", b"log.roll.ms=5\n", b"node.id=\n", b"node.id=-1\n", b"node.id=99999999999\n", b"node.id=1\\u00zz\n"])
+@each_row("data", [b"", b"log.roll.ms=5\n", b"node.id=\n", b"node.id=-1\n", b"node.id=99999999999\n", b"node.id=1\\u00zz\n"])
 def test_a_file_that_does_not_say_whose_it_is_is_refused(data):
     with pytest.raises(FormatError):
         parse_server_properties(data)

@@ -3,7 +3,6 @@
 import struct
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from streaming.kafka.time_index import ENTRY_BYTES, read_time_entries
 from streaming.scan.index_check import proven_time_entries
 from tests.kafka.dumped import base_offset_of, files, read, segment_of, told
 from tests.kafka.vectors import TIME
+from tests.tables import each_row
 
 ENTRIES = st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 9)), max_size=8)
 
@@ -28,7 +28,7 @@ def test_what_kafka_writes_is_understood() -> None:
     assert pairs(bytes.fromhex("0000018bcfe5683200000002")) == [(TIME + 50, 2)]
 
 
-@pytest.mark.parametrize("name", files(".timeindex"))
+@each_row("name", files(".timeindex"))
 def test_entries_are_what_kafka_prints(name: str) -> None:
     base = base_offset_of(name)
     lines = [f"timestamp: {timestamp} offset: {offset + base}" for timestamp, offset in pairs(read(name))]
@@ -36,7 +36,7 @@ def test_entries_are_what_kafka_prints(name: str) -> None:
     assert lines == ([] if told(name) == fresh else told(name))
 
 
-@pytest.mark.parametrize("name", [name for name in files(".timeindex") if "truncation" not in name])
+@each_row("name", [name for name in files(".timeindex") if "truncation" not in name])
 def test_every_entry_of_a_log_that_only_grew_is_proven(name: str) -> None:
     entries = read_time_entries(read(name))
     assert proven_time_entries(entries, base_offset_of(name), segment_of(name)).all()
@@ -52,7 +52,7 @@ def test_nothing_is_proven_by_an_empty_log() -> None:
     assert proven_time_entries(read_time_entries(packed((5, 1))), 0, empty).tolist() == [False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "count"),
     [
         ([], 0),

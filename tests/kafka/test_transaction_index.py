@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
 from tests.kafka.dumped import files, read, told
+from tests.tables import each_row
 
 VECTOR = bytes.fromhex("0000" + "0000000000000fa1" + "000000000000005a" + "0000000000000067" + "0000000000000068")
 ABORTED = AbortedTransaction(producer_id=4001, first_offset=90, last_offset=103, last_stable_offset=104)
@@ -18,7 +19,7 @@ def test_what_kafka_writes_is_understood() -> None:
     assert read_aborted_transactions(VECTOR) == ((ABORTED,), ENTRY_BYTES)
 
 
-@pytest.mark.parametrize("name", files(".txnindex"))
+@each_row("name", files(".txnindex"))
 def test_entries_are_what_kafka_prints(name: str) -> None:
     data = read(name)
     found, used = read_aborted_transactions(data)
@@ -30,7 +31,7 @@ def test_entries_are_what_kafka_prints(name: str) -> None:
     ] == told(name)
 
 
-@pytest.mark.parametrize("name", files(".txnindex"))
+@each_row("name", files(".txnindex"))
 def test_columns_are_the_entries(name: str) -> None:
     data = read(name)
     assert [AbortedTransaction(*fields) for _, *fields in read_aborted_columns(data + b"\0\0").tolist()] == list(

@@ -21,6 +21,7 @@ from streaming.simulator.coordinator_records import TransactionState as Written
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.test_consumer_offsets import records_of
 from tests.kafka.vectors import TIME, TRANSACTION_VALUES
+from tests.tables import each_row
 
 FOO = (TopicPartitions("foo", (0,)),)
 TOPICS = st.sampled_from(["foo", "bar-1", "__consumer_offsets"])
@@ -32,7 +33,7 @@ def metadata(**fields: object) -> TransactionMetadata:
     return TransactionMetadata(**(always | fields))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "expected"),
     [
         ("ongoing 0", metadata(state=TransactionState.ONGOING, partitions=FOO, start_timestamp=TIME)),
@@ -148,7 +149,7 @@ def test_states_are_called_as_kafka_calls_them() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "what"),
     [
         (b"", "cut short"),
@@ -164,7 +165,7 @@ def test_damaged_and_newer_values_are_refused(value: bytes, what: str) -> None:
         read_transaction_value(value)
 
 
-@pytest.mark.parametrize("key", [b"", b"\0", b"\0\0\0\5abc", b"\0\0\0\1ab", b"\0\0\xff\xff"])
+@each_row("key", [b"", b"\0", b"\0\0\0\5abc", b"\0\0\0\1ab", b"\0\0\xff\xff"])
 def test_damaged_keys_are_refused(key: bytes) -> None:
     with pytest.raises(FormatError):
         read_transaction_key(key)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.uuids import check_uuid, uuid_text
+from tests.tables import each_row
 
 
 @given(st.binary(min_size=16, max_size=16))
@@ -23,9 +24,7 @@ def test_two_spellings_of_one_uuid_compare_equal() -> None:
     assert check_uuid("AAAAAAAAAAAAAAAAAAAAAR") == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "AAAAAAAAAAAAAAAAAAAAAQ==", "AAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAA+AAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAA\u00e9"]
-)
+@each_row("text", ["", "AAAAAAAAAAAAAAAAAAAAAQ==", "AAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAA+AAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAA\u00e9"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(FormatError, match="is not a UUID"):
         check_uuid(text)

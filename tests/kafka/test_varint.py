@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.varint import read_uvarint, read_varint, read_varlong
 from streaming.simulator.batch_writer import uvarint, varint
+from tests.tables import each_row
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))
@@ -26,7 +27,7 @@ def test_an_unsigned_varint_reads_back(number: int) -> None:
     assert read_uvarint(uvarint(number), 0)[0] == number
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "data"),
     [
         (read_uvarint, b""),

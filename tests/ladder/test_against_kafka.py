@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from streaming.disk.scanning import window
 from streaming.disk.segment_files import list_segments
 from streaming.ladder.count_log import count_log
 from tests.kafka.dumped import LOGS
+from tests.tables import each_row
 
 DIRECTORIES = sorted({str(path.parent.relative_to(LOGS)) for path in LOGS.glob("*/*/*.log")})
 
@@ -38,7 +37,7 @@ def printed(directory: Path) -> Iterator[tuple[int, str]]:
     yield from found
 
 
-@pytest.mark.parametrize("name", DIRECTORIES)
+@each_row("name", DIRECTORIES)
 def test_each_offset_has_as_many_records_before_it_as_kafka_prints(name: str) -> None:
     directory = LOGS / name
     records = list(printed(directory))

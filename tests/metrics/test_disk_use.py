@@ -16,6 +16,7 @@ from tests.metrics.reading import named
 from tests.metrics.rows import new_table
 from tests.metrics.test_host_families import agent, broker, log_dir, observer
 from tests.metrics.test_retention_columns import MS, NOW, facts, orders
+from tests.tables import each_row
 
 NAME = "segtail_log_dir_full_timestamp_seconds"
 WEEK, HOUR = '{"topic":{"retention.ms":"604800000","segment.ms":"3600000"}}', '{"topic":{"retention.ms":"3600000","segment.ms":"600000"}}'
@@ -91,9 +92,7 @@ def test_the_answer_has_the_sums_of_topics_and_of_what_agents_tell_apart() -> No
     assert answer.doubts == []
 
 
-@pytest.mark.parametrize(
-    "query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 21)]
-)
+@each_row("query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 21)])
 def test_a_query_that_is_not_understood_is_refused_with_a_sentence(query: str) -> None:
     with pytest.raises(UsageError):
         disk_message(query, view(new_table(grows()).snapshot(NOW)), [watching()], MS)

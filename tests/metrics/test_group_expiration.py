@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from streaming.metrics.group_expiration import expirations
 from tests.job.group_agents import GROUP
 from tests.job.group_world import world
+from tests.tables import each_row
 
 HOUR_MS = 3_600_000
 COMMITTED_MS, EMPTY_MS = 5_000, 700_000
@@ -20,7 +19,7 @@ def expiration(group: dict[str, Any] | None, **commit: Any) -> int:
     return int(expirations(snapshot.rows, snapshot.groups, HOUR_MS)[0])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "since"),
     [
         (None, COMMITTED_MS),
@@ -36,7 +35,7 @@ def test_an_offset_expires_the_retention_after_its_last_use(group: dict[str, Any
     assert expiration(group) == since + HOUR_MS
 
 
-@pytest.mark.parametrize(
+@each_row(
     "group",
     [
         {"type": "Classic", "protocol": "consumer", "state": "Stable", "topics": []},

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.metrics.group_lag import ABSENT, CODES, KNOWN, Committed, Ends, Lags, Places, Reason, lags
+from tests.tables import each_row
 
 GONE, DATA, ABORTED, CONTROL = "gone", "data", "aborted", "control"
 """What is at an offset: nothing any more (compacted away), a record that is read, one of an aborted transaction, or a marker."""
@@ -142,7 +142,7 @@ def test_a_commit_beyond_the_end_is_told_apart_when_it_stays_there() -> None:
     assert (bool(again.beyond[0]), int(again.offsets[0]), int(again.reason[0])) == (False, 0, KNOWN)
 
 
-@pytest.mark.parametrize(("delivered", "left"), [(0, 3), (2, 3), (3, 2), (4, 1), (5, 0)])
+@each_row(("delivered", "left"), [(0, 3), (2, 3), (3, 2), (4, 1), (5, 0)])
 def test_what_a_share_group_may_have_left_is_no_less_than_it_has_whatever_it_is_done_with(delivered: int, left: int) -> None:
     """Of five offsets three are records. Which ones it is done with is not looked up: they may be the others."""
     found = lags(commit_of(3, delivered=delivered), ends_of(LOG), place_of(LOG, 3))

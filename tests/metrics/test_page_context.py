@@ -8,6 +8,7 @@ import pytest
 from streaming.errors import UsageError
 from streaming.metrics.page_context import context_of
 from streaming.settings import Settings
+from tests.tables import each_row
 
 
 def test_a_server_properties_that_changes_is_taken_up(tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_a_server_properties_that_cannot_be_used_is_refused_at_the_start(tmp_pat
         context_of(Settings(server_properties=(tmp_path / "none",)))
 
 
-@pytest.mark.parametrize(("trigger", "seconds"), [(1, 60), (20, 60), (300, 900), (None, 90)])
+@each_row(("trigger", "seconds"), [(1, 60), (20, 60), (300, 900), (None, 90)])
 def test_what_agents_publish_may_take_a_minute_or_three_triggers(trigger: int | None, seconds: int) -> None:
     settings = Settings(trigger=None if trigger is None else timedelta(seconds=trigger))
     assert context_of(settings).transactions.read_within_ms == seconds * 1000

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from streaming.definitions.metric import Metric
 from streaming.definitions.sections import SECTIONS, Section, section_of
 from streaming.metrics.reference import write_reference
+from tests.tables import each_row
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -15,9 +14,7 @@ def test_the_document_is_what_the_definitions_say() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == write_reference()
 
 
-@pytest.mark.parametrize(
-    "metric", {metric.name: metric for metrics in SECTIONS.values() for metric in metrics}.values(), ids=lambda metric: metric.name
-)
+@each_row("metric", {metric.name: metric for metrics in SECTIONS.values() for metric in metrics}.values())
 def test_every_metric_has_one_row_in_each_of_its_sections(metric: Metric) -> None:
     found = [each.partition("\n")[0] for each in write_reference().split("\n## ") if each.count(f"| `{metric.name}` |") == 1]
     assert found == [str(section) for section, metrics in SECTIONS.items() if metric in metrics]

@@ -12,6 +12,7 @@ from streaming.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
 from tests.metrics.reading import named
 from tests.metrics.rows import Row, log, new_table, states
 from tests.metrics.told import Facts
+from tests.tables import each_row
 
 NOW = 1_700_000_000
 MS = NOW * 1000
@@ -148,7 +149,7 @@ def test_what_is_decided_is_completing(state: str) -> None:
     assert verdict(table, after=9999) == "completing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "entries",
     [
         [],
@@ -194,7 +195,7 @@ def two_agents(age: float) -> Table:
     return table
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "coordinators", "hangs", "said"),
     [
         (99, 99, 1, "hanging"),
@@ -298,7 +299,7 @@ def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one
 BESIDE = Facts(replicas=(1, 2), isr=(1, 2)).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "written", "said"),
     [
         (ALONE, NOW - 61, "hanging"),  # all that are in sync are watched: nobody can have gone on without them
@@ -315,7 +316,7 @@ def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in
     assert verdict(table) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("eligible", "age_s", "said"),
     [
         ((1,), 61, "hanging"),  # it was the last one in sync when it was stopped
@@ -351,7 +352,7 @@ def test_where_no_such_topic_exists_nobody_will_end_it() -> None:
     assert only(table, HANGING) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("partitions", "values"),
     [
         (None, {}),

@@ -29,6 +29,7 @@ from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written
 from tests.rules.outcomes import together
+from tests.tables import each_row
 
 AFTER_GRACE_MS = GRACE_MS + 10_000
 
@@ -104,7 +105,7 @@ def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers
         assert outcome.committed + outcome.aborted + outcome.empty_markers == int(commits) + int(aborts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("listeners", "server"),
     [
         (["REPLICATION", "EXTERNAL"], "h1:9001"),

@@ -19,6 +19,7 @@ from streaming.protocol.group_json import (
     PendingOffset,
     path_of,
 )
+from tests.tables import each_row
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -29,10 +30,8 @@ def test_a_page_of_groups_comes_back_as_it_was(groups: list[GroupSummary], after
     assert GroupPage.decode(page.encode()) == page
 
 
-@pytest.mark.parametrize("batch", [None, NextBatch(sound=False, error="crc", size=12)])
-@pytest.mark.parametrize(
-    "held_by", [None, HoldingTransaction(producer_id=1, producer_epoch=2, first_offset=3, start_ms=4, last_append_ms=5)]
-)
+@each_row("batch", [None, NextBatch(sound=False, error="crc", size=12)])
+@each_row("held_by", [None, HoldingTransaction(producer_id=1, producer_epoch=2, first_offset=3, start_ms=4, last_append_ms=5)])
 def test_a_group_comes_back_with_all_that_its_partitions_hold(held_by: HoldingTransaction | None, batch: NextBatch | None) -> None:
     pending = [PendingOffset(producer_id=9, offset=8, coordinator=7)]
     partition = GroupPartition(topic="t", partition=0, held=True, held_by=held_by, pending=pending, batch=batch)

@@ -12,6 +12,7 @@ from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 from streaming.protocol import group_stream
 from streaming.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd
 from streaming.protocol.group_stream import groups_messages, read_groups, read_records, read_table, records_messages, table_message
+from tests.tables import each_row
 
 END = JournalEnd(journal="j", seq=7)
 
@@ -90,7 +91,7 @@ def test_the_end_of_the_journal_is_taken_after_everything_else() -> None:
     assert order == ["state", "state", "end"]
 
 
-@pytest.mark.parametrize("left", range(5))
+@each_row("left", range(5))
 def test_an_answer_that_is_cut_off_is_an_error(left: int) -> None:
     messages = list(sent([changes(0, 1, 1, 1)]))
     assert len(messages) == 5
@@ -98,7 +99,7 @@ def test_an_answer_that_is_cut_off_is_an_error(left: int) -> None:
         read_groups(iter(messages[:left]))
 
 
-@pytest.mark.parametrize("message", [b"", b"\0\0", b"7", b"{}", table_message(rows(COMMITS, 1)).to_pybytes()])
+@each_row("message", [b"", b"\0\0", b"7", b"{}", table_message(rows(COMMITS, 1)).to_pybytes()])
 def test_what_is_no_answer_is_an_error(message: bytes) -> None:
     with pytest.raises(AgentError):
         read_groups(iter([pa.py_buffer(message)]))

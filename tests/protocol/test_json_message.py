@@ -11,6 +11,7 @@ from streaming.protocol.json_message import Message
 from streaming.protocol.segment_list import Log, Logs
 from streaming.protocol.status_messages import BrokerStatus, LogDirStatus, Status
 from streaming.protocol.versions import PROTOCOL, UNNAMED
+from tests.tables import each_row
 
 KINDS = [Register, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
 
@@ -31,7 +32,7 @@ def test_a_side_that_names_no_protocol_is_of_the_version_before_there_was_one() 
     assert Register.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true}').protocol == UNNAMED < PROTOCOL
 
 
-@pytest.mark.parametrize("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])
+@each_row("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])
 def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
     with pytest.raises(AgentError, match="not a message of kind Register"):
         Register.decode(data)

@@ -16,6 +16,7 @@ from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionPage, Rete
 from streaming.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.protocol.problem_json import ProblemPage
 from streaming.protocol.status_json import Status
+from tests.tables import each_row
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 MESSAGES = (Cost, PartitionDetail, PartitionPage, ProblemPage, RetentionPage, Status, TransactionPage)
@@ -54,7 +55,7 @@ def test_a_message_comes_back_as_it_was(kind: type[Message], data: st.DataObject
     assert kind.decode(message.encode()) == message
 
 
-@pytest.mark.parametrize("kind", MESSAGES)
+@each_row("kind", MESSAGES)
 def test_every_message_in_another_is_named_where_it_is_read(kind: type[Message]) -> None:
     for name, hint in _hints(kind).items():
         held = [each for each in (hint, *typing.get_args(hint)) if isinstance(each, type) and issubclass(each, Message)]
@@ -68,8 +69,8 @@ def test_what_a_later_version_says_more_is_ignored_and_what_an_earlier_one_does_
     assert (page.rows[0].size_bytes, page.rows[0].bytes_rate, page.rows[0].blocked) == (-1, -1.0, "")
 
 
-@pytest.mark.parametrize("kind", MESSAGES)
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'"text"', b"<html>"])
+@each_row("kind", MESSAGES)
+@each_row("data", [b"", b"[]", b"{}", b'"text"', b"<html>"])
 def test_what_is_no_such_message_is_refused(kind: type[Message], data: bytes) -> None:
     if kind is Cost and data == b"{}":
         data = b'{"metrics": 5}'

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from streaming.rows import COORDINATOR
 from streaming.rules.coordinator_join import ONGOING, STATES, Coordinators, all_read, count_states, newest
+from tests.tables import each_row
 
 
 def entry(
@@ -66,7 +66,7 @@ def test_entries_by_state() -> None:
     assert count_states(table()) == (0,) * 6
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("partitions", "read", "unreadable", "expected"),
     [(50, 50, 0, True), (50, 49, 0, False), (0, 0, 0, True), (None, 0, 0, False), (None, 50, 0, False), (50, 50, 1, False)],
 )

@@ -9,6 +9,7 @@ from streaming.event_row import EventRow
 from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
+from tests.tables import each_row
 
 
 def entries(*rows: tuple[str, int, str]) -> bytes:
@@ -80,7 +81,7 @@ def test_a_range_that_was_counted_changes_nothing() -> None:
     assert kept(folded(begins(1, 0), told(2, 0, 9, ("a", 8, "Ongoing")), again)) == {"a": (8, "Ongoing")}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "broken",
     [
         told(3, 7, 9, ("a", 8, "Empty"), follows=7),  # a row before it never came

@@ -11,6 +11,7 @@ from streaming.rows import SEGMENTS, Kind
 from streaming.rules.inventory_changes import listed
 from streaming.rules.log_state import LogState
 from tests.events import Shard, row
+from tests.tables import each_row
 
 
 def segments(*bases: int) -> bytes:
@@ -24,7 +25,7 @@ def after(*inventories: Sequence[int]) -> tuple[int, int]:
     return state.segments_rolled, state.segments_deleted
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inventories", "counted"),
     [
         ([[0]], (0, 0)),

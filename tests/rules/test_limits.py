@@ -10,6 +10,7 @@ from streaming.metrics.limiter import Limiter
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
 from streaming.rules.config_values import NAMES, Rejected, Source
 from streaming.rules.limits import effective_limits, limits_of
+from tests.tables import each_row
 
 HOUR = 3_600_000
 
@@ -81,7 +82,7 @@ def test_policies(policy, deletes, compacts):
     assert (limits.deletes, limits.compacts) == (deletes, compacts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("retention.ms", "a week"),
@@ -169,7 +170,7 @@ def test_without_the_topics_own_level_nothing_is_known_of_it():
     assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, Source.STATIC, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "policy", "retention_ms", "segment_bytes", "min_isr"),
     [
         ("__consumer_offsets", "compact", 5, 100 << 20, 1),
@@ -227,7 +228,7 @@ def test_names_and_levels_of_a_later_version_are_passed_over():
     assert effective_limits("t", read).retention_ms == 5
 
 
-@pytest.mark.parametrize("text", ["x", "[]", '{"topic":5}', '{"topic":{"retention.ms":5}}', '{"topic":{"retention.ms":"soon"}}'])
+@each_row("text", ["x", "[]", '{"topic":5}', '{"topic":{"retention.ms":5}}', '{"topic":{"retention.ms":"soon"}}'])
 def test_another_text_is_refused(text):
     with pytest.raises(FormatError):
         read_configs(text)

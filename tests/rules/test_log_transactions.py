@@ -10,6 +10,7 @@ from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Kind, StartSource, S
 from streaming.rules.log_state import LogState
 from streaming.scan.transaction_steps import Steps
 from tests.events import Item, Shard, appended, range_of, row
+from tests.tables import each_row
 
 
 def step(kind: Step, producer: int, first: int, following: int | None = None, **values: Any) -> tuple[Any, ...]:
@@ -159,7 +160,7 @@ def test_a_beginning_before_what_was_folded_changes_nothing() -> None:
     assert held(folded(OPENED, again)) == [(7, 2, -1)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "left"),
     [
         (None, [(7, 2, -1)]),

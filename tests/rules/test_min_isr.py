@@ -7,11 +7,12 @@ from streaming.rules.config_levels import broker_configs, topic_configs
 from streaming.rules.config_values import Source
 from streaming.rules.limits import effective_limits
 from streaming.rules.min_isr import effective_min_isr, may_stand
+from tests.tables import each_row
 
 KAFKA_3_6, KAFKA_3_7, UNKNOWN = 14, 15, -1
 
 
-@pytest.mark.parametrize(("version", "expected"), [(KAFKA_3_7, [1, 2]), (30, [1, 2]), (UNKNOWN, [2, 2]), (KAFKA_3_6, [2, 2])])
+@each_row(("version", "expected"), [(KAFKA_3_7, [1, 2]), (30, [1, 2]), (UNKNOWN, [2, 2]), (KAFKA_3_6, [2, 2])])
 def test_fewer_replicas_than_are_asked_for_are_enough_since_kafka_3_7(version: int, expected: list[int]) -> None:
     found = effective_min_isr(np.array([2, 2]), np.array([1, 3]), np.array([version, version]))
     assert found.tolist() == expected

@@ -1,14 +1,13 @@
 """What a broker's release decides of its limits."""
 
-import pytest
-
 from streaming.rules.config_levels import broker_configs
 from streaming.rules.config_values import Source
 from streaming.rules.limits import effective_limits
 from streaming.rules.releases import producer_expiration
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(("metadata_version", "expected"), [(7, 9000), (8, 4000), (30, 4000), (-1, 4000)])
+@each_row(("metadata_version", "expected"), [(7, 9000), (8, 4000), (30, 4000), (-1, 4000)])
 def test_up_to_kafka_3_3_a_producer_lives_as_long_as_a_transactional_id(metadata_version: int, expected: int) -> None:
     pairs = [("producer.id.expiration.ms", "4000"), ("transactional.id.expiration.ms", "9000")]
     limits = effective_limits("t", broker_configs(pairs, Source.STATIC))

@@ -10,6 +10,7 @@ from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs
 from streaming.rules.space_outlook import HORIZON_MS, NEVER, outlook_of
 from tests.rules.logs import TIMES, any_log, log_facts
+from tests.tables import each_row
 
 HOUR, DAY = 3_600_000, 86_400_000
 GB = 1 << 30
@@ -65,8 +66,8 @@ def naive_full(free: float, size: float, pace: float, segment_bytes: float, rete
     return None
 
 
-@pytest.mark.parametrize("free", [3 * GB, 30 * GB, 100 * GB])
-@pytest.mark.parametrize("retention", [DAY, 7 * DAY])
+@each_row("free", [3 * GB, 30 * GB, 100 * GB])
+@each_row("retention", [DAY, 7 * DAY])
 def test_a_disk_is_full_when_a_log_that_is_written_segment_by_segment_has_filled_it(free, retention):
     pace = 10 * GB / DAY
     log = log_facts([(0, 0, -1, 0)], retention_ms=retention, segment_bytes=GB)

@@ -18,6 +18,7 @@ from streaming.simulator.coordinator_records import State, TransactionState, tra
 from tests.builders import NOW, batch, commit
 from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.segments import Content, written
+from tests.tables import each_row
 
 
 def state(
@@ -54,7 +55,7 @@ def holding_some(drawn: list[tuple[str, State, bool]], codec: Codec, late_by: in
     return replace(holding(*records, codec=codec), delete_horizon=NOW - late_by if late_by else None)
 
 
-@pytest.mark.parametrize("codec", list(Codec))
+@each_row("codec", list(Codec))
 def test_the_newest_entry_of_each_transactional_id(codec: Codec) -> None:
     found = entries(
         holding(state("a"), state("b", producer=8), state("a", State.PREPARE_COMMIT), codec=codec),

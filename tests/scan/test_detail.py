@@ -15,6 +15,7 @@ from streaming.scan.sums import sum_ranges
 from tests.builders import NOW, batch
 from tests.kafka.dumped import columns, read
 from tests.kafka.segments import Content, contents, written
+from tests.tables import each_row
 
 whole = np.zeros(1, np.intp)
 
@@ -44,7 +45,7 @@ def test_where_a_later_leader_epoch_begins(content: Content, epoch: int) -> None
 DETAIL = pack(columns(written([batch(1), batch(1)]).data))
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\x02" + DETAIL[1:], DETAIL[:-1], DETAIL[:3], b"\x01" + zstandard.compress(b"short")])
+@each_row("damaged", [b"", b"\x02" + DETAIL[1:], DETAIL[:-1], DETAIL[:3], b"\x01" + zstandard.compress(b"short")])
 def test_another_version_or_a_damaged_one_is_refused(damaged: bytes) -> None:
     with pytest.raises(FormatError, match="packed batches"):
         sums_from(damaged, 0)

@@ -23,6 +23,7 @@ from tests.kafka.dumped import columns, files, read, told
 from tests.kafka.segments import Content, empty, written
 from tests.kafka.test_consumer_offsets import PAYLOAD
 from tests.kafka.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME
+from tests.tables import each_row
 
 
 def holding(*records: Record, codec: Codec = Codec.NONE, producer: int = -1) -> Batch:
@@ -61,7 +62,7 @@ def test_commits_groups_and_markers_in_order() -> None:
     )
 
 
-@pytest.mark.parametrize("codec", list(Codec))
+@each_row("codec", list(Codec))
 def test_tombstones(codec: Codec) -> None:
     gone = replace(committed(), value=None)
     group = Record(bytes.fromhex("0003000167"), None)

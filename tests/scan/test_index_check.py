@@ -1,11 +1,11 @@
 """Which entries of an offset index the log proves."""
 
 import numpy as np
-import pytest
 
 from streaming.kafka.offset_index import OffsetEntries, read_offset_entries
 from streaming.scan.index_check import proven_offset_entries
 from tests.kafka.dumped import base_offset_of, files, read, segment_of, told
+from tests.tables import each_row
 
 PAY = "transactions/pay-0/00000000000000000000.index"
 
@@ -14,7 +14,7 @@ def entries_of(*pairs: tuple[int, int]) -> OffsetEntries:
     return OffsetEntries(*np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
-@pytest.mark.parametrize("name", [name for name in files(".index") if "truncation" not in name])
+@each_row("name", [name for name in files(".index") if "truncation" not in name])
 def test_entries_are_what_kafka_prints_and_all_are_proven(name: str) -> None:
     base, entries = base_offset_of(name), read_offset_entries(read(name))
     lines = [f"offset: {o + base} position: {p}" for o, p in zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)]

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from streaming.scan.walk import Stop
 from tests.builders import batch
 from tests.kafka.dumped import read
 from tests.kafka.segments import Content, contents, seeds_in, sums_of, tails, written
+from tests.tables import each_row
 
 
 def one(data: bytes, expected_offset: int = 0, **more: object) -> Scanned:
@@ -100,7 +100,7 @@ def test_a_batch_that_is_not_whole_yet_is_waited_for() -> None:
         assert (scanned.end, scanned.stop, scanned.flaw) == (CONTENT.positions[1], Stop.SHORT, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "flaw"),
     [
         (changed(8, b"\x00\x00\x00\x01"), "bad batch length 1"),

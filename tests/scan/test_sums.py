@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from streaming.scan.sums import joined, sum_ranges
 from streaming.simulator.batch_writer import Batch
 from tests.builders import batch
 from tests.kafka.segments import Content, contents, empty, sums_of, written
+from tests.tables import each_row
 
 whole = np.zeros(1, np.intp)
 some = contents.filter(lambda content: bool(content.entries))
@@ -46,7 +46,7 @@ def counted(*batches: Batch) -> tuple[int, ...]:
     return sum_ranges(read_headers(content.buffer, np.array(content.positions, np.int64)), whole)[0].batch_records_buckets
 
 
-@pytest.mark.parametrize("bucket", range(len(BATCH_RECORDS_BOUNDS)))
+@each_row("bucket", range(len(BATCH_RECORDS_BOUNDS)))
 def test_a_bound_belongs_to_its_bucket_and_what_is_above_it_to_the_next(bucket: int) -> None:
     bound = BATCH_RECORDS_BOUNDS[bucket]
     below, above = counted(batch(bound, value_bytes=0)), counted(batch(bound + 1, value_bytes=0))
@@ -57,7 +57,7 @@ def test_an_empty_batch_counts_as_one_of_no_records() -> None:
     assert counted(empty(9))[0] == 1
 
 
-@pytest.mark.parametrize("bound", BATCH_BYTES_BOUNDS)
+@each_row("bound", BATCH_BYTES_BOUNDS)
 def test_a_batch_of_exactly_a_bound_in_bytes(bound: int) -> None:
     size = next(size for size in range(bound - 80, bound) if len(written([batch(1, value_bytes=size)]).data) == bound)
     content = written([batch(1, value_bytes=size)])

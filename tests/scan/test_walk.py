@@ -4,13 +4,13 @@ import itertools
 import struct
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.scan.walk import FEW_LANES, Stop, Walk, walk, walk_lanes
 from tests.builders import batch
 from tests.kafka.segments import Content, contents, seeds_in, tails, written
+from tests.tables import each_row
 
 
 def seeds(*positions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -77,8 +77,8 @@ def test_many_lanes_find_what_one_after_the_other_finds(pieces: list[tuple[Conte
     assert lanes.stops.tolist() == [one.stop for one in alone]
 
 
-@pytest.mark.parametrize("lanes", [1, FEW_LANES + 1])
-@pytest.mark.parametrize(
+@each_row("lanes", [1, FEW_LANES + 1])
+@each_row(
     ("tail", "stop"),
     [
         (b"", Stop.END),

@@ -13,11 +13,12 @@ from streaming.scrub.segment_check import ChangedError, SegmentCheck
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
 from tests.scrub.real import BY_TIME, CODECS, DATA, OLD_FORMATS, checked, closed, copied, flip
+from tests.tables import each_row
 
 LOGS = sorted({path.parent for path in DATA.rglob("*.log") if len(list_segments(path.parent)) > 1})
 
 
-@pytest.mark.parametrize("log", LOGS, ids=lambda path: "/".join(path.relative_to(DATA).parts))
+@each_row("log", LOGS)
 def test_what_real_brokers_wrote_passes(log: Path) -> None:
     assert [checked(log, number) for number in range(len(list_segments(log)) - 1)] == [[]] * (len(list_segments(log)) - 1)
 

@@ -6,13 +6,13 @@ import struct
 import cramjam
 import google_crc32c
 import lz4.frame
-import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.simulator.batch_writer import Batch, Record, encode, encode_records, end_transaction, next_sequence, uvarint, varint
 from streaming.simulator.compressor import XERIAL_BLOCK_BYTES, XERIAL_HEADER, Codec, compress
+from tests.tables import each_row
 
 T = 1_700_000_000_000
 
@@ -100,7 +100,7 @@ def test_header_describes_what_follows_it(
     assert _decompress(codec, data[61:]) == encode_records(batch.records, T)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("codec", "first_bytes"),
     [(Codec.GZIP, "1f8b08"), (Codec.SNAPPY, "82534e41505059000000000100000001"), (Codec.LZ4, "04224d18604082"), (Codec.ZSTD, "28b52ffd")],
 )

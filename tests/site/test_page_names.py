@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cache
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from streaming.protocol.cost_json import Cost, Share
 from streaming.site.page_links import group_link, partition_link
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import World, group, partition, site_of, transaction
+from tests.tables import each_row
 
 VIEWS = ["/", "/partitions", "/transactions", "/retention", "/groups", "/cost"]
 BIDI = "pay\u202egnp.exe"
@@ -93,7 +93,7 @@ def test_control_and_bidirectional_characters_are_shown_escaped() -> None:
     assert "pay\\u202egnp.exe\\u001b[2J" in page.one("rows").text
 
 
-@pytest.mark.parametrize("name", ["<b>", BIDI, "two words", "\u05d0\u05d1", "e\u0301"])
+@each_row("name", ["<b>", BIDI, "two words", "\u05d0\u05d1", "e\u0301"])
 def test_a_name_is_written_as_everywhere(name: str) -> None:
     assert format_name(name) in read(site_of(Named(name)), "/groups").one("rows").text
 

@@ -1,7 +1,6 @@
 """Every row gets to the fold of its partition."""
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,9 +8,10 @@ from streaming.event_row import EVENTS, Event
 from streaming.protocol.event_tables import events_table
 from streaming.rows import PACKED, ROWS, SHARD, Kind, unpack_rows
 from streaming.source.sharding import by_shard, shard_of
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("topic", "partition", "shards", "shard"),
     [
         ("orders", 0, 64, 16),

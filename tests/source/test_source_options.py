@@ -7,6 +7,7 @@ import pytest
 from streaming.client.agent_client import NO_FILES, ClientFiles
 from streaming.errors import UsageError
 from streaming.source.source_options import parse_options
+from tests.tables import each_row
 
 
 def test_defaults() -> None:
@@ -33,7 +34,7 @@ def test_behind_a_name_there_is_tls_where_a_ca_is_named() -> None:
     assert "grpc+tls://127.0.0.1:8815/localhost" in parse_options({**agents, "agent_ca": "/ca.pem"}).addresses()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("shards", "0"),

@@ -28,6 +28,7 @@ from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
+from tests.tables import each_row
 
 ALL = ReadAllAvailable()
 SHARDS = 4
@@ -177,7 +178,7 @@ def test_a_plan_that_was_cut_is_followed_by_the_next_one_at_once(agent: Agent, l
         assert waits.asked[-1] is Hurry.NOT
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("plan", "budget", "hurry"),
     [
         (Plan("a1", "j", 9, 500, again=False, more=True), 1000, Hurry.NOW),

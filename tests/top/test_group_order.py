@@ -1,11 +1,10 @@
 """The order of groups: by their verdicts unless another one is asked for, and what is not known last."""
 
-import pytest
-
 from streaming.protocol.group_json import GroupSummary
 from streaming.top.group_order import group_rows, kind_of
 from streaming.top.questions import Listing, View
 from streaming.verdicts.group_verdicts import Kind
+from tests.tables import each_row
 
 MINUTE = 60_000
 
@@ -18,7 +17,7 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sort", "descending", "names"),
     [
         ("", False, ["lost", "held", "unknown", "reads", "Idle"]),
@@ -33,7 +32,7 @@ def test_groups_are_in_the_order_that_is_asked_for(sort: str, descending: bool, 
     assert [each.group for each in rows.rows if isinstance(each, GroupSummary)] == names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loss_ms", "oldest_ms", "kind"),
     [
         (MINUTE, -1, Kind.WILL_LOSE),

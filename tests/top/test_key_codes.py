@@ -1,10 +1,10 @@
 """The bytes of a terminal, and the keys in them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.top.key_codes import decode
+from tests.tables import each_row
 
 SEQUENCES = {
     b"\x1b[A": "up", b"\x1bOB": "down", b"\x1b[5~": "pageup", b"\x1b[6~": "pagedown", b"\x1b[H": "home", b"\x1bOF": "end",
@@ -12,12 +12,12 @@ SEQUENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "key"), SEQUENCES.items())
+@each_row(("data", "key"), SEQUENCES.items())
 def test_a_key_is_known_by_its_bytes(data: bytes, key: str) -> None:
     assert decode(data) == ((key,), b"")
 
 
-@pytest.mark.parametrize("data", [b"\x1b[1;5A", b"\x1b[200~", b"\x1b[?1;2c", b"\x1b[24~", b"\x01", b"\x1bOP"])
+@each_row("data", [b"\x1b[1;5A", b"\x1b[200~", b"\x1b[?1;2c", b"\x1b[24~", b"\x01", b"\x1bOP"])
 def test_a_key_that_has_no_meaning_is_none(data: bytes) -> None:
     assert decode(data, final=True) == ((), b"")
 

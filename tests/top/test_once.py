@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli.app import segtail
+from tests.tables import each_row
 from tests.top.fake_job import COMMAND, FakeJob, partition, problem, serving, status, troubled
 
 
@@ -30,7 +31,7 @@ def run(url: str, *options: str) -> Result:
     return CliRunner().invoke(segtail, ["top", "--job", url, *options], standalone_mode=False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "ending"),
     [
         ({}, 0),

@@ -14,6 +14,7 @@ from streaming.top.questions import VIEWS, Listing, Subject
 from streaming.top.scrolling import resized
 from streaming.top.top_state import State, question
 from streaming.top.view_columns import COLUMNS
+from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text
 
@@ -30,7 +31,7 @@ def test_a_long_verdict_is_wrapped_where_there_is_room_and_cut_where_there_is_no
     assert lines(resized(state, 40, 10))[:2] == ["word " * 7 + "word…", "the newest is 0.8 s old; 3 of 3 brokers"]
 
 
-@pytest.mark.parametrize(("key", "view"), [*zip("12345", VIEWS, strict=True)])
+@each_row(("key", "view"), [*zip("12345", VIEWS, strict=True)])
 def test_each_view_has_a_key_and_shows_its_rows(key: str, view: str) -> None:
     screen = text(shown(troubled(), key))
     assert f"[{key} {view}]" in screen
@@ -79,7 +80,7 @@ def test_a_letter_sorts_and_the_same_one_turns_the_order_over() -> None:
         assert lines(state)[4].startswith(f"orders-{first} ")
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@each_row("view", VIEWS)
 def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view: str) -> None:
     columns = next(columns for name, columns in COLUMNS.items() if name == view)
     letters = [each.letter for each in columns if each.letter]
@@ -200,7 +201,7 @@ def _open(topic: str) -> TransactionRow:
     return TransactionRow(broker=1, topic=topic, partition=0, producer_id=1, verdict="hanging", start_ms=NOW_MS - 1000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("width", "headings"),
     [
         (100, ["Topic-partition", "Bytes/s▼", "rEcords/s", "Unread", "Last append", "Size", "last hour", "Open", "Hanging"]),

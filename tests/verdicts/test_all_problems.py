@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.export import Export
 from streaming.metrics.observer import AgentStatus
@@ -26,6 +24,7 @@ from streaming.verdicts.kinds import KINDS
 from tests.metrics.rows import log, new_table
 from tests.metrics.test_host_families import broker, log_dir
 from tests.metrics.test_retention_columns import BELOW, facts, orders
+from tests.tables import each_row
 
 NOW_MS = 1_700_000_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -163,7 +162,7 @@ def group(name: str = "billing", **values: Any) -> GroupDetail:
     return GroupDetail(at_ms=NOW_MS, summary=GroupSummary(group=name, partitions=1, members=2), partitions=[partition])
 
 
-@pytest.mark.parametrize("kind", CASES)
+@each_row("kind", CASES)
 def test_each_kind_is_found_and_says_what_and_where(kind: str) -> None:
     of = CASES[kind]()
     found = only(of, kind)
@@ -186,7 +185,7 @@ def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
     assert verdict(of, found).startswith("2 critical problems and 2 warnings in 2 partitions of 1 broker. A log of topic b is corrupt")
 
 
-@pytest.mark.parametrize("label", ["open", "overdue", "completing", "two_phase", "unknown", "unclaimed", "hanging"])
+@each_row("label", ["open", "overdue", "completing", "two_phase", "unknown", "unclaimed", "hanging"])
 def test_a_group_that_is_held_gets_a_command_only_for_a_hanging_transaction(label: str) -> None:
     held = group(held=True, held_by=holding(label), lag_records_read_committed=0)
     found = only(around(agent(well()), groups=(held,)), "group_held")

@@ -2,11 +2,11 @@
 
 import shlex
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.verdicts.commands import Command, Commands, GroupCommands
+from tests.tables import each_row
 
 HERE = Commands(server="kafka-1:9092")
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -40,7 +40,7 @@ def test_a_name_comes_out_of_a_shell_as_it_is_or_there_is_no_command_but_a_reaso
     assert [word for word in words if word.startswith("-")][-2:] == ["--partition", "--start-offset"]
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\u202eb", "a\u2066b", "\u200f", "", "x" * 1001])
+@each_row("name", ["a\nb", "a\x1b[31m", "a\u202eb", "a\u2066b", "\u200f", "", "x" * 1001])
 def test_a_name_that_cannot_be_copied_gives_no_command_but_the_reason(name: str) -> None:
     for command in (HERE.abort(name, 0, 1), HERE.why(name), HERE.verify(name), HERE.describe_transaction(name)):
         assert command.line == ""

@@ -13,6 +13,7 @@ from streaming.verdicts.commands import Command
 from streaming.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
 from streaming.verdicts.group_verdicts import NO_OFFSETS, NOT_ON_DISK, Bounds, GroupVerdict, Kind, judge, worst
 from tests.builders import NOW
+from tests.tables import each_row
 
 BOUNDS = Bounds()
 HOUR = 3_600_000
@@ -190,7 +191,7 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "partition", "text", "command"), GOLDEN)
+@each_row(("kind", "partition", "text", "command"), GOLDEN)
 def test_each_verdict_in_its_words(kind: Kind, partition: GroupPartition, text: str, command: str) -> None:
     found = only(partition)
     assert (found.kind, found.text, found.command.line) == (kind, text, command)
@@ -321,7 +322,7 @@ def test_a_partition_that_has_two_faults_is_given_both() -> None:
 LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "redacted", "reason"),
     [
         ("a\x1b[2Jb", False, "a name holds control characters"),

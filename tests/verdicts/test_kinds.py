@@ -11,6 +11,7 @@ from streaming.protocol.problem_json import SEVERITIES
 from streaming.verdicts.kinds import BLIND, KINDS, NO_KIND, Kind
 from streaming.verdicts.log_problems import WHY_BLOCKED
 from streaming.verdicts.observer_problems import UNKNOWN
+from tests.tables import each_row
 
 ALERTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "conf" / "alerts").glob("*.yaml"))}
 
@@ -59,12 +60,12 @@ def test_what_a_problem_costs_is_in_the_description_of_its_alert(kind: Kind) -> 
     assert kind.costs in alert(kind.alert)["annotations"]["description"]
 
 
-@pytest.mark.parametrize("sentence", UNKNOWN.values(), ids=list(UNKNOWN))
+@each_row("sentence", UNKNOWN.values())
 def test_what_is_not_seen_is_said_as_the_alert_does(sentence: str) -> None:
     assert sentence in plain(alert(BLIND.alert)["annotations"]["description"])
 
 
-@pytest.mark.parametrize("reason", WHY_BLOCKED)
+@each_row("reason", WHY_BLOCKED)
 def test_why_retention_is_blocked_is_said_as_the_alert_does(reason: str) -> None:
     description = alert("RetentionBlocked")["annotations"]["description"]
     if reason == "active_segment":  # which wakes nobody up

@@ -1,18 +1,18 @@
 """Where a log parts from the leader epochs that were read of it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
+from tests.tables import each_row
 
 
 def entries(*pairs: tuple[int, int]) -> list[EpochEntry]:
     return [EpochEntry(*pair) for pair in pairs]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "told", "parted"),
     [
         ([(0, 0)], [(0, 0)], None),

@@ -29,6 +29,7 @@ from streaming.watcher.relocation import Loss, Open, Relocation
 from streaming.watcher.tail import Tail
 from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
 from tests.builders import NOW, batch, log_dir, partition
+from tests.tables import each_row
 
 PACKAGE = Path(streaming.__file__).parent
 OWN = PACKAGE / "watcher" / "tail.py"
@@ -72,7 +73,7 @@ def changes(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "found"),
     [
         ("tail.cursor = 1", ["tail.cursor"]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, State, TransitionError, step
+from tests.tables import each_row
 
 PAGE = Path(__file__).parents[2] / "docs" / "watcher.md"
 FIRST = {State.REMEMBERED, State.WATCHED, State.AVAILABLE, State.READING, State.BACKLOG}
@@ -31,7 +32,7 @@ def test_every_state_is_reached_and_only_one_is_never_left() -> None:
     assert set(State) - {state for state, _ in TRANSITIONS} == {State.GONE}
 
 
-@pytest.mark.parametrize("state", State)
+@each_row("state", State)
 def test_what_is_not_in_the_table_does_not_happen(state: State) -> None:
     for cause in Cause:
         if (state, cause) in TRANSITIONS:

@@ -1,10 +1,10 @@
 """Which format and encoding a client wants."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.web.negotiation import accepts_gzip, wants_openmetrics
+from tests.tables import each_row
 
 PROMETHEUS_2 = (
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -16,7 +16,7 @@ PROMETHEUS_3 = (
 PROMETHEUS_3_TEXT_FIRST = "text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("accept", "expected"),
     [
         (PROMETHEUS_2, True),
@@ -36,7 +36,7 @@ def test_openmetrics_goes_to_those_who_like_it_best(accept: str, expected: bool)
     assert wants_openmetrics(accept) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("accept_encoding", "expected"),
     [
         ("gzip", True),
