@@ -341,6 +341,11 @@ def test_records_are_counted_from_the_log_start_even_inside_a_segment(tmp_path: 
         assert totals.changes("", 0)[2].num_rows == 0
 
 
+def test_a_stored_ladder_that_is_damaged_is_not_used_and_somebody_is_warned(caplog: pytest.LogCaptureFixture) -> None:
+    assert laddered_log._unpacked(b"\xff") is None
+    assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", "a stored ladder is not used")]
+
+
 # --- all of it together
 
 
