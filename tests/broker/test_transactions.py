@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as Offset
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.open_transactions import Answer, OpenTransaction, find_open
+from streaming.offline.open_transactions import Answer, find_open
 from streaming.settings import Settings
 from tests.broker.clients import SECONDS, create_topic, send
 from tests.broker.kafka import Kafka
@@ -31,7 +31,7 @@ TOPICS: Topics = {"pay": 3, "ghost": 3, "plain": 1}
 QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "state_shards=4")
 TICK_MS = 20
 SMALL = ("--master", "local[1]", "--spark", "spark.driver.memory=512m")  # several run at once
-_GRACE_SECONDS = 180  # nothing hangs that was not silent for a minute, on a busy machine a little later
+_LATER_SECONDS = 180  # nothing hangs that was not silent for a minute
 
 Hanging = set[tuple[str, int, int, int]]
 
@@ -124,9 +124,10 @@ def hanging_of(page: Page) -> Hanging:
     return found
 
 
-def offline(kafka: Kafka) -> Answer:
+def offline(kafka: Kafka, later_ms: int = 0) -> Answer:
+    """What lies on disk, as it will be judged in so many milliseconds if nothing comes to it."""
     settings = Settings(hanging_after=timedelta(milliseconds=1))
-    answer = find_open(open_log_dirs(kafka.log_dirs), None, settings, time.time_ns() // 1_000_000)
+    answer = find_open(open_log_dirs(kafka.log_dirs), None, settings, time.time_ns() // 1_000_000 + later_ms)
     assert not answer.doubtful
     return answer
 
@@ -160,7 +161,7 @@ def at_rest(port: int, topics: Topics, opened: int) -> dict[TopicPartition, Told
         found = told_by(port, topics)
         return found if sum(len(each.opened) for each in found.values()) == opened else None
 
-    return until(f"{opened} are open", told)
+    return until(f"{opened} are open", told, saw=lambda: told_by(port, topics))
 
 
 def agree(kafka: Kafka, jobs: Mapping[str, Segtail], *, opened: int) -> None:
@@ -170,11 +171,12 @@ def agree(kafka: Kafka, jobs: Mapping[str, Segtail], *, opened: int) -> None:
     assert_offline(kafka, told)
     expected = as_page(told)
     for name, job in jobs.items():
-        said = until(
-            f"{name} says {expected}",
-            lambda job=job: (page := told_of(job.page(), TOPICS)) == expected and page,  # type: ignore[misc]
-        )
-        assert said == expected
+        await_page(f"{name} says what the broker does", job, lambda page: told_of(page, TOPICS), expected)
+
+
+def await_page(what: str, job: Segtail, look: Callable[[Page], object], wanted: object) -> None:
+    """Until a job's page shows that; what it showed last is told beside it if it does not."""
+    until(f"{what}, {wanted}", lambda: look(job.page()) == wanted, saw=lambda: look(job.page()))
 
 
 def begins_at_end(kafka: Kafka, *, opened: int) -> dict[TopicPartition, int]:
@@ -192,7 +194,6 @@ def begins_in_active_segment(kafka: Kafka) -> dict[TopicPartition, int]:
     return found
 
 
-@pytest.mark.timeout(900)
 def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatever_is_killed(
     kafka_with_ghosts: Kafka, tmp_path: Path
 ) -> None:
@@ -252,10 +253,10 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         hangs = find_hanging(kafka)
         assert {each[:2] for each in hangs} == {("ghost", 0), ("ghost", 1)}
         out = tmp_path / "earliest.prom"
-        later = ("--once", "--textfile", out, "--at", int(time.time()) + _GRACE_SECONDS)  # the others have to wait for that
+        later = ("--once", "--textfile", out, "--at", int(time.time()) + _LATER_SECONDS)  # the others have to wait for that
         once = running.enter_context(segtail(*runner.job("once", "earliest", *later), said=tmp_path / "once.said"))
         for name, job in jobs.items():
-            until(f"{name} says that {hangs} hang", lambda job=job: hanging_of(job.page()) == hangs, _GRACE_SECONDS)  # type: ignore[misc]
+            await_page(f"{name} says what hangs", job, hanging_of, hangs)
         answer = offline(kafka)
         assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in answer.hanging} == hangs
         assert once.wait() == 0, once.said
@@ -268,7 +269,7 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         agree(kafka, jobs, opened=1)
         assert find_hanging(kafka) == set()
         for name, job in jobs.items():
-            until(f"nothing hangs by {name}", lambda job=job: not hanging_of(job.page()))  # type: ignore[misc]
+            await_page(f"{name} says that nothing hangs", job, hanging_of, set())
 
 
 def _answers(reader: Consumer) -> bool:
@@ -279,7 +280,6 @@ def _answers(reader: Consumer) -> bool:
     return True
 
 
-@pytest.mark.timeout(600)
 def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_aborted(kafka_with_ghosts: Kafka) -> None:
     kafka = kafka_with_ghosts
     port = kafka.nodes[0].port
@@ -297,11 +297,8 @@ def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_abort
     hangs = find_hanging(kafka) - before
     assert {each[0] for each in hangs} == {"__consumer_offsets"}
 
-    def found() -> list[OpenTransaction] | None:
-        own = [one for one in offline(kafka).hanging if one.topic == "__consumer_offsets"]
-        return own if {(one.topic, one.partition, one.producer_id, one.first_offset) for one in own} == hangs else None
-
-    own = until(f"the disk says that {hangs} hang", found, _GRACE_SECONDS)
+    own = [one for one in offline(kafka, _LATER_SECONDS * 1000).hanging if one.topic == "__consumer_offsets"]
+    assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in own} == hangs
     assert {group for one in own for group in one.groups} == {"billing", "stock"}
     for one in own:
         assert one.abort_command is not None
@@ -318,7 +315,7 @@ def assert_markers(kafka: Kafka, jobs: Mapping[str, tuple[Segtail, Mapping[Topic
         expected = markers(kafka.log_dirs, TOPICS, begins)
         assert sum(each.committed for each in expected.values())
         assert sum(each.aborted for each in expected.values())
-        until(f"{name} counts {expected}", lambda job=job, expected=expected: of_topics(ended_of(job.page())) == expected)  # type: ignore[misc]
+        await_page(f"{name} counts the markers", job, lambda page: of_topics(ended_of(page)), expected)
 
 
 def totals_of(page: Page) -> Page:
@@ -348,7 +345,6 @@ def end_what_hangs(kafka: Kafka) -> None:
         run_tool("transactions", *arguments)
 
 
-@pytest.mark.timeout(900)
 def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and_a_truncation(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3)
     runner = Runner(kafka, tmp_path)
@@ -362,7 +358,7 @@ def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and
         agree_on(kafka, job, leader=1, replicas=(1, 2), opened=1)
 
         kafka.kill(2)
-        kafka.until(lambda: in_sync(kafka, "moved") == (1, [1]), "node 1 is alone in sync")
+        await_led(kafka, (1, [1]), "node 1 is alone in sync")
         send(first, "moved", 0, 1, 2)
         lost = opened(kafka, "lost", [("moved", 0, 4)])
         opened(kafka, "done", [("moved", 0, 2)]).commit_transaction(SECONDS)
@@ -370,17 +366,17 @@ def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and
 
         kafka.kill(1)
         kafka.start(2)
-        kafka.until(lambda: in_sync(kafka, "moved") == (2, [2]), "node 2 leads without what it had not heard of")
+        await_led(kafka, (2, [2]), "node 2 leads without what it had not heard of")
         opened(kafka, "later", [("moved", 0, 1)])
         agree_on(kafka, job, leader=2, replicas=(2,), opened=2)
 
         kafka.start(1)
-        kafka.until(lambda: in_sync(kafka, "moved") == (2, [1, 2]), "node 1 is in sync again")
+        await_led(kafka, (2, [1, 2]), "node 1 is in sync again")
         agree_on(kafka, job, leader=2, replicas=(1, 2), opened=2)
         assert "log truncated" in job.said
 
         kafka.kill(2)
-        kafka.until(lambda: in_sync(kafka, "moved") == (1, [1]), "node 1 leads again")
+        await_led(kafka, (1, [1]), "node 1 leads again")
         agree_on(kafka, job, leader=1, replicas=(1,), opened=2)
         del first, lost
 
@@ -401,6 +397,11 @@ def in_sync(kafka: Kafka, topic: str) -> tuple[int, list[int]]:
     return told.leader, sorted(told.isrs)
 
 
+def await_led(kafka: Kafka, wanted: tuple[int, list[int]], what: str) -> None:
+    """Until the one partition has this leader and these replicas in sync."""
+    kafka.until(lambda: in_sync(kafka, "moved") == wanted, what, lambda: in_sync(kafka, "moved"))
+
+
 def agree_on(kafka: Kafka, job: Segtail, *, leader: int, replicas: tuple[int, ...], opened: int) -> None:
     """The leader, the disks and the job say the same, the job of each of these replicas."""
     topics: Topics = {"moved": 1}
@@ -408,7 +409,7 @@ def agree_on(kafka: Kafka, job: Segtail, *, leader: int, replicas: tuple[int, ..
     assert_offline(kafka, told)
     expected = as_page(told)
     for replica in replicas:
-        until(f"of {replica} it says {expected}", lambda replica=replica: told_of(of_broker(job.page(), replica), topics) == expected)  # type: ignore[misc]
+        await_page(f"it says of {replica}", job, lambda page, replica=replica: told_of(of_broker(page, replica), topics), expected)  # type: ignore[misc]
 
 
 def of_broker(page: Page, broker: int) -> Page:
