@@ -114,3 +114,7 @@ def test_a_filter_may_hold_anything(text: str) -> None:
 def test_any_query_is_answered_or_refused(query: str) -> None:
     with suppress(UsageError):
         assert set(parameters_of(query, ("sort",))) <= {"sort"}
+
+
+def test_a_filter_may_be_as_long_as_that() -> None:
+    assert asked_of(f"filter={'x' * 300}", SORTABLE, "topic").filter == "x" * 300

@@ -29,3 +29,7 @@ def test_a_time_is_seconds_milliseconds_or_a_date_in_utc(text: str) -> None:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is none of ISO 8601"):
         parse(text)
+
+
+def test_a_number_is_milliseconds_from_a_hundred_billions_on() -> None:
+    assert [parse(text) for text in ("100000000000", "99999999999")] == [100_000_000_000, 99_999_999_999_000]

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.query.cutting import cut, overwritten_from
+from streaming.rows import TRANSACTION_STEPS
 from tests.events import Item, appended, range_of
 
 sizes = st.tuples(st.integers(1, 5), st.integers(61, 9000), st.integers(0, 4), st.booleans(), st.integers(0, 2))
@@ -55,3 +57,22 @@ def test_batches_that_are_not_understood_are_like_none() -> None:
     row = appended(4, 0, 10, detail=b"\x09later")
     assert cut(row, 5) is None
     assert overwritten_from(row, 0) is None
+
+
+def test_a_gap_in_a_cut_range_counts_for_its_first_part_alone() -> None:
+    whole = replace(range_of(4, items_of([(3, 500, 1, False, 0), (2, 400, 1, False, 0)]), detailed=True), sequence_gaps=2)
+    for offset in (0, 3, 5):
+        rest = cut(whole, offset)
+        assert rest is not None
+        assert rest.sequence_gaps == 0
+
+
+def test_the_steps_of_transactions_are_cut_with_their_batches() -> None:
+    steps = np.zeros(2, TRANSACTION_STEPS)
+    steps["first_offset"], steps["bytes_before"] = (0, 3), (0, 500)
+    whole = range_of(4, items_of([(3, 500, 1, False, 0), (2, 400, 1, False, 0)]), detailed=True)
+    rest = cut(replace(whole, transactions=steps.tobytes()), 3)
+    assert rest is not None
+    assert rest.transactions is not None
+    left = np.frombuffer(rest.transactions, TRANSACTION_STEPS)
+    assert (left["first_offset"].tolist(), left["bytes_before"].tolist()) == ([3], [0])

@@ -262,3 +262,13 @@ def test_the_metadata_log_rolls_by_its_own_options_alone() -> None:
     assert (given.segment_bytes, given.segment_ms) == (16_777_216, 3_600_000)
     other = effective_limits("orders", broker_configs(own.items(), Source.STATIC))
     assert (other.segment_bytes, other.segment_ms) == (7_340_032, 7_200_000)
+
+
+def test_what_is_tried_goes_before_the_topic_and_a_pattern_only_stands_in_for_it() -> None:
+    patterns = [TopicPattern(re.compile("t"), topic(retention_ms=7))]
+    made = Limiter(dict, patterns=patterns)
+    texts = (topic(retention_ms=5).text(), topic().text(), "{}")
+    assert [made.now()(1, "t", text).retention_ms for text in texts] == [5, 7 * 24 * HOUR, 7]
+    tried = made.trying(lambda name: topic(retention_ms=9) if name == "t" else Configs())
+    assert [tried.now()(1, "t", text).retention_ms for text in texts] == [9, 9, 9]
+    assert tried.now()(1, "u", texts[0]).retention_ms == 5

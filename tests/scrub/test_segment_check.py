@@ -177,3 +177,14 @@ def test_a_check_goes_on_from_where_an_earlier_process_came_to(tmp_path: Path) -
         found += again.advance(np.empty(4096, np.uint8))
     assert [damage.fault for damage in found] == [Fault.CRC]
     assert found[0].position > check.position > 0
+
+
+def test_a_batch_with_a_wrong_crc_is_no_place_to_go_on_at(tmp_path: Path) -> None:
+    log = made(tmp_path)
+    path = closed(log.directory)[0].path
+    data = bytearray(path.read_bytes())
+    size = len(data) // 40
+    data[size + 8 : size + 12] = b"\0\0\0\0"  # the second batch has no length
+    data[3 * size - 5] ^= 1  # and the third one, which the index names, is damaged
+    path.write_bytes(data)
+    assert checked(log.directory) == [Damage(Fault.FRAMING, size, 2)]

@@ -6,6 +6,7 @@ from streaming.simulator.batch_writer import Batch, encode
 from streaming.simulator.cleaner import clean, compact
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
+from tests.kafka.dumped import columns
 
 
 def table(tmp_path: Path) -> PartitionLog:
@@ -62,3 +63,13 @@ def test_second_round_finds_nothing_to_do(tmp_path: Path) -> None:
     assert log.first_dirty_offset == 6
     log.unlink_deleted(NOW + 60_000)
     assert not list(log.directory.glob("*.deleted"))
+
+
+def test_an_emptied_batch_keeps_the_sequence_of_its_producer(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "table")
+    log.append(batch(2, producer=5, sequence=0), batch(3, producer=5, sequence=2))
+    log.roll()
+    log.append(batch())
+    compact(log, 0, keep=set())
+    headers = columns((log.directory / f"{0:020d}.log").read_bytes()).headers
+    assert (headers["producer_id"].tolist(), headers["base_sequence"].tolist()) == ([5], [2])

@@ -119,3 +119,11 @@ def test_what_is_recalled_stands_beside_the_agents_and_stays_when_they_go_on() -
     assert list(offsets.ranges(second, following, "job", "run")) == ["a1"]
     assert offsets.ranges(start, second, "job", "run") == {}
     assert offsets.recalls(following, offsets.recall(following, "another", 20)) == range(16)
+
+
+def test_another_journal_begins_to_count_its_turns_anew() -> None:
+    again = offsets.advance({}, [plan(5), plan(5, agent="a2")])
+    for _ in range(2):
+        again = offsets.advance(again, [plan(5, again=True), plan(5, agent="a2", again=True)])
+    end = offsets.parse(offsets.advance(again, [plan(3, journal="j2"), plan(6, agent="a2")]))
+    assert (end["a1"].turn, end["a2"].turn) == (0, 2)
