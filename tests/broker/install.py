@@ -63,7 +63,7 @@ _SPARK_KAFKA_MODULE = """\
 </ivy-module>
 """
 
-_LOG4J = """\
+LOG4J = """\
 status = error
 rootLogger.level = WARN
 rootLogger.appenderRef.stderr.ref = STDERR
@@ -73,6 +73,7 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = [%d] %p %m (%c)%n
 """
+"""What a broker and a tool complain of, on standard error."""
 
 
 class UnavailableError(Exception):
@@ -151,10 +152,10 @@ def java_command(
     log4j = cache_dir() / "log4j2.properties"
     if not log4j.exists():
         log4j.parent.mkdir(parents=True, exist_ok=True)
-        log4j.write_text(_LOG4J)
+        log4j.write_text(LOG4J)
     kafka = class_path(version)
     archive = class_archive.options(java(), kafka, class_archives()) if set(FAST_START) <= set(options) else ()
-    jvm = [f"-Xmx{heap_mb}m", *options, *archive, f"-Dlog4j2.configurationFile={log4j}"]
+    jvm = [f"-Xmx{heap_mb}m", f"-Dlog4j2.configurationFile={log4j}", *archive, *options]
     path = f"{kafka}{os.pathsep}{classes}" if classes else kafka  # the archive holds for what begins with Kafka's own path
     return [java(), *jvm, "-cp", path, main_class, *arguments]
 

@@ -6,13 +6,13 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests import witnesses
-from tests.broker.install import FAST_START, KAFKA_VERSION, java_command
+from tests.broker.install import FAST_START, KAFKA_VERSION, LOG4J, java_command
 from tests.ports import free_ports
 from tests.processes import SECONDS, until
 
@@ -69,6 +69,10 @@ class Node:
         return self.directory / "server.properties"
 
     @property
+    def log4j(self) -> Path:
+        return self.directory / "log4j2.properties"
+
+    @property
     def log(self) -> Path:
         """What the broker printed: the first place to look when a test against it fails."""
         return self.directory / "server.log"
@@ -84,6 +88,7 @@ class Kafka:
         controller: the controller is a process of its own, `CONTROLLER_ID`, so that brokers may be killed without the quorum.
         heap_mb: of each JVM.
         version: of the brokers.
+        tells: names of loggers that write all they have to say into the log of a node.
     """
 
     def __init__(
@@ -95,6 +100,7 @@ class Kafka:
         controller: bool = False,
         heap_mb: int = HEAP_MB,
         version: str = KAFKA_VERSION,
+        tells: Sequence[str] = (),
     ) -> None:
         ports = free_ports(2 * nodes + 2)
         roles = "broker" if controller else "broker,controller"
@@ -107,6 +113,8 @@ class Kafka:
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         for node in self.nodes:
             node.directory.mkdir(parents=True)
+            lines = [f"logger.{number}.name = {name}\nlogger.{number}.level = DEBUG\n" for number, name in enumerate(tells)]
+            node.log4j.write_text("".join([LOG4J, *lines]))
             node.properties.write_text("".join(f"{key}={value}\n" for key, value in {**self._properties(node), **(settings or {})}.items()))
         self.format()
 
@@ -196,7 +204,7 @@ class Kafka:
                 process.wait()
 
     def _launch(self, node: Node) -> None:
-        options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}")
+        options = (*FAST_START, "-Xms128m", f"-Dkafka.logs.dir={node.directory}", f"-Dlog4j2.configurationFile={node.log4j}")
         command = java_command("kafka.Kafka", str(node.properties), heap_mb=self._heap_mb, options=options, version=self.version)
         with node.log.open("ab") as log:
             process = subprocess.Popen(
