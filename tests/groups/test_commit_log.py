@@ -162,3 +162,8 @@ def test_a_commit_in_the_first_record_of_a_log_takes_room_once() -> None:
     assert limit.used == 2
     replay(log, commit(3, None))
     assert limit.used == 1
+
+
+def test_a_commit_without_a_time_of_expiry_takes_the_earlier_one_away() -> None:
+    log = replay(new_log(), Commit(0, -1, "g", "t", 0, value(1, None, 5000)), Commit(1, -1, "g", "t", 0, value(2)))
+    assert [row["expire_ms"] for row in log.changes(0).commits.to_pylist()] == [-1]
