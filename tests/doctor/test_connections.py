@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,36 @@ def test_what_a_job_says() -> None:
     assert [each.state for each in found] == [FINE, UNKNOWN, FINE, WARNING, WARNING, FAULT]
     assert found[0].what == "the job at http://job is segtail 9 and watches 3 logs; newest 1s ago"
     assert found[4].what == "a3 has clock: its clock is ahead"
+
+
+def test_clocks_agree_within_ten_seconds_either_way() -> None:
+    found = {ahead: agents_check._clock("a1", ahead) for ahead in (-10.5, -10.0, 10.0, 10.5)}
+    assert [each.state for each in found.values()] == [WARNING, FINE, FINE, WARNING]
+    assert "the clock of a1 is 10s behind this one" in found[-10.5].what
+    assert "the clock of a1 is 10s ahead of this one" in found[10.5].what
+
+
+def test_of_several_certificates_the_first_end_counts(authority: Authority) -> None:
+    old, good = (authority.issue(name, expired=name == "old").cert.read_bytes() for name in ("old", "good"))
+    assert certificates_check.end_of(good + old) == certificates_check.end_of(old) < certificates_check.end_of(good)
+
+
+def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_of(address: str, _files: object, _now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+        clusters.setdefault(ids[address], address)
+        return iter(())
+
+    monkeypatch.setattr(agents_check, "_of_agent", one_of)
+    for ids, states in (({"h:1": "c1", "h:2": "c1"}, []), ({"h:1": "c1", "h:2": "c2"}, [FAULT])):
+        monkeypatch.setattr(agents_check, "addresses", lambda *_, found=ids, **__: list(found))
+        targets = tuple(Target.parse(f"grpc://127.0.0.1:{number}") for number in (1, 2))
+        assert [each.state for each in examined(agents_check.check, agents=targets)] == states
+
+
+def test_an_agent_lags_that_is_more_than_two_minutes_behind() -> None:
+    agents = [AgentState(name="a1", up=True, behind_seconds=seconds) for seconds in (120.0, 120.5)]
+    status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="", logs=3, agents=agents, omitted_agents=2)
+    found = list(of_job("http://job", status))
+    assert [each.state for each in found] == [FINE, FINE, WARNING, UNKNOWN]
+    assert found[-1].what == "2 more agents are not listed"
+    assert list(of_job("http://job", replace(status, omitted_agents=0)))[-1].state is WARNING
