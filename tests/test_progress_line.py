@@ -152,7 +152,7 @@ def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal)
     logging.getLogger().addHandler(handler)
     try:
         with shown_until(lambda: shown.is_set() and clock.now > 104, totals, line):
-            assert shown.wait(30)
+            assert shown.wait(600)
             while not line._shown:
                 pass
             logging.getLogger().warning("something")

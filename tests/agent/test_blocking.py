@@ -73,7 +73,7 @@ class World:
 
     def free(self, reader: int = 0) -> None:
         os.close(os.open(self.fifo, os.O_WRONLY))
-        self.readers[reader].thread.join(10)
+        self.readers[reader].thread.join(600)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.kafka.dumped import columns
 from tests.kafka.test_consumer_offsets import records_of
 
 OFFSETS = "__consumer_offsets"
-WAIT = 30.0
+WAIT = 600.0
 
 
 def committed(group: str, offset: int | None, *, producer: int = -1, number: int = 0, metadata: int = 0) -> Batch:

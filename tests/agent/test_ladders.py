@@ -1,7 +1,8 @@
 """What lies between two offsets of a log, as an agent knows it, whatever a broker does to the log and whatever happens to the agent."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from streaming.agent import laddered_log, position_answers
+from streaming.agent.dir_calls import DirCalls, R
 from streaming.agent.ladders import RETRY_SECONDS, SWEEP_SECONDS
 from streaming.agent.position_answers import find_positions
 from streaming.agent.presence import GONE_SECONDS
@@ -275,25 +277,35 @@ def test_a_log_dir_that_is_not_available_is_left_alone(tmp_path: Path, log: Part
         check(agent, log)
 
 
+class Impatient(DirCalls):
+    """Does not wait for one log dir, and for the others as long as they need."""
+
+    def __init__(self, paths: Sequence[Path], silent: Path) -> None:
+        super().__init__(paths)
+        self._silent = silent
+
+    def call(self, path: Path, what: Callable[[], R], seconds: float) -> R:
+        return super().call(path, what, 0.01 if path == self._silent else 600.0)
+
+
 def test_a_log_dir_that_does_not_answer_delays_its_own_logs_alone(
     tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = partition(log_dir(tmp_path, "d1"), "others", topic_id=1)
     other.append(batch(2))
-    import threading
-
     released, real = threading.Event(), position_answers.positions
 
     def waiting(segments: Sequence[object], *rest: object) -> object:
         if segments[0].directory == log.directory:  # type: ignore[attr-defined]
-            released.wait(30)
+            released.wait(600)
         return real(segments, *rest)  # type: ignore[arg-type]
 
     with beside(tmp_path, log, other) as agent:
         agent.count()
         monkeypatch.setattr(position_answers, "positions", waiting)
-        monkeypatch.setattr(position_answers, "SECONDS", 0.05)
-        found = find_positions(agent.ladders, agent.calls, pa.concat_tables([asked(log, [0]), asked(other, [0])]), lambda: 0.0).to_pylist()
+        found = find_positions(
+            agent.ladders, Impatient(agent.paths, log.directory.parent), pa.concat_tables([asked(log, [0]), asked(other, [0])]), lambda: 0.0
+        ).to_pylist()
         assert [(answer["topic"], answer["state"], bool(answer["edition"])) for answer in found] == [
             ("orders", "filling", False),
             ("others", "known", True),

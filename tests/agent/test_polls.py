@@ -4,7 +4,7 @@ import threading
 
 from streaming.agent.polls import Polls
 
-LONG = 30.0
+LONG = 600.0
 
 
 def _waits(polls: Polls) -> tuple[threading.Thread, list[bool]]:

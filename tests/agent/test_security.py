@@ -249,7 +249,7 @@ def test_certificates_are_exchanged_without_a_restart(
         answers = []
         thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
         thread.start()
-        assert has_come.wait(60)
+        assert has_come.wait(600)
         files = after.issue("agent")
         assert served.tls_cert is not None
         assert served.tls_key is not None

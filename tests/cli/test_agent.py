@@ -130,7 +130,7 @@ def test_port_in_use(tmp_path: Path, disk: Path) -> None:
 
 def get(url: str, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"{url}{path}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{url}{path}", timeout=SECONDS) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

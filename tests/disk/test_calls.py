@@ -12,6 +12,7 @@ from streaming.disk.logdirs import open_log_dirs, read_topic_id
 from streaming.disk.segment_files import OpenSegment, list_segments
 from streaming.errors import LogDirError
 from tests.builders import batch, log_dir, partition
+from tests.processes import until
 
 
 def test_a_block_within_a_block_is_at_the_inner_path_until_it_ends() -> None:
@@ -56,15 +57,9 @@ def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_pa
 
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
-    deadline = threading.Event()
-    for _ in range(1000):
-        if seen and seen[0].path is not None and Path(seen[0].path) == at:
-            break
-        deadline.wait(0.01)
-    assert seen[0].path is not None
-    assert Path(seen[0].path) == at
+    until("it is at the file", lambda: seen and seen[0].path is not None and Path(seen[0].path) == at, saw=lambda: seen and seen[0].path)
     at.write_bytes(b"")
-    thread.join(10)
+    thread.join(600)
     assert not thread.is_alive()
     assert seen[0].path is None
 

@@ -7,7 +7,7 @@ import pytest
 from streaming.errors import AgentError
 from streaming.job.group_calls import Calls
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 def raising(error: Exception) -> str:

@@ -5,7 +5,7 @@ from threading import Thread
 from streaming.metrics.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
 from tests.job.group_world import world
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 def snapshots(count: int) -> list[GroupSnapshot]:

@@ -149,7 +149,7 @@ def test_a_page_shows_a_micro_batch_whole_or_not_at_all() -> None:
 
     writer = Thread(target=put_in)
     writer.start()
-    begun.wait(60)
+    assert begun.wait(600)
     while writer.is_alive():
         assert (
             len(set(re.findall(r"^segtail_partition_(?:appended_bytes_total|log_end_offset)\{.*\} (\d+)$", page(table), re.MULTILINE))) == 1

@@ -16,7 +16,7 @@ from tests.builders import NOW, batch, log_dir, partition
 from tests.scrub.real import closed, flip
 
 OPTIONS = ScrubOptions(rate=1 << 30, every_ms=1_000_000)
-WAIT = 30.0
+WAIT = 600.0
 
 
 def filled(disk: LogDir, topic: str = "a") -> PartitionLog:

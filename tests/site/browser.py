@@ -23,7 +23,7 @@ from streaming.web.gate import Gate
 from streaming.web.handler import Answer, Handler, Request
 from tests.tools import require_tool
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 class Browser:

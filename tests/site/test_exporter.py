@@ -19,7 +19,7 @@ from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import log, new_observer, new_table, recalled, states
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 """For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
 
 

@@ -11,7 +11,7 @@ from tests.site.browser import Browser, browsing
 
 pytestmark = pytest.mark.spark
 
-SECONDS = 240
+SECONDS = 600
 """A machine with nothing else to do shows the last of it after 52."""
 
 

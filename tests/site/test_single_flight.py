@@ -7,7 +7,7 @@ import pytest
 
 from streaming.site.single_flight import Shared
 
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 class Work:

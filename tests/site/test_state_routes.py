@@ -54,7 +54,7 @@ class Served:
     now: float = 1_700_000_000.0
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
-        connection = http.client.HTTPConnection(*self.exporter.address, timeout=60)
+        connection = http.client.HTTPConnection(*self.exporter.address, timeout=600)
         try:
             connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
             response = connection.getresponse()

@@ -18,7 +18,7 @@ import pyte
 _OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 """Makes the pty the terminal that the process is controlled from."""
 
-_SECONDS = 60.0
+_SECONDS = 600.0
 
 
 class Terminal:

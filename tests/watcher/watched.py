@@ -8,7 +8,7 @@ from pathlib import Path
 from streaming.disk.logdirs import open_log_dirs
 from streaming.watcher.structure import LOOK_MS, Structure
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 600.0
 
 
 def now_ms() -> int:

@@ -24,7 +24,7 @@ from streaming.web.web_config import read_web_config
 from tests.certificates import Authority, Files
 
 PASSWORD = "ein Passwort"
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 @pytest.fixture
