@@ -34,7 +34,11 @@ def end_offsets(kafka: Kafka) -> dict[TopicPartition, int]:
 
 def log_sizes(kafka: Kafka) -> dict[tuple[int, str, int], int]:
     """Bytes that each replica takes, by (broker, topic, partition), as the brokers say (kafka-log-dirs)."""
-    answer = run_tool("log-dirs", "--bootstrap-server", kafka.bootstrap, "--describe")
+    return sizes_in(run_tool("log-dirs", "--bootstrap-server", kafka.bootstrap, "--describe"))
+
+
+def sizes_in(answer: str) -> dict[tuple[int, str, int], int]:
+    """The same, from what the tool printed."""
     document = json.loads(next(line for line in answer.splitlines() if line.startswith("{")))
     sizes = {}
     for broker in document["brokers"]:

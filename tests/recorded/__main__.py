@@ -13,7 +13,7 @@ from tests.broker.install import UnavailableError, class_path
 from tests.recorded.archive import packing
 from tests.recorded.making import Making
 from tests.recorded.recordings import DATA, WORLDS, archive, describe, module
-from tests.recorded.script import digest
+from tests.recorded.script import digests
 
 
 @click.command()
@@ -38,7 +38,7 @@ def _record(world: str, version: str) -> None:
         class_path(version)
     except UnavailableError as error:
         sys.exit(f"{world} cannot be recorded: {error}")
-    packed, made_by = archive(world, version), digest(module(world))
+    packed, made_by = archive(world, version), digests(module(world))
     recorded = datetime.now(UTC).isoformat(timespec="seconds")
     with tempfile.TemporaryDirectory(prefix=f"record-{world}-") as scratch:
         with packing(packed) as packer:

@@ -2,7 +2,7 @@
 
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,13 +26,13 @@ class Packer:
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
 
-    def folder(self, path: Path, name: str) -> None:
-        """A folder with all that is in it, in an order that is always the same."""
+    def folder(self, path: Path, name: str, without: Collection[str] = ()) -> None:
+        """A folder with all that is in it but files with some suffixes, in an order that is always the same."""
         self._tar.addfile(_owned_by_nobody(self._tar.gettarinfo(path, name)))
         for each in sorted(path.iterdir()):
             if each.is_dir():
-                self.folder(each, f"{name}/{each.name}")
-            else:
+                self.folder(each, f"{name}/{each.name}", without)
+            elif each.suffix not in without:
                 self._file(each, f"{name}/{each.name}")
 
     def configuration(self, path: Path, name: str, here: Path) -> None:

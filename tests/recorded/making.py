@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,13 +27,17 @@ class Making:
     moments: dict[str, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def disk(self, kafka: Kafka, state: str = "disk") -> None:
-        """Keeps the log dirs and configurations of all brokers as they are at this moment, whether they run or not."""
+    def disk(self, kafka: Kafka, state: str = "disk", without: Collection[str] = ()) -> None:
+        """Keeps the log dirs and configurations of all brokers as they are at this moment, whether they run or not.
+
+        Args:
+            without: suffixes of files that are left out.
+        """
         with _standing_still(kafka):
             self.moments[state] = time.time_ns() // 1_000_000
             for node in kafka.brokers:
                 for log_dir in node.log_dirs:
-                    self.packer.folder(log_dir, f"{state}/{node.directory.name}/{log_dir.name}")
+                    self.packer.folder(log_dir, f"{state}/{node.directory.name}/{log_dir.name}", without)
                 configuration = f"{state}/{node.directory.name}/{CONFIGURATION}"
                 self.packer.configuration(node.properties, configuration, node.directory.parent)
 

@@ -1,4 +1,4 @@
-"""The digest of what makes a recording: of its module, and of everything below tests/ that it imports."""
+"""The digests of what makes a recording: of its module, and of everything below tests/ that it imports."""
 
 import ast
 import hashlib
@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.check.nearest import imports
 
 ROOT = Path(__file__).parents[2]
+_DIGITS = 16
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "tests.broker.install": (),  # where the jars come from: which they are, the version says
@@ -18,12 +19,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """Modules of which only some definitions count, so that a change of the rest asks for no new recording."""
 
 
-def digest(module: str, root: Path = ROOT) -> str:
-    """Of the module and its closure, as they are on disk."""
-    found = hashlib.sha256()
-    for name, content in sorted(closure(module, root).items()):
-        found.update(f"{name} {len(content)}\n".encode() + content)
-    return found.hexdigest()
+def digests(module: str, root: Path = ROOT) -> dict[str, str]:
+    """Of the module and its closure, as they are on disk, by the names of the files."""
+    return {name: hashlib.sha256(content).hexdigest()[:_DIGITS] for name, content in sorted(closure(module, root).items()) if content}
 
 
 def closure(module: str, root: Path = ROOT) -> dict[str, bytes]:
