@@ -1,0 +1,134 @@
+"""The answer about disks, from facts about log dirs: what it sums, what it leaves out, and what it says when something is full."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streaming.metrics.disk_use import disk_found
+from streaming.metrics.view import view
+from streaming.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
+from streaming.usage.disk_answer import MOST_UNREAD, Found, answer_of
+from streaming.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
+from streaming.usage.reckoning import DAY_MS
+from streaming.usage.what_if import parse_trial, trying
+from tests.metrics.rows import new_table
+from tests.metrics.test_disk_use import grows
+from tests.metrics.test_host_families import agent, broker, log_dir
+from tests.metrics.test_retention_columns import MS, NOW, facts, orders
+
+COMPACTED = '{"topic":{"cleanup.policy":"compact","segment.ms":"3600000"}}'
+HOUR_MS = 3_600_000
+
+
+def found_of(*rows: Any, dirs: tuple[Any, ...] = (log_dir(free=10_000),)) -> Found:
+    return disk_found(view(new_table(*rows).snapshot(NOW)), [agent("a1", broker(), log_dirs=dirs)], MS)
+
+
+def with_facts(found: Found, **values: Any) -> Found:
+    """The same with other facts about the first log dir."""
+    return replace(found, dirs=[replace(found.dirs[0], **values), *found.dirs[1:]])
+
+
+def only(found: Found) -> LogDirUse:
+    (one,) = answer_of(found, "dir", 10).log_dirs
+    return one
+
+
+def test_file_systems_are_numbered_and_log_dirs_of_one_have_the_same_number() -> None:
+    dirs = (log_dir("/a", device=7), log_dir("/b", device=9), log_dir("/c", device=7))
+    assert [each.file_system for each in answer_of(found_of(dirs=dirs), "dir", 10).log_dirs] == [0, 1, 0]
+
+
+def test_nothing_grows_in_an_empty_log_dir_and_without_a_list_of_segments_it_is_not_known() -> None:
+    assert only(found_of()).outlook == "never"
+    assert (only(found_of(grows())).outlook, only(found_of(grows())).growth_unknown) == ("full", 0)
+    unknown = only(found_of(orders(facts((0, 0, 0), configs=COMPACTED), log_dir="/d0")))
+    assert (unknown.outlook, unknown.full_ms, unknown.growth_day, unknown.growth_unknown) == ("unknown", -1, -1, 1)
+
+
+def test_only_so_many_unread_files_are_named_and_all_are_counted() -> None:
+    unread = {f"/d0/{number}": "no" for number in range(MOST_UNREAD + 1)}
+    one = only(with_facts(found_of(grows()), unread=unread))
+    assert (one.unread, one.unread_of) == (MOST_UNREAD + 1, [f"/d0/{number}: no" for number in range(MOST_UNREAD)])
+
+
+def test_leftovers_and_rows_come_the_largest_first_and_a_limit_cuts_rows() -> None:
+    left = [LeftoverFiles(path=f"/d0/{taken}", kind="stray", taken=taken, since_ms=0) for taken in (1, 3, 2)]
+    answer = answer_of(replace(found_of(grows(), grows(topic="a", partition=1)), leftovers=left), "partition", 1)
+    assert [each.taken for each in answer.leftovers] == [3, 2, 1]
+    assert (len(answer.rows), answer.total, answer.rows[0].topic) == (1, 2, "a")
+
+
+def test_a_policy_by_assumed_limits_is_marked() -> None:
+    rows = answer_of(found_of(grows(configs="{}"), grows(topic="sure")), "topic", 10).rows
+    assert {row.topic: (row.policy, row.limits_assumed) for row in rows} == {"orders": ("delete", True), "sure": ("delete", False)}
+
+
+def test_free_space_that_is_not_known_is_a_doubt_and_none_is_not() -> None:
+    found = found_of(grows())
+    assert (answer_of(with_facts(found, free=0), "dir", 1).doubts, only(with_facts(found, free=0)).outlook) == ([], "full")
+    lacks = with_facts(found, free=-1)
+    assert (answer_of(lacks, "dir", 1).doubts, only(lacks).outlook) == (["the free space of /d0 is not known"], "unknown")
+
+
+def test_a_log_dir_that_is_down_takes_no_part_in_the_forecast_of_its_file_system() -> None:
+    rows = (grows(), grows(partition=1, log_dir="/d1"))
+    together = found_of(*rows, dirs=(log_dir(free=10_000, device=1), log_dir("/d1", free=10_000, device=1)))
+    down = replace(together, dirs=[together.dirs[0], replace(together.dirs[1], up=False, problem="gone")])
+    first, second = answer_of(down, "dir", 10).log_dirs
+    assert (second.up, second.problem, second.outlook) == (False, "gone", "unknown")
+    assert first.full_ms == pytest.approx(only(found_of(grows())).full_ms, abs=60_000)
+    assert answer_of(down, "dir", 10).doubts == ["log dir /d1 cannot be read: gone"]
+
+
+def test_compacted_logs_may_grow_until_they_are_cleaned() -> None:
+    one = only(found_of(grows(configs=COMPACTED)))
+    assert (one.outlook, one.full_ms) == ("never", -1)
+    assert one.full_uncleaned_ms == pytest.approx(MS + 10 * HOUR_MS, abs=60_000)
+
+
+def test_what_is_deleted_counts_as_free_once_it_is_unlinked_a_minute_later() -> None:
+    """A byte in 3.6 s: 10 bytes last for 36 s, 20 for 72 s."""
+
+    def full_ms(free: int, waiting: int) -> int:
+        return only(with_facts(found_of(grows()), free=free, waiting=waiting)).full_ms
+
+    assert full_ms(10, 1000) == full_ms(10, 0)
+    assert full_ms(20, 1000) - full_ms(20, 0) == pytest.approx(HOUR_MS, abs=60_000)
+
+
+def use(**values: Any) -> LogDirUse:
+    return LogDirUse(**{"broker": 1, "log_dir": "/d", "outlook": "full", "full_ms": MS + DAY_MS, **values})
+
+
+def test_a_log_dir_is_full_within_a_time_up_to_its_last_millisecond() -> None:
+    assert [is_full_within(use(), MS, within) for within in (DAY_MS - 1, DAY_MS)] == [False, True]
+    assert not is_full_within(use(outlook="unknown", full_ms=-1), MS, DAY_MS)
+
+
+def test_full_is_full_and_what_will_be_is_said_with_its_time() -> None:
+    assert [full_phrase(MS + later, MS) for later in (-1, 0)] == ["full", "full"]
+    assert full_phrase(MS + HOUR_MS, MS) == "full in 1h (2023-11-14T23:13:20Z)"
+
+
+def test_what_is_full_soon_is_said_first_and_then_what_lies_there_for_nothing() -> None:
+    left = [LeftoverFiles(path=f"/d/{kind}", kind=kind, taken=1 << 20, since_ms=0) for kind in reversed(ADVICE)]
+    answer = DiskAnswer(
+        at_ms=MS, by="topic", total=0, log_dirs=[use(), use(log_dir="/later", full_ms=MS + 2 * DAY_MS)], rows=[], leftovers=left
+    )
+    found = [each.what for each in findings(answer, DAY_MS)]
+    assert found[0] == "/d is full in 1d (2023-11-15T22:13:20Z)"
+    assert found[1:] == [f"{kind}: 1.0 MiB in 1 place that should be gone: /d/{kind}" for kind in ADVICE]
+
+
+def test_a_trial_without_a_pattern_is_for_all_topics_but_kafkas_own() -> None:
+    names = ("orders", "__consumer_offsets", "__cluster_metadata", "__mine", "_schemas")
+    assert [name for name in names if parse_trial("retention.ms=1h").concerns(name)] == ["orders", "_schemas"]
+    assert [name for name in names if parse_trial("__*:retention.ms=1h").concerns(name)] == list(names[1:4])
+
+
+def test_of_several_trials_for_one_name_the_last_one_counts() -> None:
+    of = trying([parse_trial(text) for text in ("retention.ms=1h", "orders:retention.ms=2h", "retention.bytes=1KiB")])
+    assert {each.name: each.value for each in of("orders").settings} == {"retention.ms": str(2 * HOUR_MS), "retention.bytes": "1024"}
+    assert {each.name: each.value for each in of("other").settings} == {"retention.ms": str(HOUR_MS), "retention.bytes": "1024"}
