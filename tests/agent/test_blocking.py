@@ -46,7 +46,7 @@ class Reader:
         self.replaced = True
 
 
-class World:
+class OneDeadLogDir:
     """Two log dirs, and a file in the second that does not answer."""
 
     def __init__(self, tmp_path: Path) -> None:
@@ -77,11 +77,11 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path) -> OneDeadLogDir:
+    return OneDeadLogDir(tmp_path)
 
 
-def test_a_call_that_stays_is_named_and_another_watcher_takes_over_without_its_log_dir(world: World) -> None:
+def test_a_call_that_stays_is_named_and_another_watcher_takes_over_without_its_log_dir(world: OneDeadLogDir) -> None:
     world.poll(PATIENCE_POLLS)
     assert world.blocking.blocked == []
     world.poll(1)
@@ -95,7 +95,7 @@ def test_a_call_that_stays_is_named_and_another_watcher_takes_over_without_its_l
     world.free()
 
 
-def test_when_the_call_comes_back_the_log_dir_is_used_again_and_has_more_time_from_then_on(world: World) -> None:
+def test_when_the_call_comes_back_the_log_dir_is_used_again_and_has_more_time_from_then_on(world: OneDeadLogDir) -> None:
     world.poll(PATIENCE_POLLS + 1)
     world.poll(3)
     assert list(world.log_dirs.unavailable) == [world.paths[1]]
@@ -113,7 +113,7 @@ def test_when_the_call_comes_back_the_log_dir_is_used_again_and_has_more_time_fr
     world.free(2)
 
 
-def test_calls_that_come_and_go_are_no_call_that_stays(world: World) -> None:
+def test_calls_that_come_and_go_are_no_call_that_stays(world: OneDeadLogDir) -> None:
     world.poll(PATIENCE_POLLS + 1)
     calls = world.blocking.current.calls
     for _ in range(3 * PATIENCE_POLLS):
@@ -126,7 +126,7 @@ def test_calls_that_come_and_go_are_no_call_that_stays(world: World) -> None:
     world.free()
 
 
-def test_what_the_watcher_fails_with_is_passed_on(world: World) -> None:
+def test_what_the_watcher_fails_with_is_passed_on(world: OneDeadLogDir) -> None:
     world.poll(PATIENCE_POLLS + 1)
     world.readers[-1].error = JournalError("its disk is full")
     with pytest.raises(JournalError, match="full"):

@@ -135,7 +135,7 @@ class Job:
         return sum(sum(state.skipped_bytes) for state in self.states)
 
 
-class World(RuleBasedStateMachine):
+class JobsOfOneAgent(RuleBasedStateMachine):
     """Some logs, their agent, and three jobs that come and go."""
 
     def __init__(self) -> None:
@@ -272,8 +272,10 @@ class World(RuleBasedStateMachine):
             job.register()
 
 
-World.TestCase.settings = settings(max_examples=40 if settings().max_examples < 1000 else 2000, stateful_step_count=40, deadline=None)
-TestWorld = pytest.mark.slow(pytest.mark.timeout(600)(World.TestCase))
+JobsOfOneAgent.TestCase.settings = settings(
+    max_examples=40 if settings().max_examples < 1000 else 2000, stateful_step_count=40, deadline=None
+)
+TestJobsOfOneAgent = pytest.mark.slow(JobsOfOneAgent.TestCase)
 
 
 # --- one by one

@@ -16,13 +16,13 @@ from streaming.site.group_routes import GroupAnswers
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge, worst
 from streaming.web.handler import Request
 from tests.job.group_agents import GROUP, WAITING
-from tests.job.group_world import STOPPED_MS, World, world
+from tests.job.group_world import STOPPED_MS, GroupJob, world
 from tests.serving import served
 from tests.tables import each_row
 
 
 @contextmanager
-def serving(job: World) -> Iterator[str]:
+def serving(job: GroupJob) -> Iterator[str]:
     """The answers of a job over HTTP."""
     answers = GroupAnswers(
         job.board, EVERYTHING, GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, redacted=False).of
@@ -82,7 +82,7 @@ def test_a_group_that_reads_is_fine() -> None:
     assert (verdict.kind, found.groups[0].summary.members) == (Kind.FINE, 2)
 
 
-def several() -> World:
+def several() -> GroupJob:
     """A job with a group that has read all, one that is behind, and one that has only pending commits."""
     job = world()
     agent = job.agents["a1"]

@@ -20,7 +20,7 @@ STOPPED_MS = 600_000
 
 
 @dataclass
-class World:
+class GroupJob:
     """A job's table, its agents, and the rounds."""
 
     table: Table
@@ -75,9 +75,9 @@ def row(topic: str, partition: int = 0, *, agent: str = "a1", end: int = 0, **va
     return log(topic, partition, **facts, **marks)
 
 
-def world(*, end: int = 10, kinds: list[str] | None = None, **values: Any) -> World:
+def world(*, end: int = 10, kinds: list[str] | None = None, **values: Any) -> GroupJob:
     agent = FakeAgent(logs={("orders", 0): Records(kinds or ["data"] * end)})
-    found = World(new_table(), {"a1": agent})
+    found = GroupJob(new_table(), {"a1": agent})
     found.put("__consumer_offsets", end=1000)
     found.put(end=end, **values)
     found.reach()

@@ -9,7 +9,7 @@ from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
 from streaming.rows import SEGMENTS, TRANSACTIONS
 from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING
-from tests.job.group_world import STOPPED_MS, TOPIC_ID, World, world
+from tests.job.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.metrics.rows import new_table, states
 from tests.metrics.test_transaction_columns import coordinator, transaction
 from tests.metrics.told import Facts
@@ -18,11 +18,11 @@ from tests.tables import each_row
 TWO_DAYS_MS = 172_800_000
 
 
-def details(job: World, name: str = "g") -> GroupDetail | None:
+def details(job: GroupJob, name: str = "g") -> GroupDetail | None:
     return GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, redacted=False).of(name)
 
 
-def partition(job: World) -> GroupPartition:
+def partition(job: GroupJob) -> GroupPartition:
     found = details(job)
     assert found is not None
     (one,) = found.partitions
@@ -75,7 +75,7 @@ def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> No
     assert (one.loss_records, one.loss_bytes) == (4, 400)
 
 
-def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[World, float]:
+def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
     """A log that had 1,000 bytes for a day, and grows since then; and when its first segment is beyond its size, Unix milliseconds.
 
     The group has read nothing.

@@ -11,7 +11,7 @@ from streaming.metrics.group_families import shown_groups
 from streaming.metrics.group_listing import Listing
 from streaming.metrics.group_snapshot import GroupBoard
 from tests.job.group_agents import GROUP, WAITING, Records
-from tests.job.group_world import World, world
+from tests.job.group_world import GroupJob, world
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import new_observer, new_table
 
@@ -19,7 +19,7 @@ LATE_MS = 300_000
 
 
 @pytest.fixture(scope="module")
-def job() -> World:
+def job() -> GroupJob:
     """Partition n of the topic has a next record that is n minutes old."""
     found = world()
     agent = found.agents["a1"]
@@ -33,7 +33,7 @@ def job() -> World:
     return found
 
 
-def listed(job: World, listing: Listing) -> tuple[list[int], int]:
+def listed(job: GroupJob, listing: Listing) -> tuple[list[int], int]:
     """The partitions that are listed, and how many late ones are not."""
     board = GroupBoard(listing)
     snapshot = job.board.latest(round(job.now * 1000))
@@ -45,17 +45,17 @@ def listed(job: World, listing: Listing) -> tuple[list[int], int]:
     return sorted(map(int, names)), int(omitted)
 
 
-def test_late_partitions_are_listed_the_latest_first(job: World) -> None:
+def test_late_partitions_are_listed_the_latest_first(job: GroupJob) -> None:
     assert listed(job, Listing(late_after_ms=LATE_MS)) == ([6, 7, 8, 9], 0)
     assert listed(job, Listing(late_after_ms=LATE_MS, late_limit=2)) == ([8, 9], 2)
     assert listed(job, Listing(late_after_ms=LATE_MS, late_limit=0)) == ([], 4)
 
 
-def test_all_partitions_are_listed_for_who_wants_them(job: World) -> None:
+def test_all_partitions_are_listed_for_who_wants_them(job: GroupJob) -> None:
     assert listed(job, Listing(partitions=True, late_limit=0)) == (list(range(10)), 0)
 
 
-def test_a_group_or_topic_that_is_not_wanted_has_no_series(job: World) -> None:
+def test_a_group_or_topic_that_is_not_wanted_has_no_series(job: GroupJob) -> None:
     snapshot = job.board.latest(round(job.now * 1000))
     assert snapshot is not None
     wanted = Export(exclude_consumers=re.compile("g"))
@@ -63,7 +63,7 @@ def test_a_group_or_topic_that_is_not_wanted_has_no_series(job: World) -> None:
     assert not [family for family in families if family.metric.labels == ("group",) and family.series]
 
 
-def test_partitions_of_groups_are_left_out_before_those_of_topics(job: World) -> None:
+def test_partitions_of_groups_are_left_out_before_those_of_topics(job: GroupJob) -> None:
     whole = samples(page(job.table, new_observer(), now=job.now, groups=job.board))
     of_groups = sum(name.startswith("segtail_group_partition") for name, _ in whole)
     job.table.series_limit = sum(
@@ -77,7 +77,7 @@ def test_partitions_of_groups_are_left_out_before_those_of_topics(job: World) ->
     assert [name for name, _ in cut if name == "segtail_group_lag_offsets"]
 
 
-def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: World) -> None:
+def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: GroupJob) -> None:
     job.table.series_limit = 1
     cut = {name for name, _ in samples(page(job.table, new_observer(), now=job.now, groups=job.board))}
     job.table.series_limit = 1_000_000

@@ -1,6 +1,5 @@
 """What is lost of a coordinator's log heals: the agent reads it again from its first byte, and that replaces what jobs have of it."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,20 +7,13 @@ import pytest
 
 from tests.model import coordinators
 from tests.model.brokers import Partition
-from tests.model.world import World
-
-
-@pytest.fixture(autouse=True)
-def _without_logs() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+from tests.model.world import BrokersAndJobs
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[BrokersAndJobs]:
     """Three brokers with some entries that everybody has."""
-    made = World(tmp_path)
+    made = BrokersAndJobs(tmp_path)
     for broker in made.agents:
         made.look(broker, hinted=True)
     write(made, 7)
@@ -34,34 +26,34 @@ def world(tmp_path: Path) -> Iterator[World]:
         made.close()
 
 
-def partition(world: World) -> Partition:
+def partition(world: BrokersAndJobs) -> Partition:
     return world.cluster.partitions[coordinators.TOPIC, 0]
 
 
-def write(world: World, count: int) -> None:
+def write(world: BrokersAndJobs, count: int) -> None:
     world.append(partition(world), 1, count)
     world.replicate(partition(world), 99)
 
 
-def state(world: World, broker: int):  # type: ignore[no-untyped-def]
+def state(world: BrokersAndJobs, broker: int):  # type: ignore[no-untyped-def]
     (found,) = (each for key, each in world.jobs["first"].logs().items() if (key.broker, key.topic) == (broker, coordinators.TOPIC))
     return found
 
 
-def known(world: World, broker: int) -> dict[str, tuple[int, str]]:
+def known(world: BrokersAndJobs, broker: int) -> dict[str, tuple[int, str]]:
     return coordinators.known(state(world, broker))
 
 
-def upto(world: World, broker: int) -> int:
+def upto(world: BrokersAndJobs, broker: int) -> int:
     return int(state(world, broker).coordinator_upto)
 
 
-def look(world: World) -> None:
+def look(world: BrokersAndJobs) -> None:
     for broker in world.agents:
         world.look(broker, hinted=False)
 
 
-def test_a_job_that_was_away_for_too_long(world: World) -> None:
+def test_a_job_that_was_away_for_too_long(world: BrokersAndJobs) -> None:
     write(world, 9)
     look(world)
     for broker in world.agents:
@@ -75,7 +67,7 @@ def test_a_job_that_was_away_for_too_long(world: World) -> None:
     assert state(world, 1).appended_bytes == before  # what was lost stays lost, and nothing is counted twice
 
 
-def test_a_part_of_the_journal_that_was_merged_still_tells_all_entries(world: World) -> None:
+def test_a_part_of_the_journal_that_was_merged_still_tells_all_entries(world: BrokersAndJobs) -> None:
     write(world, 9)
     look(world)
     for broker in world.agents:
@@ -86,7 +78,7 @@ def test_a_part_of_the_journal_that_was_merged_still_tells_all_entries(world: Wo
 
 
 @pytest.mark.parametrize("how", ["lose", "restore"])
-def test_a_journal_that_is_gone_or_an_older_copy(world: World, how: str) -> None:
+def test_a_journal_that_is_gone_or_an_older_copy(world: BrokersAndJobs, how: str) -> None:
     world.save_journal(1)
     write(world, 9)
     look(world)
@@ -100,7 +92,7 @@ def test_a_journal_that_is_gone_or_an_older_copy(world: World, how: str) -> None
     assert upto(world, 1) == 19
 
 
-def test_entries_of_a_deposed_leader(world: World) -> None:
+def test_entries_of_a_deposed_leader(world: BrokersAndJobs) -> None:
     world.append(partition(world), 1, 5)  # by broker 2 alone
     look(world)
     world.step("first", {}, None, "")
@@ -114,7 +106,7 @@ def test_entries_of_a_deposed_leader(world: World) -> None:
     assert upto(world, 2) == 8
 
 
-def test_a_second_job_takes_nothing_from_the_first(world: World) -> None:
+def test_a_second_job_takes_nothing_from_the_first(world: BrokersAndJobs) -> None:
     world.begin_job("second", "latest")
     look(world)
     world.step("first", {}, None, "")
@@ -122,7 +114,7 @@ def test_a_second_job_takes_nothing_from_the_first(world: World) -> None:
     world.settle()
 
 
-def test_what_is_cut_off_before_it_is_told_again_for_a_second_job(world: World) -> None:
+def test_what_is_cut_off_before_it_is_told_again_for_a_second_job(world: BrokersAndJobs) -> None:
     world.append(partition(world), 1, 1)  # by broker 2 alone
     look(world)
     world.settle()
@@ -134,7 +126,7 @@ def test_what_is_cut_off_before_it_is_told_again_for_a_second_job(world: World) 
     assert upto(world, 2) == 8
 
 
-def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world: World) -> None:
+def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world: BrokersAndJobs) -> None:
     """As in Kafka (`UnifiedLog.truncateTo`); else what it copies of an earlier epoch would take all epochs with it."""
     world.append(partition(world), 1, 3)  # by broker 2 alone
     world.elect(partition(world), 3)
@@ -147,7 +139,7 @@ def test_a_follower_forgets_the_epoch_in_which_it_led_and_appended_nothing(world
 
 
 def test_what_a_new_journal_forgot_before_it_was_asked_is_told_by_the_mean_size_of_an_offset(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = BrokersAndJobs(tmp_path)
     for broker in world.agents:
         world.look(broker, hinted=True)
     world.lose_journal(1)
@@ -162,7 +154,7 @@ def test_what_a_new_journal_forgot_before_it_was_asked_is_told_by_the_mean_size_
     world.close()
 
 
-def test_what_was_cleaned_and_then_moved_is_not_cut_off(world: World) -> None:
+def test_what_was_cleaned_and_then_moved_is_not_cut_off(world: BrokersAndJobs) -> None:
     write(world, 3)
     follower = partition(world).replicas[1]
     world.clean(follower, 0, 0)
@@ -175,7 +167,7 @@ def test_what_was_cleaned_and_then_moved_is_not_cut_off(world: World) -> None:
     world.settle()
 
 
-def test_what_the_cleaner_took_before_it_was_read(world: World) -> None:
+def test_what_the_cleaner_took_before_it_was_read(world: BrokersAndJobs) -> None:
     write(world, 30)
     for place in range(3):
         for replica in partition(world).replicas.values():
@@ -185,7 +177,7 @@ def test_what_the_cleaner_took_before_it_was_read(world: World) -> None:
     world.settle()
 
 
-def test_an_agent_that_is_killed_while_it_reads_the_log_again(world: World) -> None:
+def test_an_agent_that_is_killed_while_it_reads_the_log_again(world: BrokersAndJobs) -> None:
     write(world, 9)
     look(world)
     for broker in world.agents:

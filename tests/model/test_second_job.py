@@ -1,24 +1,16 @@
 """Where a job begins that agents have heard of late: in a log that others have read since, behind what is there."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.model.world import World
-
-
-@pytest.fixture(autouse=True)
-def _without_logs() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+from tests.model.world import BrokersAndJobs
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
+def world(tmp_path: Path) -> Iterator[BrokersAndJobs]:
+    made = BrokersAndJobs(tmp_path)
     for broker in made.agents:
         made.look(broker, hinted=True)
     try:
@@ -27,7 +19,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         made.close()
 
 
-def test_an_agent_that_is_killed_before_it_looks_again_has_not_heard_of_it(world: World) -> None:
+def test_an_agent_that_is_killed_before_it_looks_again_has_not_heard_of_it(world: BrokersAndJobs) -> None:
     world.begin_job("second", "latest")
     world.delete(world.cluster.partitions["bills", 0])
     world.create("bills", 0, [2, 1])
@@ -43,7 +35,7 @@ def test_an_agent_that_is_killed_before_it_looks_again_has_not_heard_of_it(world
     assert counted[2] > 0
 
 
-def test_what_was_led_and_left_before_it_began_is_none_of_its_share(world: World) -> None:
+def test_what_was_led_and_left_before_it_began_is_none_of_its_share(world: BrokersAndJobs) -> None:
     world.begin_job("second", "latest")
     world.stop(3, killed=True)
     bills = world.cluster.partitions["bills", 0]

@@ -46,8 +46,8 @@ class AgentState:
     places: dict[LogKey, int]
 
 
-class World:
-    """All of it, below one directory."""
+class BrokersAndJobs:
+    """Three brokers, their agents and the jobs that read them, below one directory."""
 
     def __init__(self, root: Path) -> None:
         self.oracle = Oracle()

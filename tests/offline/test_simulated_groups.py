@@ -21,7 +21,7 @@ TRANSACTIONAL = "payment-processor"
 """The group that commits in transactions."""
 
 
-class World:
+class SimulatedGroups:
     """The broker at a time, and what its disk shows."""
 
     def __init__(self, broker: SimulatedBroker, now_ms: int) -> None:
@@ -38,7 +38,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(tmp_path_factory: pytest.TempPathFactory) -> SimulatedGroups:
     """More than a minute, and then until offsets that come last in their log do not count."""
     directory: Path = tmp_path_factory.mktemp("simulated")
     broker = SimulatedBroker(directory, seed=7, clock=lambda: START, rate_bytes_per_second=600_000)
@@ -48,7 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         broker.step(now := now + 50)
         count, last = commits(broker)
     broker.close()
-    return World(broker, now)
+    return SimulatedGroups(broker, now)
 
 
 def commits(broker: SimulatedBroker) -> tuple[dict[int, int], dict[int, int]]:
@@ -82,7 +82,7 @@ def summary(group: GroupDetail) -> tuple[str, str, int]:
     return group.summary.type, group.summary.state, group.summary.members
 
 
-def test_every_group_is_there_with_its_members(world: World) -> None:
+def test_every_group_is_there_with_its_members(world: SimulatedGroups) -> None:
     assert world.doubts == ()
     assert {name: summary(group) for name, group in world.groups.items()} == {
         "audit-export": ("Consumer", "Stable", 1),
@@ -94,7 +94,7 @@ def test_every_group_is_there_with_its_members(world: World) -> None:
     }
 
 
-def test_where_each_log_ends_and_what_is_left_follow_from_the_offsets(world: World) -> None:
+def test_where_each_log_ends_and_what_is_left_follow_from_the_offsets(world: SimulatedGroups) -> None:
     for name in world.groups:
         for of, facts in world.partitions(name):
             assert (of.unknown, of.high_watermark, of.last_stable_offset) == ("", facts.log_end_offset, facts.last_stable_offset)
@@ -104,7 +104,7 @@ def test_where_each_log_ends_and_what_is_left_follow_from_the_offsets(world: Wor
         assert all(of.lag_records_read_committed == of.lag_offsets for of, _ in world.partitions(name))
 
 
-def test_one_keeps_up_one_is_slow_and_one_stands_still(world: World) -> None:
+def test_one_keeps_up_one_is_slow_and_one_stands_still(world: SimulatedGroups) -> None:
     share = {
         name: max(of.lag_offsets / facts.log_end_offset for of, facts in world.partitions(name))
         for name in ("click-counter", "log-search", "audit-export")
@@ -112,7 +112,7 @@ def test_one_keeps_up_one_is_slow_and_one_stands_still(world: World) -> None:
     assert share["click-counter"] < 0.15 < share["log-search"] < 0.35 < share["audit-export"]
 
 
-def test_one_is_held_up_by_the_transaction_that_nobody_ends(world: World) -> None:
+def test_one_is_held_up_by_the_transaction_that_nobody_ends(world: SimulatedGroups) -> None:
     held = {of.partition: of for of, _ in world.partitions("ledger")}
     assert held[2].held
     assert held[2].held_by is not None
@@ -121,5 +121,5 @@ def test_one_is_held_up_by_the_transaction_that_nobody_ends(world: World) -> Non
     assert held[2].lag_records_read_uncommitted > 100
 
 
-def test_offsets_of_a_transaction_count_from_its_commit_marker_on(world: World) -> None:
+def test_offsets_of_a_transaction_count_from_its_commit_marker_on(world: SimulatedGroups) -> None:
     assert {of.partition: of.committed for of, _ in world.partitions(TRANSACTIONAL)} == world.count

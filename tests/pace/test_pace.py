@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Reason
-from tests.pace.world import BEGIN, World
+from tests.pace.world import BEGIN, ScrapedQuery
 
 LEARNED = 400.0
 """By then whoever has come every minute is known, and the first minute is long over."""
@@ -27,7 +27,7 @@ def steady(period: float, seconds: float, who: str = "prometheus", *, phase: flo
 @pytest.mark.parametrize("period", [5.0, 10.0, 15.0, 29.0, 30.0, 31.0, 60.0])
 @pytest.mark.parametrize("took", [0.1, 0.8, 2.5])
 def test_what_a_steady_scraper_sees_is_as_old_as_a_micro_batch_and_half_a_second(tmp_path: Path, period: float, took: float) -> None:
-    world = World(tmp_path, steady(period, 1000), took)
+    world = ScrapedQuery(tmp_path, steady(period, 1000), took)
     world.run(1000)
     assert world.oldest("prometheus", LEARNED) <= took + 0.5 + SLACK
     each = -(-period // LONGEST_SECONDS)  # a pause that is too long is parted
@@ -36,21 +36,21 @@ def test_what_a_steady_scraper_sees_is_as_old_as_a_micro_batch_and_half_a_second
 
 
 def test_micro_batches_that_follow_each_other_are_all_through_when_a_scraper_comes(tmp_path: Path) -> None:
-    world = World(tmp_path, steady(15.0, 1000), 0.6, parts=4)
+    world = ScrapedQuery(tmp_path, steady(15.0, 1000), 0.6, parts=4)
     world.run(1000)
     assert world.oldest("prometheus", LEARNED) <= 4 * 0.6 + 0.5 + SLACK
     assert world.looks_between(400, 1000) <= (600 / 15 + 2) * 4
 
 
 def test_one_that_comes_every_five_minutes_is_met_too(tmp_path: Path) -> None:
-    world = World(tmp_path, steady(300, 3600))
+    world = ScrapedQuery(tmp_path, steady(300, 3600))
     world.run(3600)
     assert world.oldest("prometheus", 1500) <= 0.3 + 0.5 + SLACK
     assert world.looks_between(1800, 3600) <= 62
 
 
 def test_one_that_comes_every_second_is_served_as_by_a_trigger_of_one(tmp_path: Path) -> None:
-    world = World(tmp_path, steady(1, 600))
+    world = ScrapedQuery(tmp_path, steady(1, 600))
     world.run(600)
     assert min(world.pauses) >= QUICK_SECONDS
     assert world.oldest("prometheus", 70) <= 1.3 + QUICK_SECONDS
@@ -58,7 +58,7 @@ def test_one_that_comes_every_second_is_served_as_by_a_trigger_of_one(tmp_path: 
 
 
 def test_the_first_minute_runs_quickly_then_without_scrapers_it_is_the_fallback(tmp_path: Path) -> None:
-    world = World(tmp_path, ())
+    world = ScrapedQuery(tmp_path, ())
     world.run(300)
     assert world.looks_between(0, 60) >= 55
     assert world.looks_between(70, 300) <= 24
@@ -68,7 +68,7 @@ def test_the_first_minute_runs_quickly_then_without_scrapers_it_is_the_fallback(
 
 def test_scrapers_that_are_due_within_two_seconds_share_a_micro_batch(tmp_path: Path) -> None:
     both = [*steady(15, 1000, "one"), *steady(15, 1000, "two", phase=4.8)]
-    world = World(tmp_path, both)
+    world = ScrapedQuery(tmp_path, both)
     world.run(1000)
     assert world.looks_between(400, 1000) <= 42
     assert world.oldest("one", LEARNED) <= 0.3 + 0.5 + SLACK
@@ -76,13 +76,13 @@ def test_scrapers_that_are_due_within_two_seconds_share_a_micro_batch(tmp_path: 
 
 
 def test_scrapers_with_two_periods_are_met_each(tmp_path: Path) -> None:
-    world = World(tmp_path, [*steady(15, 1000, "one"), *steady(25, 1000, "two", phase=9.5)])
+    world = ScrapedQuery(tmp_path, [*steady(15, 1000, "one"), *steady(25, 1000, "two", phase=9.5)])
     world.run(1000)
     assert max(world.oldest(who, LEARNED) for who in ("one", "two")) <= 0.3 + 0.5 + LATE_SECONDS + SLACK
 
 
 def test_a_pair_that_cannot_be_told_apart_is_met_each(tmp_path: Path) -> None:
-    world = World(tmp_path, [*steady(30, 1000), *steady(30, 1000, phase=14.0)])
+    world = ScrapedQuery(tmp_path, [*steady(30, 1000), *steady(30, 1000, phase=14.0)])
     world.run(1000)
     assert world.oldest("prometheus", LEARNED) <= 0.3 + 0.5 + SLACK
     assert world.looks_between(400, 1000) <= 42
@@ -90,7 +90,7 @@ def test_a_pair_that_cannot_be_told_apart_is_met_each(tmp_path: Path) -> None:
 
 def test_one_that_stays_away_means_the_fallback_until_three_came_as_learned(tmp_path: Path) -> None:
     came = [at for at, _ in steady(30, 1300)]
-    world = World(tmp_path, [(at, "prometheus") for at in came if not 500 < at < 590])
+    world = ScrapedQuery(tmp_path, [(at, "prometheus") for at in came if not 500 < at < 590])
     world.run(1300)
     gap = [pause for at, pause in zip(world.checks, world.pauses, strict=False) if 505 < at - BEGIN < 670]
     assert max(gap) <= FALLBACK_SECONDS + SLACK
@@ -99,7 +99,7 @@ def test_one_that_stays_away_means_the_fallback_until_three_came_as_learned(tmp_
 
 
 def test_a_visitor_makes_it_quicker_for_a_minute_and_is_forgotten(tmp_path: Path) -> None:
-    world = World(tmp_path, [*steady(30, 1000), (500.0, "curl")])
+    world = ScrapedQuery(tmp_path, [*steady(30, 1000), (500.0, "curl")])
     world.run(1000)
     pauses = list(zip((at - BEGIN for at in world.checks), world.pauses, strict=False))
     assert max(pause for at, pause in pauses if 500 <= at < 545) <= FALLBACK_SECONDS + SLACK
@@ -107,13 +107,13 @@ def test_a_visitor_makes_it_quicker_for_a_minute_and_is_forgotten(tmp_path: Path
 
 
 def test_one_that_is_gone_does_not_keep_the_others_quick(tmp_path: Path) -> None:
-    world = World(tmp_path, [*steady(30, 1500, "one"), *steady(30, 600, "two", phase=12.0)])
+    world = ScrapedQuery(tmp_path, [*steady(30, 1500, "one"), *steady(30, 600, "two", phase=12.0)])
     world.run(1500)
     assert world.looks_between(800, 1500) <= 26
 
 
 def test_while_a_person_looks_it_is_quick(tmp_path: Path) -> None:
-    world = World(tmp_path, steady(30, 500))
+    world = ScrapedQuery(tmp_path, steady(30, 500))
     world.run(500)
     began = world.now - BEGIN
     world.pacer.watched()
@@ -145,7 +145,7 @@ def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_
         if number not in missing
     ]
     with tempfile.TemporaryDirectory() as directory:
-        world = World(Path(directory), visits, took)
+        world = ScrapedQuery(Path(directory), visits, took)
         world.run(600)
     assert all(QUICK_SECONDS - SLACK <= pause <= max(LONGEST_SECONDS, took) + SLACK for pause in world.pauses)
 
@@ -154,7 +154,7 @@ def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_
 def test_a_steady_scraper_is_met_however_its_scrapes_jitter(period: float, phase: float, took: float, jitter: list[float]) -> None:
     visits = [(phase + number * period + late, "prometheus") for number, late in enumerate(jitter)]
     with tempfile.TemporaryDirectory() as directory:
-        world = World(Path(directory), visits, took)
+        world = ScrapedQuery(Path(directory), visits, took)
         world.run(1000)
     seen = [age for at, age in world.ages["prometheus"] if LEARNED < at < min(1000, visits[-1][0])]
     assert all(age <= took + 0.5 + 1.0 + SLACK for age in seen)

@@ -12,7 +12,7 @@ BEGIN = 5_000.0
 
 
 @dataclass
-class World:
+class ScrapedQuery:
     """``visits`` are who scrapes when, seconds from the beginning; ``took`` is what each micro-batch takes, and ``parts`` how many of them
     what has come in the pause before makes."""
 

@@ -19,7 +19,7 @@ from tests.simulator.test_group_writer import read
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class CoordinatedTopic:
     """A topic of two partitions, and the one log of the coordinator."""
 
     sources: tuple[PartitionLog, PartitionLog]
@@ -42,7 +42,7 @@ class World:
 class Consumers:
     """A group, from its first commit interval on."""
 
-    def __init__(self, world: World, reading: Reading) -> None:
+    def __init__(self, world: CoordinatedTopic, reading: Reading) -> None:
         self._actor = consumer_group(reading, world.sources, GroupCoordinator([world.log]), NOW)
         self._due = self._actor.send(next(self._actor))
 
@@ -51,12 +51,14 @@ class Consumers:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> CoordinatedTopic:
     disk = log_dir(tmp_path)
-    return World((partition(disk, "t", 0, topic_id=7), partition(disk, "t", 1, topic_id=7)), partition(disk, "__consumer_offsets", 0))
+    return CoordinatedTopic(
+        (partition(disk, "t", 0, topic_id=7), partition(disk, "t", 1, topic_id=7)), partition(disk, "__consumer_offsets", 0)
+    )
 
 
-def test_a_group_that_keeps_up_commits_the_ends_every_five_seconds(world: World) -> None:
+def test_a_group_that_keeps_up_commits_the_ends_every_five_seconds(world: CoordinatedTopic) -> None:
     first, second = world.sources
     consumers = world.begin(Reading(group=Group(name="g", topic="t", classic=True)))
     for records in (3, 4):
@@ -72,7 +74,7 @@ def test_a_group_that_keeps_up_commits_the_ends_every_five_seconds(world: World)
     assert (value.commit_timestamp, value.topic_id) == (NOW + COMMIT_MS, "AAAAAAAAAAAAAAAAAAAABw")
 
 
-def test_a_slow_one_falls_behind_and_passes_over_what_was_deleted(world: World) -> None:
+def test_a_slow_one_falls_behind_and_passes_over_what_was_deleted(world: CoordinatedTopic) -> None:
     first, _ = world.sources
     consumers = world.begin(Reading(group=Group(name="g", topic="t", classic=True), pace=0.5))
     first.append(batch(8))
@@ -83,7 +85,7 @@ def test_a_slow_one_falls_behind_and_passes_over_what_was_deleted(world: World) 
     assert world.committed() == [(4, 0), (12, 0)]
 
 
-def test_it_waits_behind_an_open_transaction(world: World) -> None:
+def test_it_waits_behind_an_open_transaction(world: CoordinatedTopic) -> None:
     first, _ = world.sources
     consumers = world.begin(Reading(group=Group(name="g", topic="t", classic=True)))
     first.append(batch(2))
@@ -96,7 +98,7 @@ def test_it_waits_behind_an_open_transaction(world: World) -> None:
     assert world.committed() == [(2, 0), (4, 0), (4, 0)]
 
 
-def test_one_that_has_stopped_commits_the_same_offsets_again_and_again(world: World) -> None:
+def test_one_that_has_stopped_commits_the_same_offsets_again_and_again(world: CoordinatedTopic) -> None:
     first, _ = world.sources
     consumers = world.begin(Reading(group=Group(name="g", topic="t"), stops_after_ms=COMMIT_MS * 2))
     for _ in range(4):
@@ -105,7 +107,7 @@ def test_one_that_has_stopped_commits_the_same_offsets_again_and_again(world: Wo
     assert world.committed() == [(2, 0), (2, 0), (2, 0), (2, 0)]
 
 
-def test_members_join_one_after_the_other_and_share_the_partitions(world: World) -> None:
+def test_members_join_one_after_the_other_and_share_the_partitions(world: CoordinatedTopic) -> None:
     coordinator = GroupCoordinator([world.log])
     coordinator.join(Group(name="new", topic="t", members=2), world.sources, NOW)
     coordinator.join(Group(name="old", topic="t", members=2, classic=True), world.sources, NOW)

@@ -203,7 +203,7 @@ def group(name: str, **values: object) -> GroupSummary:
 
 
 @dataclass
-class World:
+class MadeUpJob:
     """Makes everything up that a job would tell its page."""
 
     partition_rows: Sequence[PartitionRow] = field(default_factory=lambda: [partition(number) for number in range(120)])
@@ -358,6 +358,6 @@ def _page(rows: Sequence[Any], query: str, sortable: Sequence[str], default: str
     }
 
 
-def site_of(world: World) -> PageSite:
+def site_of(world: MadeUpJob) -> PageSite:
     """The page of a world, which stands in for a job's `State`."""
     return PageSite(PageSource(state=cast(State, world), groups=world.groups, group=world.group, cost=world.cost))

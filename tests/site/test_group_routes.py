@@ -11,13 +11,13 @@ from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, G
 from streaming.site.group_routes import GroupAnswers
 from streaming.site.json_answers import JSON_TYPE
 from streaming.web.handler import Answer, Request
-from tests.job.group_world import World, world
+from tests.job.group_world import GroupJob, world
 
 NAMES = ["a/b", "billing", "g 1", "süß", "z\n"]
 
 
 @pytest.fixture(scope="module")
-def job() -> World:
+def job() -> GroupJob:
     found = world()
     for name in NAMES:
         found.agents["a1"].commit(3, group=name)
@@ -26,7 +26,7 @@ def job() -> World:
     return found
 
 
-def ask(job: World, path: str, query: str = "", *, export: Export = EVERYTHING) -> Answer:
+def ask(job: GroupJob, path: str, query: str = "", *, export: Export = EVERYTHING) -> Answer:
     def details(name: str) -> GroupDetail | None:
         return GroupDetail(at_ms=1, summary=GroupSummary(group=name), partitions=[]) if name in NAMES else None
 
@@ -35,7 +35,7 @@ def ask(job: World, path: str, query: str = "", *, export: Export = EVERYTHING) 
     return answers.answer(request, round(job.now * 1000))
 
 
-def test_all_groups_are_listed_with_their_sums(job: World) -> None:
+def test_all_groups_are_listed_with_their_sums(job: GroupJob) -> None:
     answer = ask(job, GROUPS_PATH)
     assert (answer.status, answer.content_type) == (HTTPStatus.OK, JSON_TYPE)
     page = GroupPage.decode(answer.body)
@@ -45,7 +45,7 @@ def test_all_groups_are_listed_with_their_sums(job: World) -> None:
     assert (billing.partitions, billing.unknown, billing.lag_offsets, billing.type, billing.members) == (2, 1, 7, "Classic", -1)
 
 
-def test_a_list_is_read_page_by_page(job: World) -> None:
+def test_a_list_is_read_page_by_page(job: GroupJob) -> None:
     found: list[str] = []
     query = "limit=2"
     while query:
@@ -57,22 +57,22 @@ def test_a_list_is_read_page_by_page(job: World) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_group_is_found_by_its_name_whatever_is_in_it(job: World, name: str) -> None:
+def test_a_group_is_found_by_its_name_whatever_is_in_it(job: GroupJob, name: str) -> None:
     assert GroupDetail.decode(ask(job, path_of(name)).body).summary.group == name
 
 
 @pytest.mark.parametrize("path", [path_of("other"), path_of(""), f"{GROUPS_PATH}/%ff"])
-def test_a_group_that_is_not_there_is_not_found(job: World, path: str) -> None:
+def test_a_group_that_is_not_there_is_not_found(job: GroupJob, path: str) -> None:
     assert ask(job, path).status == HTTPStatus.NOT_FOUND
 
 
 @pytest.mark.parametrize("limit", ["", "-1", "0", "many", "²"])
-def test_a_limit_is_a_number(job: World, limit: str) -> None:
+def test_a_limit_is_a_number(job: GroupJob, limit: str) -> None:
     answer = ask(job, GROUPS_PATH, f"limit={limit}")
     assert (answer.status, answer.body) == (HTTPStatus.BAD_REQUEST, b"limit is not a number of groups from 1 on\n")
 
 
-def test_a_group_that_is_not_exported_is_not_answered(job: World) -> None:
+def test_a_group_that_is_not_exported_is_not_answered(job: GroupJob) -> None:
     export = Export(exclude_consumers=re.compile("bill.*"))
     assert ask(job, path_of("billing"), export=export).status == HTTPStatus.NOT_FOUND
     assert "billing" not in [each.group for each in GroupPage.decode(ask(job, GROUPS_PATH, export=export).body).groups]

@@ -40,7 +40,6 @@ def seen(browser: Browser, words: str) -> bool:
     return any(words in each.text for each in browser.every(".problem"))
 
 
-@pytest.mark.timeout(600)
 def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Browser) -> None:
     until("it is seen", lambda: seen(browser, "Stuck transactions in topic payments"), SECONDS)
     browser.console()  # until the job had answers the browser said what it had not got
@@ -56,7 +55,6 @@ def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Br
     assert browser.console() == []
 
 
-@pytest.mark.timeout(600)
 def test_within_the_same_minute_all_else_that_is_wrong_there_is_seen(browser: Browser) -> None:
     until("a group is held up", lambda: seen(browser, "Group ledger waits for an open transaction"), SECONDS)
     until("retention is blocked", lambda: seen(browser, "Retention of topic mobile.events is blocked"), SECONDS)

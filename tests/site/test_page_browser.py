@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.site.browser import Browser, browsing, served
-from tests.site.page_world import ABORT, World, site_of
+from tests.site.page_world import ABORT, MadeUpJob, site_of
 from tests.site.simulated_page import simulated_site
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
@@ -34,12 +34,12 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World()
+def world() -> MadeUpJob:
+    return MadeUpJob()
 
 
 @pytest.fixture(scope="module")
-def address(world: World) -> Iterator[str]:
+def address(world: MadeUpJob) -> Iterator[str]:
     with served(site_of(world)) as found:
         yield found
 
@@ -143,7 +143,7 @@ def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path
 
 
 def test_a_very_long_name_does_not_widen_the_page(chromium: Browser) -> None:
-    world, name = World(), "a" * 249
+    world, name = MadeUpJob(), "a" * 249
     world.partition_rows = [replace(world.partition_rows[12], topic=name), *world.partition_rows]
     world.transaction_rows = [replace(world.transaction_rows[0], topic=name, transactional_id=name, groups=[name] * 3)]
     world.problem_rows = [replace(world.problem_rows[0], topic=name, group=name, what=name, command=f"kafka --topic {name}")]
@@ -189,7 +189,7 @@ def test_a_table_is_sorted_filtered_and_paged_by_keyboard(browser: Browser) -> N
     browser.wait_for("document.querySelector('.steps')?.textContent.includes('51 to 100 of 120')")
 
 
-def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: Browser, world: World) -> None:
+def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: Browser, world: MadeUpJob) -> None:
     before = world.state
     browser.open("/")
     browser.run("window.kept = document.getElementById('verdict'); document.querySelector('#problem-1').focus()")
@@ -209,7 +209,7 @@ def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: B
 
 
 def test_a_job_that_does_not_answer_is_said(chromium: Browser) -> None:
-    with served(site_of(World())) as chromium.base:
+    with served(site_of(MadeUpJob())) as chromium.base:
         chromium.open("/")
         chromium.run("window.fetch = async () => { throw new Error('no answer') }; refresh(); refresh()")
         chromium.wait_for("document.getElementById('as-of').textContent.includes('Not updated since: no answer.')")

@@ -10,7 +10,7 @@ from streaming.formatting import format_name
 from streaming.protocol.cost_json import Cost, Share
 from streaming.site.page_links import group_link, partition_link
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import World, group, partition, site_of, transaction
+from tests.site.page_world import MadeUpJob, group, partition, site_of, transaction
 from tests.tables import each_row
 
 VIEWS = ["/", "/partitions", "/transactions", "/retention", "/groups", "/cost"]
@@ -21,7 +21,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3
 )
 
 
-class Named(World):
+class Named(MadeUpJob):
     """A world in which everything has one name."""
 
     def __init__(self, name: str) -> None:
@@ -99,7 +99,7 @@ def test_a_name_is_written_as_everywhere(name: str) -> None:
 
 
 def test_a_name_that_no_address_holds_is_not_found() -> None:
-    site = site_of(World())
+    site = site_of(MadeUpJob())
     assert ask(site, "/groups/%ff").status == 404
     assert ask(site, "/partitions/a/b").status == 404
     assert ask(site, "/partitions/payments/99999999999").status == 404

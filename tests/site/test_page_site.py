@@ -21,7 +21,7 @@ from streaming.site.page_site import PageSite
 from streaming.site.page_words import deletion
 from streaming.web.handler import Request
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, NOW, PROBLEMS, World, group, minutes, partition, site_of
+from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of
 
 VIEWS = [
     "/",
@@ -41,7 +41,7 @@ FIRST_LOAD_BYTES = 100_000
 
 @pytest.fixture(scope="module")
 def site() -> PageSite:
-    return site_of(World())
+    return site_of(MadeUpJob())
 
 
 def view(site: PageSite, address: str) -> Page:
@@ -55,8 +55,8 @@ def rows(page: Page) -> list[str]:
 
 def test_what_is_wrong_is_said_first_with_what_since_when_what_it_holds_back_and_the_command(site: PageSite) -> None:
     page = read(site, "/")
-    assert page.one("verdict").text == World().state.verdict
-    assert page.one("fresh").text == World().state.freshness
+    assert page.one("verdict").text == MadeUpJob().state.verdict
+    assert page.one("fresh").text == MadeUpJob().state.freshness
     said = [each.text for each in page.all("li") if "problem" in each.attributes.get("class", "")]
     assert len(said) == len(PROBLEMS)
     for problem, text in zip(PROBLEMS, said, strict=True):
@@ -74,7 +74,7 @@ def test_how_fresh_each_agent_is(site: PageSite) -> None:
 
 
 def test_without_problems_that_is_what_is_said() -> None:
-    world = World(problem_rows=())
+    world = MadeUpJob(problem_rows=())
     world.state = replace(world.state, severity="", critical=0, warning=0, info=0, verdict="Nothing is wrong")
     page = read(site_of(world), "/")
     assert page.one("verdict-badge").text == "fine"
@@ -82,7 +82,7 @@ def test_without_problems_that_is_what_is_said() -> None:
 
 
 def test_a_job_that_is_still_reading_says_so() -> None:
-    world = World()
+    world = MadeUpJob()
     assert "starting" not in {each.attributes.get("id") for each in read(site_of(world), "/partitions").elements}
     world.state = replace(world.state, ready=False)
     assert "still being read" in read(site_of(world), "/partitions").one("starting").text
@@ -201,7 +201,7 @@ def test_a_partition_shows_its_hour_its_segments_and_who_holds_it_open(site: Pag
 
 
 def test_of_a_partition_of_which_little_is_known_that_is_shown() -> None:
-    world = World()
+    world = MadeUpJob()
     blank = replace(partition(12), rates=[], bytes_rate=-1.0, last_append_ms=-1, size_bytes=-1)
     detail = world.partition("payments", 3)
     assert detail is not None
@@ -232,12 +232,12 @@ def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> 
 
 
 def test_groups_in_trouble_come_first_and_nothing_known_is_said() -> None:
-    assert rows(read(site_of(World()), "/groups"))[0].startswith("ETL/nightly")
-    assert "Nothing is known of consumer groups yet." in read(site_of(World(group_rows=None)), "/groups").html
+    assert rows(read(site_of(MadeUpJob()), "/groups"))[0].startswith("ETL/nightly")
+    assert "Nothing is known of consumer groups yet." in read(site_of(MadeUpJob(group_rows=None)), "/groups").html
 
 
 def test_what_is_not_known_comes_last_in_either_order() -> None:
-    world = World(group_rows=[group("a", lag_bytes=-1), group("b", lag_bytes=5), group("c", lag_bytes=9)])
+    world = MadeUpJob(group_rows=[group("a", lag_bytes=-1), group("b", lag_bytes=5), group("c", lag_bytes=9)])
     for order, names in (("asc", ["b", "c", "a"]), ("desc", ["c", "b", "a"])):
         assert [each[0] for each in rows(read(site_of(world), f"/groups?sort=lag_bytes&order={order}"))] == names
 
@@ -275,7 +275,7 @@ def test_every_link_is_answered(site: PageSite, path: str) -> None:
 
 def test_a_first_load_is_small() -> None:
     many = [replace(PROBLEMS[number % 5], partition=number) for number in range(1000)]
-    site = site_of(World(problem_rows=many, partition_rows=[partition(number) for number in range(10_000)]))
+    site = site_of(MadeUpJob(problem_rows=many, partition_rows=[partition(number) for number in range(10_000)]))
     assets = sum(len(ask(site, f"/static/{name}").body) for name in ASSETS)
     sizes = {path: len(ask(site, path).body) + assets for path in VIEWS}
     assert {path: size for path, size in sizes.items() if size > FIRST_LOAD_BYTES} == {}

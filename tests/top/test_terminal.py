@@ -16,7 +16,7 @@ import pytest
 from tests.top.fake_job import COMMAND, FakeJob, serving, status, troubled
 from tests.top.terminal import Terminal, terminal
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 def top(url: str, *options: str) -> list[str]:

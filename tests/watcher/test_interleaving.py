@@ -1,11 +1,9 @@
 """Whatever a broker does to its files, and whatever happens to the agent meanwhile: every byte is counted once."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,9 +13,9 @@ from streaming.simulator.facts import Totals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import Segment
-from streaming.watcher import carrying, watcher
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.watcher.station import Fold, Station
+from tests.watcher.stepping import Step, hold, piece_by_piece, step
 
 BATCH_BYTES = len(encode(batch(), 0))
 SEGMENT_BYTES = 5 * BATCH_BYTES
@@ -84,7 +82,7 @@ class Expected:
                 self.seen = entry.last_offset + 1
 
 
-class World:
+class WatchedBroker:
     """A broker's log dir with a few partitions, and a station beside it."""
 
     def __init__(self, root: Path) -> None:
@@ -287,13 +285,6 @@ def _counted(fold: Fold, number: int) -> tuple[Totals, int, bool]:
 
 
 numbers, permilles = st.integers(0, 1), st.integers(0, 1000)
-Step = tuple[str, tuple[object, ...], dict[str, object]]
-
-
-def step(name: str, *values: st.SearchStrategy[object], **named: st.SearchStrategy[object]) -> st.SearchStrategy[Step]:
-    return st.tuples(st.just(name), st.tuples(*values), st.fixed_dictionaries(named))
-
-
 steps = st.one_of(
     step("append", numbers, st.integers(1, 4), st.integers(1, 7)),
     step("append", numbers, st.integers(1, 4), st.integers(1, 7)),
@@ -319,23 +310,10 @@ steps = st.one_of(
 @example([("disk_away", (), {}), ("append", (0, 1, 1), {}), ("append", (0, 1, 5), {}), ("second_reader", ("latest",), {})])
 @given(st.lists(steps, max_size=25))
 def test_every_byte_is_counted_once_whatever_happens(done: list[Step]) -> None:
-    hold(done)
+    hold(WatchedBroker, done)
 
 
 @given(st.lists(steps, max_size=25))
 def test_so_it_is_where_a_turn_reads_one_piece_and_everything_is_replayed(done: list[Step]) -> None:
-    with pytest.MonkeyPatch.context() as slow:
-        slow.setattr(carrying, "AT_ONCE_BYTES", -1)
-        slow.setattr(watcher, "POLL_BYTES", 1)
-        hold(done)
-
-
-def hold(done: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as root:
-        world = World(Path(root))
-        try:
-            for name, values, named in done:
-                getattr(world, name)(*values, **named)
-            world.check()
-        finally:
-            world.close()
+    with piece_by_piece():
+        hold(WatchedBroker, done)

@@ -1,11 +1,9 @@
 """Whatever happens to a log and to the agent, what readers fold of its transactions is what stands open in the log."""
 
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +13,12 @@ from streaming.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, watcher
 from streaming.watcher.beginnings import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
+from tests.watcher.stepping import Step, hold, piece_by_piece, step
 
 SEGMENT_BYTES = 700
 """Five batches or so."""
@@ -29,7 +27,7 @@ PRODUCERS = 4000
 _OF_EVENT = [field.name for field in fields(Event)]
 
 
-class World:
+class TransactionalLog:
     """A log with transactions, a station beside it, and readers that fold what it publishes."""
 
     def __init__(self, root: Path) -> None:
@@ -157,13 +155,6 @@ def open_in(transactions: bytes | None) -> tuple[tuple[int, int], ...]:
     return tuple((int(row["producer_id"]), int(row["first_offset"])) for row in found if row["committed"] < 0)
 
 
-Step = tuple[str, tuple[object, ...]]
-
-
-def step(name: str, *values: st.SearchStrategy[object]) -> st.SearchStrategy[Step]:
-    return st.tuples(st.just(name), st.tuples(*values))
-
-
 producers = st.integers(0, 2)
 steps = st.one_of(
     step("data", producers, st.integers(1, 3)),
@@ -186,23 +177,10 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=30))
 def test_what_readers_fold_is_what_stands_open_in_the_log(done: list[Step]) -> None:
-    hold(done)
+    hold(TransactionalLog, done)
 
 
 @given(st.lists(steps, max_size=30))
 def test_so_it_is_where_everything_is_replayed_in_pieces(done: list[Step]) -> None:
-    with pytest.MonkeyPatch.context() as slow:
-        slow.setattr(carrying, "AT_ONCE_BYTES", -1)
-        slow.setattr(watcher, "POLL_BYTES", 1)
-        hold(done)
-
-
-def hold(done: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as root:
-        world = World(Path(root))
-        try:
-            for name, values in done:
-                getattr(world, name)(*values)
-            world.check()
-        finally:
-            world.close()
+    with piece_by_piece():
+        hold(TransactionalLog, done)
