@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.faults.writing import WritingBroker, writing_broker, written
-from tests.processes import exported, read_page, segtail
+from tests.jobs import Ended, run_once
+from tests.processes import exported
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-
-SECONDS = 300
+pytestmark = pytest.mark.spark
 
 
 def newest(directory: Path) -> Path:
@@ -41,25 +41,21 @@ def state_cut_off(checkpoint: Path) -> None:
         path.write_bytes(path.read_bytes()[:10])
 
 
-def run(broker: WritingBroker, checkpoint: Path, directory: Path) -> tuple[int, str]:
-    """A job that counts what is there and ends; its status and what it said."""
-    out = directory / "out.prom"
-    out.unlink(missing_ok=True)
-    arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint, "--set", "state_shards=2")
-    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, said=directory / "said") as job:
-        status = job.wait(SECONDS)
-        if status == 0:
-            assert exported(read_page(out.read_text())) == written(broker)
-        return status, job.said
+def run(session: SparkSession, broker: WritingBroker, checkpoint: Path) -> Ended:
+    """A job that counts what is there and ends."""
+    ended = run_once(session, checkpoint, *map(Path, broker.log_dirs.split(",")))
+    assert ended.status != 0 or exported(ended.page) == written(broker)
+    return ended
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[WritingBroker, Path]:
+def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[WritingBroker, Path]:
     """A broker that rests, and the checkpoint of a job that has counted all but the last of what it wrote."""
     directory = tmp_path_factory.mktemp("checkpoint")
     with writing_broker(directory / "broker") as broker:
         for _ in range(2):
-            assert run(broker, directory / "checkpoint", directory)[0] == 0
+            ended = run(spark, broker, directory / "checkpoint")
+            assert ended.status == 0, ended.error
             broker.write_on(300)
         return broker, directory / "checkpoint"
 
@@ -67,22 +63,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[WritingBroker, Path
 @pytest.mark.parametrize(
     "damage", [last_commit_cut_off, last_plan_cut_off_before_its_commit, sparks_part_deleted], ids=lambda damage: damage.__name__
 )
-def test_what_can_be_made_good_is(world: tuple[WritingBroker, Path], tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_what_can_be_made_good_is(
+    spark: SparkSession, world: tuple[WritingBroker, Path], tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
     broker, whole = world
-    checkpoint = tmp_path / "checkpoint"
+    checkpoint = tmp_path / "checkpoint"  # elsewhere: Spark has nothing of it in memory
     shutil.copytree(whole, checkpoint)
     damage(checkpoint)
-    status, said = run(broker, checkpoint, tmp_path)
-    assert status == 0, said
+    ended = run(spark, broker, checkpoint)
+    assert ended.status == 0, ended.error
 
 
-def test_what_cannot_be_made_good_is_told(world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
+def test_what_cannot_be_made_good_is_told(spark: SparkSession, world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
     broker, whole = world
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(whole, checkpoint)
     state_cut_off(checkpoint)
-    status, said = run(broker, checkpoint, tmp_path)
-    assert status == 1
-    assert "Traceback" not in said
-    error = next(line for line in said.splitlines() if line.startswith("segtail: error: "))
-    assert "[CANNOT_LOAD_STATE_STORE" in error
+    ended = run(spark, broker, checkpoint)
+    assert ended.status == 1
+    assert "[CANNOT_LOAD_STATE_STORE" in ended.error
+    assert "\n" not in ended.error

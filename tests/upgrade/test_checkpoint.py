@@ -3,20 +3,14 @@
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.builders import batch, commit
-from tests.processes import Page, read_page, segtail, values
+from tests.jobs import run_once
+from tests.processes import values
 from tests.upgrade import before
 
 pytestmark = pytest.mark.spark
-
-
-def run_once(tmp_path: Path) -> Page:
-    out = tmp_path / "page.prom"
-    arguments = ("--log-dirs", tmp_path / "d1", "--once", "--textfile", out, "--checkpoint", tmp_path / "checkpoint")
-    with segtail("run", *arguments, said=tmp_path / "said") as job:
-        assert job.wait() == 0, job.said
-    return read_page(out.read_text())
 
 
 def unpack(tmp_path: Path) -> None:
@@ -28,11 +22,13 @@ def unpack(tmp_path: Path) -> None:
     metadata.write_text(text.replace("file:/kafka/checkpoint/", f"file:{tmp_path}/checkpoint/"))
 
 
-def test_its_counters_go_on(tmp_path: Path) -> None:
+def test_its_counters_go_on(tmp_path: Path, spark: SparkSession) -> None:
     unpack(tmp_path)
     grown = tmp_path / "d1" / "orders-0" / "00000000000000000000.log"
     before.append(grown, 8, commit(9), batch(2))
-    page = run_once(tmp_path)
+    ended = run_once(spark, tmp_path / "checkpoint", tmp_path / "d1")
+    assert ended.status == 0, ended.error
+    page = ended.page
     assert values(page, "segtail_partition_appended_bytes_total") == before.sizes(tmp_path / "d1")
     assert values(page, "segtail_partition_appended_records_total") == {("orders", 0): 3 + 4 + 2, ("orders", 1): 2 + 1 + 5, ("bills", 0): 9}
     assert values(page, "segtail_partition_committed_transactions_total") == {("orders", 0): 2}  # the second opened before the upgrade
