@@ -18,7 +18,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
 from tests.broker.clients import SECONDS, create_topic
-from tests.broker.kafka import Kafka, free_ports
+from tests.broker.kafka import Kafka
+from tests.ports import free_ports
 from tests.processes import until
 from tests.soak.services import service
 from tests.tools import require_tool
@@ -28,7 +29,6 @@ SENDS_A_SECOND = 200
 _VALUE_BYTES = 1000
 _PIECE = 1 << 20
 _HOT_SEGMENTS = 2
-_WAIT_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def run_beside(directory: Path, rounds: int, seconds: float, backlog_bytes: int)
         for number in range(rounds):
             without.append(_waits(kafka, seconds))
             with _agent(kafka, directory / f"round-{number}") as reader:
-                until("it has caught up", reader.caught_up, _WAIT_SECONDS)
+                until("it has caught up", reader.caught_up)
                 beside.append(_waits(kafka, seconds))
         cold, hot = _make_backlog(kafka, backlog_bytes)
         # A machine that is short of memory takes the pages away first that were read first: one file on either side of the hot ones.
@@ -84,7 +84,7 @@ def run_beside(directory: Path, rounds: int, seconds: float, backlog_bytes: int)
         before = Cached(resident(hot), resident(cold), resident(control))
         began = time.monotonic()
         with _agent(kafka, directory / "backlog") as reader:
-            until("it has caught up", reader.caught_up, _WAIT_SECONDS)
+            until("it has caught up", reader.caught_up)
             took = time.monotonic() - began
         after = Cached(resident(hot), resident(cold), resident(control))
         return Report(
