@@ -36,7 +36,11 @@ def partitions(kafka: Kafka) -> Partitions:
 
 def await_partitions(kafka: Kafka, what: str, holds: Callable[[PartitionMetadata], bool], topic: str | None = None) -> None:
     """Until it holds of all partitions, or of those of one topic."""
-    until(what, lambda: all(holds(state) for (name, _), state in partitions(kafka).items() if topic in (None, name)))
+    until(
+        what,
+        lambda: all(holds(state) for (name, _), state in partitions(kafka).items() if topic in (None, name)),
+        saw=lambda: {key: (state.leader, state.isrs) for key, state in partitions(kafka).items() if topic in (None, key[0])},
+    )
 
 
 def await_replicated(kafka: Kafka) -> None:

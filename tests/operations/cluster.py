@@ -10,9 +10,10 @@ from pathlib import Path
 from tests.alerts.monitoring import Monitoring, Page, free_addresses, monitoring
 from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shortened_options
-from tests.broker.kafka import CONTROLLER_ID, Kafka, free_ports
+from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.operations.recording import ALWAYS, Recorder
 from tests.operations.traffic import AUDIT, READERS, Traffic
+from tests.ports import free_ports
 from tests.processes import until
 from tests.soak.services import AGENT, ALL, Service
 
@@ -20,7 +21,6 @@ HOSTS = (1, 2, 3)
 NEWCOMER = 4
 """A host that is there from the beginning and runs nothing until it is asked to."""
 
-_START_SECONDS = 240
 _HEAP_MB = 256
 _JOB_OPTIONS = ("--master", "local[2]", "--spark", "spark.driver.memory=512m", "--set", "state_shards=4")
 
@@ -61,7 +61,7 @@ class Cluster:
         self.agents = {host: self._agent(host) for host in HOSTS}
         self._target, *others = free_addresses(4)
         self.job = self._job(HOSTS)
-        until("the job tells of all brokers and their topics", self._told, _START_SECONDS)
+        until("the job tells of all brokers and their topics", self._told)
         addresses = Addresses(**dict(zip(("target", "prometheus", "alertmanager", "webhook"), (self._target, *others), strict=True)))
         (directory / "monitoring").mkdir()
         self.pages: list[Page] = []
@@ -127,9 +127,7 @@ class Cluster:
         journal = self._directory / f"journal-{host}"
         arguments = ("agent", "--log-dirs", dirs, "--journal", journal, "--listen", listen, "--name", f"host-{host}")
         service = self._service(f"agent-{host}", arguments)
-        until(
-            f"the agent of host {host} listens", lambda: "agent listens" in service.running.said
-        )  # a job that is refused waits half a minute
+        until(f"the agent of host {host} listens", lambda: "agent listens" in service.running.said)  # a job that is refused waits long
         return service
 
     def _job(self, hosts: tuple[int, ...]) -> Service:
@@ -158,7 +156,7 @@ def cluster(directory: Path, factor: int, *, combined: bool = False) -> Iterator
     directory.mkdir(exist_ok=True)
     with ExitStack() as stack:
         made = Cluster(directory, factor, stack, combined=combined)
-        until("nothing fires", _lasting(made.calm), _START_SECONDS)
+        until("nothing fires", _lasting(made.calm), saw=lambda: (made.monitoring.firing(), made.recorder.pending()))
         yield made
 
 

@@ -1,7 +1,7 @@
 """Lets events happen, and compares what fires with what docs/alerts.md says of each step, both ways."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.operations.cluster import Cluster
@@ -12,7 +12,7 @@ from tests.processes import until
 LEAST_MINUTES = 6
 """So long, of minutes that the factor shortens, every step is watched: longer than most alerts wait before they fire."""
 
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 600.0
 """How long a step may take beyond that, of real seconds: brokers and jobs start in it."""
 
 _LOOK_SECONDS = 0.25
@@ -36,24 +36,38 @@ Event = Callable[[Cluster], Iterator[Step]]
 
 def run_event(cluster: Cluster, name: str, event: Event) -> list[str]:
     """What differs from the document, in words: nothing if all is as it says."""
-    expected = {row.step: row for row in of_document() if row.event == name}
-    try:
-        until(f"nothing fires before {name}", cluster.calm, PATIENCE_SECONDS)
-    except AssertionError:
-        return [f"{name}: not begun, for these fire: {', '.join(sorted(cluster.monitoring.firing()))}"]
+    return run_together(cluster, {name: event})
+
+
+def run_together(cluster: Cluster, events: Mapping[str, Event]) -> list[str]:
+    """The same of events that happen at the same time, step by step: what fires is what all of their rows say."""
+    whole = ", ".join(events)
+    expected = {(row.event, row.step): row for row in of_document() if row.event in events}
+    until(f"nothing fires before {whole}", cluster.calm, saw=lambda: (cluster.monitoring.firing(), cluster.recorder.pending()))
     cluster.recorder.begin()
     problems, taken = [], []
-    for step in event(cluster):
-        taken.append(step.name)
-        row = expected[step.name]
-        found = watch(cluster, row, step.minutes)
-        problems += [
-            f"{name}: {step.name}: {each}" for each in (*differences(row, found), *strangers(cluster.recorder.alerts(), step.hosts))
-        ]
+    for steps in zip(*(event(cluster) for event in events.values()), strict=True):
+        taken += [(name, step.name) for name, step in zip(events, steps, strict=True)]
+        row = union([expected[key] for key in taken[-len(steps) :]])
+        found = watch(cluster, row, max(step.minutes for step in steps))
+        hosts = tuple(host for step in steps for host in step.hosts)
+        wrong = (*differences(row, found), *strangers(cluster.recorder.alerts(), hosts))
+        problems += [f"{row.event}: {row.step}: {each}" for each in wrong]
         cluster.recorder.begin()
-    if taken != list(expected):
-        problems.append(f"{name}: the steps are {taken}, the document has {list(expected)}")
+    if sorted(taken) != sorted(expected):
+        problems.append(f"{whole}: the steps are {taken}, the document has {list(expected)}")
     return problems
+
+
+def union(rows: Sequence[Row]) -> Row:
+    """What is said of steps that are taken at the same time."""
+    return Row(
+        event=", ".join(row.event for row in rows),
+        step=", ".join(row.step for row in rows),
+        fires=frozenset().union(*(row.fires for row in rows)),
+        muted=frozenset().union(*(row.muted for row in rows)),
+        resolves=frozenset().union(*(row.resolves for row in rows)),
+    )
 
 
 def watch(cluster: Cluster, row: Row, minutes: float) -> Changes:
