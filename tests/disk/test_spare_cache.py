@@ -1,6 +1,6 @@
 """Which pages a reader of a backlog lets go of: those that nobody but it has brought into the page cache.
 
-What a kernel makes of it is measured by `make soak ONLY=beside` on a real broker's segments: kernels let go of pages for reasons of their own.
+What a kernel makes of it is measured by `make soak ONLY=beside` on a real broker's segments: kernels let go of pages for their own reasons.
 """
 
 import errno
