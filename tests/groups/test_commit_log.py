@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from streaming.groups import followed_groups
 from streaming.groups.commit_log import CommitLog
 from streaming.groups.followed_groups import GroupLimit
 from streaming.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
@@ -167,3 +170,35 @@ def test_a_commit_in_the_first_record_of_a_log_takes_room_once() -> None:
 def test_a_commit_without_a_time_of_expiry_takes_the_earlier_one_away() -> None:
     log = replay(new_log(), Commit(0, -1, "g", "t", 0, value(1, None, 5000)), Commit(1, -1, "g", "t", 0, value(2)))
     assert [row["expire_ms"] for row in log.changes(0).commits.to_pylist()] == [-1]
+
+
+def test_topics_of_a_group_are_told_apart() -> None:
+    log = replay(new_log(), *(Commit(offset, -1, "g", topic, 0, value(7 + offset)) for offset, topic in enumerate(("t", "u", "t"))))
+    assert {row["topic"]: row["offset"] for row in log.changes(0).commits.to_pylist()} == {"t": 9, "u": 8}
+
+
+def test_a_log_that_is_closed_gives_back_the_room_of_each_group_once() -> None:
+    limit = GroupLimit(3)
+    log, other = CommitLog(LOG, "e1", limit), CommitLog(LOG, "e2", limit)
+    replay(log, commit(0, 1), commit(1, 2, partition=1), commit(2, 3, group="h"), commit(3, None, group="h"))
+    replay(other, commit(0, 1, group="x"))
+    log.close()
+    assert limit.used == 1
+
+
+def test_a_group_that_comes_back_needs_room_again() -> None:
+    limit = GroupLimit(1)
+    log, other = CommitLog(LOG, "e1", limit), CommitLog(LOG, "e2", limit)
+    replay(log, commit(0, 1), commit(1, None))
+    replay(other, commit(0, 1, group="x"))
+    replay(log, commit(2, 3))
+    assert (limit.used, log.omitted, offsets(log)) == (1, 1, {("g", 0): (REMOVED, 1)})
+
+
+def test_once_no_more_left_out_groups_can_be_told_apart_no_further_group_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_groups, "MOST_REMEMBERED", 2)
+    limit = GroupLimit(1)
+    log = replay(CommitLog(LOG, "e1", limit), commit(0, 1), commit(1, 1, group="a"), commit(2, 1, group="b"), commit(3, None))
+    assert (limit.used, log.omitted) == (0, 2)
+    replay(log, commit(4, 1, group="c"))
+    assert (limit.used, log.omitted, offsets(log)) == (0, 2, {("g", 0): (REMOVED, 3)})

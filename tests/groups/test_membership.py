@@ -222,3 +222,10 @@ def test_no_more_groups_than_the_limit() -> None:
 def test_changes_are_those_since_a_version() -> None:
     log = Log().add(GroupKey("g"), classic("a")).add(GroupKey("h"), classic("a"))
     assert [row["group"] for row in log.rows(1)] == ["h"]
+
+
+def test_a_group_counts_from_the_last_record_about_it_on() -> None:
+    log = Log().consumer("METADATA", ConsumerGroup(3))
+    assert log.rows()[0]["effective_offset"] == 0
+    log.consumer("MEMBER_METADATA", member("c1", "t"), "m1").consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))
+    assert log.rows()[0]["effective_offset"] == 2

@@ -320,3 +320,33 @@ def test_a_group_has_stopped_if_it_stands_still_for_as_long_as_was_set(cluster: 
     for waited, stopped_since in ((after - 1, -1), (after, since)):
         (group,) = cluster.read(now=since + waited).groups
         assert group.partitions[0].stopped_since_ms == stopped_since
+
+
+def test_commits_that_wait_are_counted_one_by_one_with_the_topic_that_they_are_of(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4)
+    ids = {"producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    for producer in (5, 6):
+        record = offset_commit_record("new", "orders", 0, producer, NOW - HOUR, topic_id=UUID(int=8))
+        cluster.append(Batch(records=(record,), producer_id=producer, **ids), to=cluster.coordinator)
+    by_name = {group.summary.group: group for group in cluster.read().groups}
+    (of,) = by_name["new"].partitions
+    assert (by_name["new"].summary.pending, [each.producer_id for each in of.pending]) == (2, [5, 6])
+    assert of.topic_id == by_name[GROUP].partitions[0].topic_id != ""
+
+
+def test_the_next_batch_has_its_producer_and_of_a_log_that_is_damaged_the_damage_is_checked(cluster: Cluster) -> None:
+    cluster.append(old(4), old(3, producer=9), old(2))
+    cluster.commit(5)
+    batch_of = cluster.one(GROUP).batch
+    assert batch_of is not None
+    assert (batch_of.sound, batch_of.producer_id) == (True, 9)
+    path = next(cluster.orders.directory.glob("*.log"))
+    damaged = bytearray(path.read_bytes())
+    damaged[batch_of.position + 16] = 9  # the magic byte
+    path.write_bytes(damaged)
+    os.utime(path, (0, 0))
+    of = cluster.one(GROUP)
+    assert of.unknown == "damaged"
+    assert of.batch is not None
+    assert (of.batch.sound, of.batch.position) == (False, batch_of.position)

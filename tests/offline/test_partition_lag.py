@@ -126,3 +126,10 @@ def test_a_job_computes_the_same(log: Log, committed: int) -> None:
 
 def _columns(**values: int) -> dict[str, np.ndarray]:
     return {name: np.array([value]) for name, value in values.items()}
+
+
+def test_what_is_undecided_when_it_is_deleted_is_lost_too() -> None:
+    log = Log([DATA, DATA, DATA, DATA], Ends(log_start=0, log_end=4, high_watermark=4, last_stable=2))
+    of = measured(log, 1)
+    at_stake = with_loss(of, 5, 4, {offset: log.position(offset) for offset in stake_offsets(of, 4)}.__getitem__)
+    assert (of.lag_records_read_committed, at_stake.loss_records, at_stake.loss_bytes) == (1, 3, 3 * BYTES)

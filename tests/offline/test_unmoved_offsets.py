@@ -1,0 +1,34 @@
+"""Since when committed offsets have not moved."""
+
+from streaming.offline.unmoved_offsets import UnmovedOffsets
+from streaming.scan.group_records import Commit, EndMarker
+from tests.groups.test_commit_log import commit
+
+KEY = ("g", "t", 0)
+
+
+def since(*records: Commit | EndMarker) -> tuple[int, int] | None:
+    """The offset that counts, and when it was first committed; times are 1000 ms after the offset."""
+    made = UnmovedOffsets()
+    made.note(records)
+    return made.since().get(KEY)
+
+
+def test_an_offset_that_is_committed_again_has_not_moved() -> None:
+    first = commit(0, 10)
+    assert since(first, commit(1, 10)) == (10, 1010)
+    assert since(first, commit(1, 11)) == (11, 1011)
+    assert since(first, commit(1, 11), commit(2, 10)) == (10, 1010)
+
+
+def test_a_commit_in_a_transaction_counts_if_it_is_committed_and_no_later_commit_came_before_its_end() -> None:
+    waits = commit(1, 20, producer=7)
+    assert since(commit(0, 10), waits) == (10, 1010)
+    assert since(commit(0, 10), waits, EndMarker(2, 7, True)) == (20, 1020)
+    assert since(commit(0, 10), waits, EndMarker(2, 7, False)) == (10, 1010)
+    assert since(waits, commit(2, 30), EndMarker(3, 7, True)) == (30, 1030)
+
+
+def test_a_tombstone_deletes_what_waits_too() -> None:
+    assert since(commit(0, 10), commit(1, None)) is None
+    assert since(commit(0, 10), commit(1, 20, producer=7), commit(2, None), EndMarker(3, 7, True)) is None
