@@ -1,4 +1,4 @@
-"""The brokers of these tests: one for the whole run, or three for the module that asks for them."""
+"""The brokers of these tests: one or three for the module that asks for them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +29,9 @@ def kafka_jars() -> None:
         missing(str(reason))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """One broker for the whole run: a test uses topics of its own and leaves the broker up."""
+    """One broker for the tests of one module: each uses topics of its own and leaves the broker up."""
     yield from _running(Kafka(tmp_path_factory.mktemp("kafka")))
 
 

@@ -45,14 +45,3 @@ def test_the_brokers_end_offsets_and_sizes_are_those_of_its_files(kafka: Kafka, 
     for (topic, partition), totals in produced.items():
         assert ends[topic, partition] == totals.next_offset
         assert sizes[1, topic, partition] == totals.bytes
-
-
-def test_three_nodes_replicate_and_survive_the_loss_of_one(kafka_cluster: Kafka) -> None:
-    create_topic(kafka_cluster.bootstrap, "harness-replicated", partitions=3)
-    client = producer(kafka_cluster.bootstrap)
-    kafka_cluster.kill(3)
-    for partition in range(3):
-        send(client, "harness-replicated", partition, 1, 5)
-    kafka_cluster.start(3)
-    ends = end_offsets(kafka_cluster)
-    assert [ends["harness-replicated", partition] for partition in range(3)] == [5, 5, 5]

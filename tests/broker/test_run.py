@@ -56,18 +56,34 @@ def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) ->
 
         expected = said_by_kafka(kafka, kafka.log_dirs)
         assert {topic for topic, _ in expected} >= {"run.before", "run.txn", "__transaction_state", *(f"run-{codec}" for codec in CODECS)}
-        until(f"it exports {expected}", lambda: of_topics(job.page()) == expected)
+        until(f"it exports {expected}", lambda: of_topics(job.page()) == expected, saw=lambda: of_topics(job.page()))
         # What metadata says of it comes by a road of its own, and may leave a page later.
-        until("nothing is left of the topic", lambda: not any(("topic", "run.deleted") in series.labels for series in job.page()))
+        until(
+            "nothing is left of the topic", lambda: not left_of(job.page(), "run.deleted"), saw=lambda: left_of(job.page(), "run.deleted")
+        )
         assert sum(value for series, value in job.page().items() if series.name == "segtail_skipped_bytes_total") == 0
 
 
-def test_disks_of_three_brokers_at_once_export_each_partition_once(kafka_cluster: Kafka, tmp_path: Path) -> None:
+def left_of(page: Page, topic: str) -> list[str]:
+    """The series that are about a topic."""
+    return [series.name for series in page if ("topic", topic) in series.labels]
+
+
+def in_sync(kafka: Kafka, topic: str) -> list[int]:
+    """How many replicas of each partition are."""
+    told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
+    return [len(state.isrs) for state in told.values()]
+
+
+def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_once(kafka_cluster: Kafka, tmp_path: Path) -> None:
     topic = "run.replicated"
     create_topic(kafka_cluster.bootstrap, topic, partitions=4)
     client = producer(kafka_cluster.bootstrap, "gzip")
+    kafka_cluster.kill(3)
     for partition in range(4):
         send(client, topic, partition, 2, 10 + partition)
+    kafka_cluster.start(3)
+    until("all replicas are in sync", lambda: in_sync(kafka_cluster, topic) == [3] * 4, saw=lambda: in_sync(kafka_cluster, topic))
     out = tmp_path / "out.prom"
     arguments = ("--log-dirs", ",".join(map(str, kafka_cluster.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
     with segtail("run", *arguments, "--once", "--textfile", out, said=tmp_path / "said") as job:

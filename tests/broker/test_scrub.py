@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -58,14 +59,14 @@ def test_a_broker_at_work_damages_nothing_and_a_flipped_bit_is_found(kafka: Kafk
         create_topic(kafka.bootstrap, topic, config=config)
     scrubs = {log_dir: LogDirScrub(log_dir, 1, now_ms, Kept()) for log_dir in kafka.log_dirs}
     done = threading.Event()
-    writing = threading.Thread(target=write, args=(kafka, done))
-    writing.start()
     passes = 0
-    while not done.is_set():
-        for log_dir, scrub in scrubs.items():
-            pass_of(log_dir, scrub)
-        passes += 1
-    writing.join()
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(write, kafka, done)
+        while not done.is_set():
+            for log_dir, scrub in scrubs.items():
+                pass_of(log_dir, scrub)
+            passes += 1
+        writing.result()
     for log_dir, scrub in scrubs.items():
         pass_of(log_dir, scrub)
     assert [found for scrub in scrubs.values() for found in scrub.progress.found] == []
