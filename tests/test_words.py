@@ -2,7 +2,7 @@
 
 import re
 import tokenize
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -61,11 +61,11 @@ BEHIND = {
 """Where a name has "behind": it means a lag. What has not been read yet comes after a cursor."""
 
 
-def _names(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def _names(path: Path) -> dict[str, int]:
+    """The names in a file, each with the line in which it comes last."""
     with tokenize.open(path) as file:
-        for token in tokenize.generate_tokens(file.readline):
-            if token.type == tokenize.NAME:
-                yield token.start[0], token.string
+        return {token.string: token.start[0] for token in tokenize.generate_tokens(file.readline) if token.type == tokenize.NAME}
 
 
 def _words(name: str) -> set[str]:
@@ -77,7 +77,7 @@ def test_no_name_holds_a_word_that_was_given_up() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}: say {', '.join(GIVEN_UP[word] for word in sorted(_words(name) & GIVEN_UP.keys()))}"
         for path in sorted((ROOT / "streaming").rglob("*.py"))
-        for line, name in _names(path)
+        for name, line in _names(path).items()
         if _words(name) & GIVEN_UP.keys()
     ]
     assert found == []
@@ -86,7 +86,7 @@ def test_no_name_holds_a_word_that_was_given_up() -> None:
 def test_behind_is_a_lag_and_what_is_not_read_yet_comes_after_the_cursor() -> None:
     streaming = ROOT / "streaming"
     found = {
-        f"{path.relative_to(streaming)}: {name}" for path in streaming.rglob("*.py") for _, name in _names(path) if "behind" in _words(name)
+        f"{path.relative_to(streaming)}: {name}" for path in streaming.rglob("*.py") for name in _names(path) if "behind" in _words(name)
     }
     assert found == BEHIND
 

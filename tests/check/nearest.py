@@ -31,14 +31,17 @@ def read(root: Path) -> Tree:
     import-linter's grimp reads imports as well, but ``tests`` has no ``__init__.py``: where two checkouts are on the path, as a worktree
     and the one that is installed, it mixes their files.
     """
-    paths = [path for top in OWN for path in (root / top).rglob("*.py")]
-    parsed = {_module(path.relative_to(root).as_posix()): list(ast.walk(ast.parse(path.read_bytes()))) for path in paths}
-    importers: dict[str, set[str]] = {name: set() for name in parsed}
-    for name, nodes in parsed.items():
-        for imported in imports(nodes):
-            if imported in importers:
-                importers[imported].add(name)
-    return Tree(importers, {name: _words(nodes) for name, nodes in parsed.items() if name.startswith("tests.")})
+    imported, words = dict[str, set[str]](), dict[str, frozenset[str]]()
+    for path in (path for top in OWN for path in (root / top).rglob("*.py")):
+        name, nodes = _module(path.relative_to(root).as_posix()), list(ast.walk(ast.parse(path.read_bytes())))
+        imported[name] = set(imports(nodes))
+        if name.startswith("tests."):
+            words[name] = _words(nodes)
+    importers: dict[str, set[str]] = {name: set() for name in imported}
+    for name, others in imported.items():
+        for other in others & importers.keys():
+            importers[other].add(name)
+    return Tree(importers, words)
 
 
 def nearest(changed: Iterable[str], tree: Tree) -> list[str]:

@@ -10,14 +10,15 @@ import pytest
 LATE = ["1 tests of test_one.py", "2 tests of test_two.py"]
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
 @pytest.mark.parametrize(
-    ("options", "summary", "late"),
+    ("processes", "options", "summary", "late"),
     [
-        (["--until=0"], "no tests ran in", LATE),
-        (["--until=0", "--least=600"], "3 passed in", []),
-        (["--until=inf"], "3 passed in", []),
-        ([], "3 passed in", []),
+        ("0", ["--until=0"], "no tests ran in", LATE),
+        ("0", ["--until=0", "--least=600"], "3 passed in", []),
+        ("0", ["--until=inf"], "3 passed in", []),
+        ("0", [], "3 passed in", []),
+        ("2", ["--until=0"], "no tests ran in", LATE),
+        ("2", ["--until=0", "--least=600"], "3 passed in", []),
     ],
 )
 def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(

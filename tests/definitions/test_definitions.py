@@ -33,7 +33,7 @@ def test_every_metric_that_a_module_defines_is_in_one_section_and_no_name_is_the
 
 
 def test_no_metric_is_named_outside_its_definition() -> None:
-    files = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "definitions")
+    files = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "definitions" and "segtail_" in path.read_text())
     texts = ((path, node.value) for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     assert [(path.name, text) for path, text in texts if isinstance(text, str) and text.startswith("segtail_")] == []
 
