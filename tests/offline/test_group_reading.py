@@ -16,6 +16,7 @@ from streaming.protocol.group_json import GroupDetail, GroupPartition
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge
@@ -310,6 +311,7 @@ def test_the_sums_of_a_group_are_those_of_its_partitions(cluster: Cluster) -> No
     assert of.last_commit_ms == NOW - HOUR // 2
     assert of.expiration_ms == NOW - 2 * HOUR + DEFAULT_MS
     assert of.loss_ms == min(each.loss_ms for each in group.partitions[:2])
+    assert ([each.limits_assumed for each in group.partitions], of.limits_assumed) == ([True, True, False], True)
 
 
 def test_a_group_has_stopped_if_it_stands_still_for_as_long_as_was_set(cluster: Cluster) -> None:
@@ -350,3 +352,25 @@ def test_the_next_batch_has_its_producer_and_of_a_log_that_is_damaged_the_damage
     assert of.unknown == "damaged"
     assert of.batch is not None
     assert (of.batch.sound, of.batch.position) == (False, batch_of.position)
+
+
+def test_what_the_coordinator_knows_of_a_group_is_in_its_summary(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    members = [Member("m1", "client-1", (0,)), Member("m2", "client-2", ())]
+    cluster.append(Batch(records=(classic_group_record(GROUP, 4, "orders", members, NOW - 5000),)), to=cluster.coordinator)
+    cluster.commit(4)
+    (group,) = cluster.read().groups
+    of = group.summary
+    assert (of.type, of.protocol, of.state, of.members, of.epoch, of.state_ms) == ("Classic", "consumer", "Stable", 2, 4, NOW - 5000)
+    assert (sorted(group.clients), group.hosts) == (["client-1", "client-2"], ["/127.0.0.1"] * 2)
+
+
+def test_groups_that_are_left_out_are_a_doubt(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    for name in ("a", "b", "c"):
+        cluster.commit(4, name)
+    cluster.disk.write_high_watermarks()
+    answers = {limit: read_groups(open_log_dirs([cluster.disk.path]), (), Settings(groups_limit=limit), NOW) for limit in (1, 3)}
+    assert {limit: len(answer.groups) for limit, answer in answers.items()} == {1: 1, 3: 3}
+    left_out = "2 groups of __consumer_offsets-0 are left out: groups_limit is lower"
+    assert {limit: left_out in answer.doubts for limit, answer in answers.items()} == {1: True, 3: False}
