@@ -12,7 +12,7 @@ from tests.broker.install import KAFKA_VERSION
 from tests.broker.kafka_tools import TopicPartition
 from tests.broker.oracle import LogTotals
 from tests.recorded.recordings import Replayed, replay, to_make
-from tests.recorded.worlds.simulator import REBUILT, codecs, digest, simulate
+from tests.recorded.worlds.simulator import REBUILT, digest, simulate, zlibs
 from tests.tools import missing
 
 METADATA = ("__cluster_metadata", 0)
@@ -37,8 +37,8 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     directory = tmp_path_factory.mktemp("simulator")
     replayed = replay("simulator", KAFKA_VERSION, directory / "recorded")
     then = replayed.json("simulated")
-    if codecs() != then["codecs"]:
-        missing("the compressors of this machine write other bytes than those of the recording, so the simulator does as well")
+    if zlibs() != then["zlib"]:
+        missing("the zlib of this machine writes other bytes than that of the recording, so the simulator does as well")
     broker = simulate(directory / "simulated", then["start"])
     assert digest(broker.log_dirs) == then["digest"], f"the simulator writes other bytes than were recorded; {to_make('simulator')}"
     return Simulated(log_dirs=broker.log_dirs, facts={(facts.topic, facts.partition): facts for facts in broker.facts()}, replayed=replayed)
