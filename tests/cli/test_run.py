@@ -1,4 +1,4 @@
-"""`segtail run`: what it refuses, before Spark is started, and what it writes when it runs once."""
+"""`segtail run`: what it refuses, before Spark is started."""
 
 import re
 import socket
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from streaming.configuration import load
+from streaming.errors import AgentError
+from streaming.job import job
 from streaming.job.checkpoint import Checkpoint
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import Authority, token_file
-from tests.processes import Page, Sample, counted, read_page, segtail, until, values
-
-AT = 1_700_000_100
+from tests.processes import Page, Sample, read_page, segtail, until
 
 JAVA_11 = """\
 #!/bin/sh
@@ -31,11 +32,11 @@ def disk(tmp_path: Path) -> Path:
 
 def refused(tmp_path: Path, *arguments: object, environ: dict[str, str] | None = None) -> str:
     """What a run says that must end with status 2 before it starts Spark."""
-    with segtail("run", *arguments, "--checkpoint", tmp_path / "c", said=tmp_path / "said", environ=environ) as job:
-        assert job.wait() == 2, job.said
+    with segtail("run", *arguments, "--checkpoint", tmp_path / "c", said=tmp_path / "said", environ=environ) as started:
+        assert started.wait() == 2, started.said
     assert not (tmp_path / "c" / "scratch").exists()
-    assert "Traceback" not in job.said
-    return job.said
+    assert "Traceback" not in started.said
+    return started.said
 
 
 def says(said: str, *words: object) -> bool:
@@ -160,13 +161,15 @@ def test_files_that_cannot_be_used_are_named_and_not_shown(tmp_path: Path) -> No
         assert "geheim" not in said
 
 
-@pytest.mark.slow
-def test_once_ends_where_no_agent_answers(tmp_path: Path) -> None:
-    arguments = ("run", "--once", "--agents", "grpc://127.0.0.1:1", "--checkpoint", tmp_path / "c")
-    with segtail(*arguments, said=tmp_path / "said") as job:
-        assert job.wait() == 1
-        assert "nobody listens there: is it running?" in job.said
-        assert job.said.splitlines()[-1].startswith("segtail: error: no agent answers")
+def test_once_ends_where_no_agent_answers(
+    tmp_path: Path, java_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(job, "PATIENCE_SECONDS", 0.1)
+    settings = load(None, {}, {"agents": "grpc://127.0.0.1:1", "checkpoint": str(tmp_path / "c")})
+    with pytest.raises(AgentError, match="no agent answers") as error, job.Job(settings, serve=False):
+        pass
+    assert error.value.exit_status == 1
+    assert any("nobody listens there: is it running?" in str(vars(record)) for record in caplog.records)
 
 
 def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: Path) -> None:
@@ -174,25 +177,18 @@ def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: P
     listen = ("--listen", "127.0.0.1:0")
     with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, said=tmp_path / "agent.said") as agent:
         (address,) = until("it listens", lambda: re.findall(r'message="agent listens" address=(\S+)', agent.said))
-        with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, said=tmp_path / "said") as job:
-            assert job.wait() == 2
-        last = job.said.splitlines()[-1]
+        with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, said=tmp_path / "said") as started:
+            assert started.wait() == 2
+        last = started.said.splitlines()[-1]
         assert says(f"{last}\n", tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", address, "--checkpoint DIR")
 
 
 def test_a_job_whose_agents_are_all_away_waits_and_tells(tmp_path: Path) -> None:
     """Before it knows its cluster, and so before it starts Spark."""
-    arguments = (
-        "run",
-        "--agents",
-        "grpc://127.0.0.1:1,dns:///agents.invalid:8815",
-        "--checkpoint",
-        tmp_path / "c",
-        "--listen",
-        "127.0.0.1:0",
-    )
-    with segtail(*arguments, said=tmp_path / "said") as job:
-        said = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', job.said))
+    agents = "grpc://127.0.0.1:1,dns:///agents.invalid:8815"
+    where = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
+    with segtail("run", "--agents", agents, *where, said=tmp_path / "said") as started:
+        said = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', started.said))
 
         def page() -> Page:
             with urllib.request.urlopen(said[1]) as answer:
@@ -201,10 +197,10 @@ def test_a_job_whose_agents_are_all_away_waits_and_tells(tmp_path: Path) -> None
         up = series("segtail_agent_up", broker="", agent="127.0.0.1:1")
         until("it has asked", lambda: up in page())
         assert page()[up] == 0
-        until("it has looked", lambda: "agents.invalid" in job.said)
-        job.terminate()
-        assert job.wait() == 0
-        assert "Traceback" not in job.said
+        until("it has looked", lambda: "agents.invalid" in started.said)
+        started.terminate()
+        assert started.wait() == 0
+        assert "Traceback" not in started.said
 
 
 def test_an_option_of_sparks_is_one(tmp_path: Path, disk: Path) -> None:
@@ -221,93 +217,5 @@ def test_a_web_config_that_cannot_be_used(tmp_path: Path, disk: Path) -> None:
     assert "geheim" not in said
 
 
-# --- once
-
-
-def once(tmp_path: Path, name: str, log_dirs: object, *more: object) -> str:
-    """The page that a run to the end of what is there writes."""
-    out = tmp_path / f"{name}.prom"
-    arguments = ("--log-dirs", log_dirs, "--from", "earliest", "--once", "--textfile", out, "--checkpoint", tmp_path / name, *more)
-    with segtail("run", *arguments, said=tmp_path / f"{name}.said") as job:
-        assert job.wait() == 0, job.said
-    return out.read_text()
-
-
-def of_topics(page: Page, name: str) -> dict[str, float]:
-    return {topic: value for (topic, _), value in values(page, f"segtail_partition_{name}").items()}
-
-
-def but_this_machine(page: Page) -> Page:
-    """Without how long it took and how full the disk is, which is no matter of the logs."""
-    others = ("segtail_query_batch_duration", "segtail_log_dir_free_bytes", "segtail_start_timestamp_seconds")
-    return {series: value for series, value in page.items() if not series.name.startswith(others)}
-
-
-@pytest.mark.spark
-def test_a_log_that_is_not_understood_is_counted_and_the_others_go_on(tmp_path: Path) -> None:
-    disk = log_dir(tmp_path)
-    logs = {topic: partition(disk, topic, topic_id=number) for number, topic in enumerate(("good", "length", "magic", "shrinks"), 1)}
-    for log in logs.values():
-        log.append(batch(3), batch(2))
-    files = {topic: next((disk.path / f"{topic}-0").glob("*.log")) for topic in logs}
-    sound = {topic: file.stat().st_size for topic, file in files.items()}
-    for log in logs.values():
-        log.append(batch(4))
-    damage(files["length"], sound["length"] + 8, b"\xff\xff\xff\xf0")
-    damage(files["magic"], sound["magic"] + 16, b"\x09")
-    whole = float(files["good"].stat().st_size)
-
-    first = once(tmp_path, "c", disk.path, "--at", AT)
-    page = read_page(first)
-    assert of_topics(page, "corrupt_batches_total") == {"good": 0, "length": 1, "magic": 1, "shrinks": 0}
-    assert of_topics(page, "appended_records_total") == {"good": 9, "length": 5, "magic": 5, "shrinks": 9}
-    assert of_topics(page, "log_end_offset") == {"good": 9, "length": 5, "magic": 5, "shrinks": 9}
-    assert of_topics(page, "appended_bytes_total") == {"good": whole, "length": sound["length"], "magic": sound["magic"], "shrinks": whole}
-    assert page[series("segtail_skipped_bytes_total", broker=1, reason="corrupt")] == 2 * whole - sound["length"] - sound["magic"]
-    said = (tmp_path / "c.said").read_text()
-    assert all(f"path={files[topic]} position={sound[topic]}" in said for topic in ("length", "magic"))
-    assert page[series("segtail_tail_lag_bytes", broker=1)] == page[series("segtail_tail_lag_seconds", broker=1)] == 0
-    assert page[series("segtail_query_last_look_timestamp_seconds", query="segtail")] == AT
-
-    again = once(tmp_path, "c", disk.path, "--at", AT)
-    assert but_this_machine(read_page(again)) == but_this_machine(page)
-
-    with files["shrinks"].open("r+b") as file:
-        file.truncate(sound["shrinks"] - 10)
-    last = read_page(once(tmp_path, "c", disk.path))
-    assert of_topics(last, "truncations_total") == {"good": 0, "length": 0, "magic": 0, "shrinks": 1}
-    assert of_topics(last, "log_end_offset") == {"good": 9, "length": 5, "magic": 5, "shrinks": 3}
-    assert of_topics(last, "appended_records_total") == of_topics(page, "appended_records_total")
-
-
-@pytest.mark.spark
-def test_all_replicas_and_an_empty_log_dir(tmp_path: Path) -> None:
-    one, two, empty = log_dir(tmp_path, "one", broker=1), log_dir(tmp_path, "two", broker=2), log_dir(tmp_path, "three", broker=3)
-    partition(one, "orders").append(batch(3), batch(2))
-    partition(two, "orders").append(batch(3))
-    log_dirs = f"{one.path},{two.path},{empty.path}"
-    records = "segtail_partition_appended_records_total"
-    every = read_page(once(tmp_path, "every", log_dirs, "--replicas", "all"))
-    assert {key: value for key, value in every.items() if key.name == records} == {of_broker(records, 1): 5, of_broker(records, 2): 3}
-    assert every[series("segtail_agent_up", broker=3, agent="local")] == 1
-
-
-@pytest.mark.spark
-def test_fresh_log_dir_without_partitions(tmp_path: Path) -> None:
-    page = read_page(once(tmp_path, "c", log_dir(tmp_path).path))
-    assert page[series("segtail_agent_up", broker=1, agent="local")] == 1
-    assert {key.name for key in counted(page)} == {"segtail_skipped_bytes_total"}
-
-
 def series(name: str, **labels: object) -> Sample:
     return Sample(name, frozenset((label, str(value)) for label, value in labels.items()))
-
-
-def of_broker(name: str, broker: int) -> Sample:
-    return series(name, broker=broker, topic="orders", partition=0)
-
-
-def damage(path: Path, position: int, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(position)
-        file.write(data)
