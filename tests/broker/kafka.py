@@ -133,6 +133,11 @@ class Kafka:
         """The processes that run now."""
         return [process.pid for process in self._running.values()]
 
+    @property
+    def down(self) -> list[int]:
+        """The nodes that were not started, or were ended."""
+        return [node.node_id for node in self.nodes if node.node_id not in self._running]
+
     def broker(self, node_id: int) -> Node:
         """One by its id."""
         return next(node for node in self.brokers if node.node_id == node_id)
