@@ -20,11 +20,15 @@ _GROUPS = 6
 _VICTIM = 2
 
 
-def in_sync(kafka: Kafka, count: int) -> bool:
-    """Whether every partition that is replicated has so many replicas in sync, and a leader."""
-    topics = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=SECONDS).topics.values()
-    states = [state for topic in topics for state in topic.partitions.values() if len(state.replicas) > 1]
-    return all(len(state.isrs) == count and state.leader >= 0 for state in states)
+def await_in_sync(kafka: Kafka, count: int, what: str) -> None:
+    """Until every partition that is replicated has so many replicas in sync, and a leader."""
+
+    def others() -> list[tuple[str, int, list[int]]]:
+        topics = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=SECONDS).topics
+        states = [(name, state) for name, topic in topics.items() for state in topic.partitions.values() if len(state.replicas) > 1]
+        return [(name, state.leader, state.isrs) for name, state in states if len(state.isrs) != count or state.leader < 0]
+
+    kafka.until(lambda: not others(), what, others)
 
 
 def agreed(kafka: Kafka, clients: Lab, job: Segtail) -> int:
@@ -58,12 +62,12 @@ def test_groups_have_left_what_they_consume_though_a_broker_is_killed(kafka_jars
         assert agreed(kafka, clients, job) > 150
 
         kafka.kill(_VICTIM)
-        kafka.until(lambda: in_sync(kafka, 2), "the others lead")
+        await_in_sync(kafka, 2, "the others lead")
         filling.trade("after the kill")
         group_world.commit_in_transactions(clients)
         group_world.commit_by_assign(filling, clients, leading(kafka, group_world.TOPICS), groups=_GROUPS)
         assert agreed(kafka, clients, job) > 250
 
         kafka.start(_VICTIM)
-        kafka.until(lambda: in_sync(kafka, 3), "all of them are in sync")
+        await_in_sync(kafka, 3, "all of them are in sync")
         assert agreed(kafka, clients, job) > 250

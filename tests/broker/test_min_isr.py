@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
@@ -62,8 +63,13 @@ def replicas_marks(kafka: Kafka, topic: str) -> list[int]:
     return sorted((entry.offset for entry in entries if entry.topic == topic), reverse=True)
 
 
-def leads(kafka: Kafka, topic: str, broker: int) -> bool:
-    return leader_and_isr(kafka, topic) == (broker, {broker})
+def await_mark(kafka: Kafka, topic: str, mark: int) -> None:
+    """Until the broker and its disk say the same high watermark."""
+    kafka.until(
+        lambda: seen(kafka, topic).high_watermark == told(kafka, topic) == mark,
+        f"the high watermark of {topic} is {mark}",
+        lambda: (seen(kafka, topic), told(kafka, topic)),
+    )
 
 
 def test_below_min_isr_a_leader_stands_and_what_is_appended_with_one_ack_is_not_replicated(three: Kafka) -> None:
@@ -71,26 +77,26 @@ def test_below_min_isr_a_leader_stands_and_what_is_appended_with_one_ack_is_not_
     for topic in TOPICS:
         send(acks_1, topic, 0, 2, 10)
     for topic in TOPICS:
-        three.until(lambda topic=topic: seen(three, topic).high_watermark == told(three, topic) == 20, f"{topic} is replicated")
+        await_mark(three, topic, 20)
         # A follower that never heard of the mark and becomes the leader below min ISR has no answer until another replica is back.
         replicas = 1 if topic == "alone" else 3
-        three.until(
-            lambda topic=topic, each=[20] * replicas: replicas_marks(three, topic) == each, f"each replica of {topic} knows its mark"
-        )
+        marks = partial(replicas_marks, three, topic)
+        three.until(lambda marks=marks, each=[20] * replicas: marks() == each, f"each replica of {topic} knows its mark", marks)
 
     stays, _ = leader_and_isr(three, "alone")
     three.kill(*{1, 2, 3} - {stays})
     for topic in TOPICS:
-        three.until(lambda topic=topic: leads(three, topic, stays), f"{topic} is led by the one that is left, alone in sync")
+        state = partial(leader_and_isr, three, topic)
+        three.until(lambda state=state: state() == (stays, {stays}), f"{topic} is led by the one that is left, alone in sync", state)
     for topic in TOPICS:
         send(acks_1, topic, 0, 3, 10)
 
     for topic, high_watermark in (("strict", 20), ("lax", 50), ("alone", 50)):
-        three.until(lambda topic=topic, mark=high_watermark: told(three, topic) == mark, f"{topic} stands where it should")
+        await_mark(three, topic, high_watermark)
         found = seen(three, topic)
         assert (found.log_end_offset, found.high_watermark) == (50, high_watermark)
         assert told(three, topic, IsolationLevel.READ_COMMITTED) == high_watermark
 
     three.start(*{1, 2, 3} - {stays})
     for topic in TOPICS:
-        three.until(lambda topic=topic: told(three, topic) == seen(three, topic).high_watermark == 50, f"{topic} goes on")
+        await_mark(three, topic, 50)
