@@ -1,9 +1,11 @@
 """One group in detail: what its agents add to a snapshot."""
 
 import numpy as np
+import pytest
 
 from streaming.api.group_pages import group_page
 from streaming.errors import AgentError
+from streaming.job import group_details
 from streaming.job.group_details import GroupDetails
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
@@ -245,3 +247,49 @@ def test_since_when_commits_wait_is_that_of_their_transactions_first_batch_else_
     found = details(job)
     assert found is not None
     assert found.summary.oldest_pending_ms == NOW_MS - 500
+
+
+@pytest.mark.parametrize(("large_bytes", "checked"), [(BATCH_BYTES - 1, True), (BATCH_BYTES, False)])
+def test_a_next_batch_is_checked_that_may_be_too_large(large_bytes: int, checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_details, "LARGE_BYTES", large_bytes)
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    assert (partition(job).batch is not None) == checked
+
+
+def test_of_a_log_that_is_damaged_the_batch_is_checked_that_the_group_stands_at() -> None:
+    for committed, log_start, offset in ((3, 0, 3), (3, 5, 5)):
+        job = world(log_start_offset=log_start)
+        job.agents["a1"].commit(committed)
+        job.agents["a1"].logs["orders", 0].state = "DAMAGED"
+        job.round()
+        assert partition(job).unknown == "damaged"
+        assert job.agents["a1"].checked[-1] == ("orders", 0, offset)
+
+
+def test_one_record_that_was_deleted_unread_is_looked_up_too() -> None:
+    job = world(log_start_offset=1)
+    job.agents["a1"].commit(0)
+    job.round()
+    one = partition(job)
+    assert (one.lost_offsets, one.lost_records) == (1, 1)
+
+
+def test_records_of_an_open_transaction_are_at_stake_and_none_above_the_high_watermark() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400, transactional=True, transactions=opened(4, 10))
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert (one.lag_records_read_committed, one.loss_records, one.loss_bytes) == (2, 4, 400)
+
+
+def test_an_answer_says_where_clients_reach_the_cluster_and_whether_names_are_redacted() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    made = GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, server="k:9092", redacted=True).of("g")
+    assert made is not None
+    assert (made.server, made.redacted) == ("k:9092", True)
