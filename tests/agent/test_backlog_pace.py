@@ -35,3 +35,9 @@ def test_no_more_bytes_a_second_than_the_rate() -> None:
 def test_a_turn_is_small_where_the_rate_is() -> None:
     assert Pace(RATE, TURN).budget(0.0) == RATE // 2
     assert Pace(1, TURN).budget(0.0) == 1
+
+
+def test_the_time_that_reading_took_counts_for_the_rate() -> None:
+    pace = Pace(RATE, TURN)
+    pace.read(RATE, 0.0, 0.25)
+    assert pace.rest(0.25) == 0.75

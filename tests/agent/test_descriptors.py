@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from streaming.agent.descriptors import FEW
+
 _SCRIPT = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
@@ -24,3 +26,8 @@ def test_low_hard_limit_is_told() -> None:
     limit, said = _limit(500)
     assert limit == 500
     assert "LimitNOFILE" in said
+
+
+def test_a_limit_that_is_just_enough_is_no_low_one() -> None:
+    assert _limit(FEW) == (FEW, "")
+    assert "LimitNOFILE" in _limit(FEW - 1)[1]

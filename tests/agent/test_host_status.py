@@ -13,6 +13,7 @@ import pytest
 from streaming.agent.host_status import CHECK_EVERY_MS
 from streaming.protocol.cluster_messages import Led
 from streaming.protocol.status_messages import LogDirStatus
+from streaming.simulator.cleaner import compact
 from streaming.simulator.controller import Controller
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir
@@ -234,3 +235,33 @@ def test_it_reaches_the_job(agent: Agent) -> None:
 
 def _directory_id(text: str) -> UUID:
     return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+def test_what_lies_besides_segments_is_added_up_for_each_log_dir_by_itself(tmp_path: Path) -> None:
+    one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    for disk, topic in ((one, "a"), (two, "b"), (two, "c")):
+        log = partition(disk, topic, index_interval_bytes=0)
+        log.append(batch(3), batch(3))
+        log.roll()
+        log.append(batch())
+        compact(log, 0, keep={0})  # leaves what it has replaced
+    agent = Agent(one.path, two.path, journal=tmp_path / "journal")
+    Reader(agent, start_from="active").begin()
+    agent.now += CHECK_EVERY_MS
+    agent.look()
+    status = agent.service.status()
+    single, double = status.log_dirs
+    assert single.deleted > 0
+    assert single.index > 0
+    assert (double.deleted, double.index) == (2 * single.deleted, 2 * single.index)
+    assert single.deleted != single.index
+    assert status.logs == 3
+    agent.close()
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_looks(agent: Agent, directory: LogDir) -> None:
+    before = state_of(agent)
+    directory.write_high_watermarks()
+    agent.now -= 10 * CHECK_EVERY_MS
+    agent.host_status.refresh()
+    assert agent.service.status().log_dirs != [before]
