@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 TOPICS: Topics = {"pay": 3, "ghost": 3, "plain": 1}
 QUICK = ("hanging_after=1s", "late_after=0s", "late_limit=100000", "state_shards=4")
 TICK_MS = 20
-SMALL = ("--master", "local[1]", "--spark", "spark.driver.memory=512m")  # several run at once
+SMALL = ("--spark", "spark.driver.memory=512m")  # several run at once
 _LATER_SECONDS = 180  # nothing hangs that was not silent for a minute
 
 Hanging = set[tuple[str, int, int, int]]

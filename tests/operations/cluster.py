@@ -22,7 +22,7 @@ NEWCOMER = 4
 """A host that is there from the beginning and runs nothing until it is asked to."""
 
 _HEAP_MB = 256
-_JOB_OPTIONS = ("--master", "local[2]", "--spark", "spark.driver.memory=512m", "--set", "state_shards=4")
+_JOB_OPTIONS = ("--spark", "spark.driver.memory=512m", "--set", "state_shards=4")
 
 
 def broker_settings(factor: int) -> dict[str, object]:

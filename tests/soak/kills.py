@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.05
 _PATIENT = {"broker.session.timeout.ms": 60_000}
 """A machine that starts JVMs is no reason to take a broker's partitions away from it."""
 
-_SMALL = ("--master", "local[2]", "--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=4")
+_SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
