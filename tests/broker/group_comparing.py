@@ -1,8 +1,6 @@
 """What segtail says of groups, held against what they consume."""
 
 import json
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,14 +13,14 @@ from tests.broker.group_oracle import Arithmetic
 from tests.broker.group_world import SHARED
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Commit
-from tests.processes import SECONDS, Page, until
+from tests.commands import run_command
+from tests.processes import SECONDS, Page, read_page, until
 
 Told = Mapping[str, Any]
 """One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""
 
 Key = tuple[str, str, int]
 _MOST = 20
-_SECONDS = 30
 _ATTENTION = 3  # the exit status where something needs attention
 
 
@@ -34,8 +32,7 @@ def told_offline(kafka: Kafka) -> dict[Key, Told]:
 def told_from_disk(log_dirs: Iterable[Path], properties: Iterable[Path], *options: str) -> dict[Key, Told]:
     """What `segtail groups` says from log dirs alone."""
     of, by = (",".join(map(str, each)) for each in (log_dirs, properties))
-    command = (sys.executable, "-m", "streaming.cli", "groups", "--log-dirs", of, "--server-properties", by, "--format", "json", *options)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command("groups", "--log-dirs", of, "--server-properties", by, "--format", "json", *options)
     assert done.returncode in (0, _ATTENTION), done.stderr
     return by_key(json.loads(done.stdout))
 
@@ -90,7 +87,7 @@ def told_by_job(url: str) -> dict[Key, Told]:
 
 
 def _get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
         return json.load(answer)
 
 
@@ -101,6 +98,12 @@ _OF_PARTITIONS = {
     "segtail_group_partition_lag_bytes": "lag_bytes",
 }
 _OF_TOPICS = {name.replace("_partition", ""): field for name, field in _OF_PARTITIONS.items() if "lag" in name}
+
+
+def page_at(url: str) -> Page:
+    """What a job that serves there exports now."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=SECONDS) as answer:
+        return read_page(answer.read().decode())
 
 
 def told_by_page(page: Page) -> dict[Key, Told]:

@@ -1,8 +1,6 @@
 """`segtail count`, and every position of the ladder, against what Kafka's own consumer really got."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +12,7 @@ from streaming.disk.segment_files import list_segments
 from streaming.ladder.count_log import count_log
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.kafka_tools import TopicPartition
+from tests.commands import run_command
 from tests.recorded.recordings import Disk, replay
 from tests.recorded.worlds.count import ISOLATIONS, TOPICS
 
@@ -38,8 +37,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Counted:
 
 def count(disk: Disk, *arguments: str) -> list[dict[str, Any]]:
     dirs = ",".join(map(str, disk.log_dirs))
-    command = [sys.executable, "-m", "streaming.cli", "count", "--log-dirs", dirs, "--format", "json", *arguments, *TOPICS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command("count", "--log-dirs", dirs, "--format", "json", *arguments, *TOPICS)
     assert (done.returncode, done.stderr) == (0, "")
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

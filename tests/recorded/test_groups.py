@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -22,6 +23,7 @@ from tests.broker.group_comparing import (
     Told,
     agree,
     agree_on_share_groups,
+    page_at,
     sums,
     sums_by_page,
     told_by_job,
@@ -33,9 +35,12 @@ from tests.broker.group_oracle import Arithmetic, told_by_tool
 from tests.broker.group_world import SHARED
 from tests.broker.install import OLDER_VERSION
 from tests.broker.lab import Commit, Consumed, Ends
-from tests.processes import segtail, until
+from tests.jobs import serving
 from tests.recorded.recordings import WORLDS, Disk, replay
 from tests.recorded.worlds.groups import GROUPS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _OLD_OFFSETS = 60
 _PLACES = {"first", "inside", "marker", "aborted", "held", "gap", "end"}
@@ -141,18 +146,14 @@ def test_share_groups_have_as_much_left_as_their_coordinator_says(world: World, 
 
 
 @pytest.mark.spark
-def test_a_job_says_what_is_consumed(world: World, tmp_path: Path) -> None:
+def test_a_job_says_what_is_consumed(world: World, spark: "SparkSession", tmp_path: Path) -> None:
     left, arithmetic = world.left, world.arithmetic
-    log_dirs, properties = (",".join(map(str, each)) for each in (world.disk.log_dirs, world.disk.properties))
-    where = ("--log-dirs", log_dirs, "--server-properties", properties, "--checkpoint", tmp_path / "c")
-    options = ("--from", "active", "--set", "export.group_granularity=partition", "--set", "state_shards=4")
-    with segtail("run", *where, *options, "--listen", "127.0.0.1:0", said=tmp_path / "said") as job:
-        until("it listens", lambda: job.url)
-        agree("the page", left, arithmetic, lambda: told_by_page(job.page()), PAGE_FIELDS)
-        assert sums_by_page(job.page()) == sums(left, arithmetic)
-        assert job.url
-        agree("the answer of the job", left, arithmetic, lambda: told_by_job(job.url or ""))
-        agree_on_share_groups("the answer of the job", world.commits, lambda: told_by_job(job.url or ""))
+    options = {"server_properties": ",".join(map(str, world.disk.properties)), "from": "active", "export.group_granularity": "partition"}
+    with serving(spark, tmp_path / "checkpoint", *world.disk.log_dirs, **options) as url:
+        agree("the page", left, arithmetic, lambda: told_by_page(page_at(url)), PAGE_FIELDS)
+        assert sums_by_page(page_at(url)) == sums(left, arithmetic)
+        agree("the answer of the job", left, arithmetic, lambda: told_by_job(url))
+        agree_on_share_groups("the answer of the job", world.commits, lambda: told_by_job(url))
 
 
 @pytest.fixture(scope="module")
