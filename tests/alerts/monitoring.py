@@ -26,7 +26,7 @@ PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-a
 
 _LOOKBACK = "5m"  # Prometheus' own
 _READY_SECONDS = 600  # after so long it hangs, and is not slow
-_ANSWER_SECONDS = 120
+_ANSWER_SECONDS = 600
 _STOP_SECONDS = 60
 
 # Neither must outlive a run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.

@@ -21,7 +21,7 @@ UNSTABLE_OFFSET_COMMIT = 88
 _IMPLICIT = 12
 """The first version of a produce request by which a broker adds the partition to the transaction itself."""
 
-_SECONDS = 30
+_SECONDS = 600
 _LATEST = -1
 _T = TypeVar("_T")
 

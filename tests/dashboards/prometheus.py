@@ -14,6 +14,8 @@ from typing import Any
 from tests.dashboards.history import END, Cluster, write
 from tests.dashboards.panels import Target, fill
 
+_SECONDS = 600
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -37,7 +39,7 @@ class Prometheus:
         """
         query = urllib.parse.urlencode(parameters).encode()
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/{path}", query, timeout=60) as answer:
+            with urllib.request.urlopen(f"{self.url}/api/v1/{path}", query, timeout=_SECONDS) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{parameters.get('query')}: {error.read().decode()}") from error
