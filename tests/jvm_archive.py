@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +34,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     return (yield)
 
 
-def environment(arguments: Sequence[str]) -> Mapping[str, str]:
+def environment(arguments: Sequence[str]) -> dict[str, str]:
     """What a `segtail` has to have in its environment for its JVM to use the archive. Executors elsewhere do not have the jar."""
     directory = _directory() if arguments[0] in ("run", "demo") and "--master" not in arguments else None
     if directory is None or not (directory / _ARCHIVE).is_file():

@@ -22,7 +22,6 @@ SEGTAIL = Path(sys.executable).with_name("segtail")
 SECONDS = 600
 """After so long what a test waits for hangs, and is not slow: an idle machine needs a fiftieth of it."""
 
-STOP_SECONDS = 10
 _POLL_SECONDS = 0.05
 _GLANCE_SECONDS = 10
 _SEEN_CHARACTERS = 3000

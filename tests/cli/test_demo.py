@@ -18,17 +18,10 @@ from streaming.cli.demo import free_address, with_demo_defaults
 from streaming.settings import Settings
 from streaming.start_from import StartFrom
 from streaming.units import Address
+from tests import jvm_archive
+from tests.ports import free_ports
+from tests.processes import SECONDS
 from tests.top import terminal as screens
-
-LINE_SECONDS = 120.0  # a busy machine may take long to start a JVM; nothing waits for longer than it has to
-END_SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def settings(**values: object) -> Settings:
@@ -42,12 +35,12 @@ def test_nothing_given_means_from_the_first_byte_on_with_a_checkpoint_of_its_own
 
 
 def test_what_is_given_stands(tmp_path: Path) -> None:
-    given = settings(**{"from": "latest", "checkpoint": "/given", "listen": f"127.0.0.1:{free_port()}", "log_level": "debug"})
+    given = settings(**{"from": "latest", "checkpoint": "/given", "listen": f"127.0.0.1:{free_ports(1)[0]}", "log_level": "debug"})
     assert with_demo_defaults(given, tmp_path) == given
 
 
 def test_another_port_is_taken_where_one_is_in_use() -> None:
-    free = Address("127.0.0.1", free_port())
+    free = Address("127.0.0.1", free_ports(1)[0])
     assert free_address(free) == free
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -63,18 +56,19 @@ class Lines:
         assert process.stdout is not None
         self._fd = process.stdout.fileno()
         self._rest = b""
+        self._last = ""
 
     def __iter__(self) -> Iterator[str]:
-        deadline = time.monotonic() + LINE_SECONDS
+        deadline = time.monotonic() + SECONDS
         while True:
             line, newline, rest = self._rest.partition(b"\n")
             if newline:
-                self._rest = rest
-                deadline = time.monotonic() + LINE_SECONDS
-                yield line.decode()
+                self._rest, self._last = rest, line.decode()
+                deadline = time.monotonic() + SECONDS
+                yield self._last
                 continue
             ready, _, _ = select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"no line for {LINE_SECONDS} s"
+            assert ready, f"no line for {SECONDS} s; the last one was {self._last!r}"
             read = os.read(self._fd, 65536)
             if not read:
                 return
@@ -92,7 +86,7 @@ def left_running(mark: str) -> list[str]:
             ended = os.pidfd_open(int(process.name))
         except OSError:  # ended meanwhile, or another user's
             continue
-        if not select.select([ended], [], [], END_SECONDS)[0]:
+        if not select.select([ended], [], [], SECONDS)[0]:
             left.append(command)
         os.close(ended)
     return left
@@ -103,7 +97,8 @@ def left_running(mark: str) -> list[str]:
 def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")} | {"TMPDIR": str(scratch)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
+    environ = clean | jvm_archive.environment(["demo"]) | {"TMPDIR": str(scratch)}
     process = subprocess.Popen(
         [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
@@ -121,11 +116,11 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
             seen += [int(told[1].replace(",", ""))] if told else []
             if len(seen) >= 3 and seen[-1] > seen[0]:
                 break
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
             page = answer.read().decode()
         assert 'segtail_partition_appended_bytes_total{broker="1",topic="web.clicks",partition="0"}' in page
         process.send_signal(signal.SIGINT)
-        assert process.wait(END_SECONDS) == 0
+        assert process.wait(SECONDS) == 0
     finally:
         process.kill()
         process.wait()
@@ -137,12 +132,12 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("java_home")
-def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screens, "_SECONDS", LINE_SECONDS)
+def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"]
-    with screens.terminal(command, columns=150, lines=40, TMPDIR=str(scratch)) as shown:
+    environ = jvm_archive.environment(["demo"]) | {"TMPDIR": str(scratch)}
+    with screens.terminal(command, columns=150, lines=40, **environ) as shown:
         shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")
         shown.press("q")
         assert shown.ended() == 0

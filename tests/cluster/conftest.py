@@ -12,7 +12,6 @@ from tests.cluster.world import World
 from tests.tools import missing
 
 _HERE = Path(__file__).parent
-_SECONDS = 1200  # the first test of a machine fetches the jars of Kafka
 
 
 @pytest.hookimpl(tryfirst=True)  # the marks must be there when the other conftest groups by them
@@ -20,7 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker("broker")
-            item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
 @pytest.fixture(scope="module")

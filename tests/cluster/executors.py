@@ -14,7 +14,7 @@ from tests.cluster.control_plane import Cluster
 from tests.helm.charts import Manifest
 from tests.image import containers
 
-_STOP_SECONDS = 120
+_STOP_SECONDS = 600
 
 _DRIVER = """
 import sys, yaml

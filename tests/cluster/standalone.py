@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests import witnesses
 from tests.broker.install import FAST_START
-from tests.broker.kafka import free_ports
+from tests.ports import free_ports
 from tests.processes import until
 
 _STOP_SECONDS = 20
@@ -31,7 +32,7 @@ def standalone(directory: Path, java_home: Path, *, workers: int = 2) -> Iterato
     master = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         said = [_start(stack, directory / "master", java_home, "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0)]
-        until(f"the master listens: {said[0].read_text()}", lambda: "I have been elected leader" in said[0].read_text())
+        until("the master listens", lambda: "I have been elected leader" in said[0].read_text())
         for number, of_worker in enumerate(ports):
             work = directory / f"worker-{number}"
             options = (
@@ -51,7 +52,7 @@ def standalone(directory: Path, java_home: Path, *, workers: int = 2) -> Iterato
             )
             said.append(_start(stack, work, java_home, "worker.Worker", *options))
         for worker in said[1:]:
-            until(f"the worker is registered: {worker}", lambda worker=worker: "Successfully registered with master" in worker.read_text())
+            until("the worker is registered", lambda worker=worker: "Successfully registered with master" in worker.read_text())
         yield Standalone(master, tuple(said))
 
 
@@ -82,6 +83,7 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
             },
             start_new_session=True,
         )
+    witnesses.call(f"Spark's {main_class}", lambda: witnesses.tail(said), lambda: process.poll() is None)
 
     def stop() -> None:
         process.terminate()

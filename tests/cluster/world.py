@@ -9,17 +9,15 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.clients import SECONDS
-from tests.broker.kafka import Kafka, free_ports
+from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
 from tests.certificates import Authority, token_file
 from tests.cluster.standalone import standalone
+from tests.ports import free_ports
 from tests.processes import Counts, Page, Sample, Segtail, exported, segtail, until
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
-
-_SECONDS = 300
-"""A dozen JVMs and as many Python workers begin here together: on a machine that does other work too the first numbers take two minutes."""
 
 Counted = dict[tuple[str, int], Counts]
 
@@ -53,7 +51,7 @@ class World:
             assert self.job.running(), self.job.said
             return look()
 
-        until(what, look_on, _SECONDS)
+        until(what, look_on, saw=self.counted)
 
     def start_agent(self, number: int) -> Segtail:
         """The agent beside a broker, as a process of its own."""

@@ -15,7 +15,7 @@ from tests.bench.__main__ import BENCHES
 from tests.docs.documented import ROOT, Command, blocks, commands, inline
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.running import DONE, Sandbox, as_shown, options, sandbox, subcommand
-from tests.processes import SECONDS, segtail, until
+from tests.processes import segtail, until
 from tests.tools import require_tool
 
 DOCUMENTED = commands()
@@ -110,14 +110,13 @@ def test_the_options_of_a_job_are_what_it_takes(command: Command, world: Sandbox
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(480)
 def test_a_job_serves_what_is_asked_of_it(world: Sandbox, tmp_path: Path, java_home: Path) -> None:
     shown = [command for command in JOBS if "--log-dirs" in command.words]
     arguments = {tuple(world.here(word) for word in command.words[1:]) for command in shown}
     assert len(arguments) == 1, "one example is enough: each takes half a minute here"
     environment = world.environment() | {"SEGTAIL_LISTEN": "127.0.0.1:0", "SEGTAIL_CHECKPOINT": str(tmp_path / "checkpoint")}
     with segtail(*arguments.pop(), said=tmp_path / "said", environ=environment) as job:
-        until("it is ready", lambda: any(name.startswith("segtail_partition_") for name, _ in job.page()), 3 * SECONDS)
+        until("it is ready", lambda: any(name.startswith("segtail_partition_") for name, _ in job.page()))
         assert job.url is not None
         for command in ASKING:
             text = command.text.replace("http://127.0.0.1:9712", job.url.removesuffix("/metrics")).replace("curl ", "curl --fail --silent ")

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from streaming.client.agent_client import AgentClient
+from streaming.errors import AgentError
 from streaming.protocol.consumer_messages import Register
+from streaming.protocol.status_messages import Status
 from tests.builders import batch, log_dir, partition
-from tests.processes import Segtail, segtail, until
+from tests.processes import SECONDS, Segtail, segtail, until
 
 
 def address(agent: Segtail) -> str | None:
@@ -24,8 +26,20 @@ def address(agent: Segtail) -> str | None:
 def health(agent: Segtail) -> str:
     found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.said)
     assert found is not None
-    with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=10) as answer:
+    with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=SECONDS) as answer:
         return str(answer.read().decode())
+
+
+def registered(client: AgentClient) -> Status:
+    """How the agent is; a job that gets no answer in time asks again too."""
+
+    def asked() -> Status | None:
+        try:
+            return client.register(Register("job", "earliest", False))
+        except AgentError:
+            return None
+
+    return until("the agent answers", asked)
 
 
 @pytest.mark.slow
@@ -41,21 +55,19 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
     os.mkfifo(file)
     with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.register(Register("job", "earliest", False))
-        until("the file is named", lambda: [each.path for each in client.status().blocked] == [str(file)])
-        client.register(Register("job", "earliest", False))
-        until("the other log dir is read", lambda: client.status().total == first.active.size)
+        until("the file is named", lambda: [each.path for each in registered(client).blocked] == [str(file)])
+        until("the other log dir is read", lambda: registered(client).total == first.active.size)
         first.append(batch(1))
-        until("it goes on being read", lambda: client.status().total == first.active.size)
-        up = {each.log_dir: each.up for each in client.status().log_dirs}
+        until("it goes on being read", lambda: registered(client).total == first.active.size)
+        up = {each.log_dir: each.up for each in registered(client).log_dirs}
         assert up == {str(good.path): True, str(bad.path): False}
         assert str(file) in health(agent)
         answers = os.open(file, os.O_WRONLY)  # the call comes back
         kept.replace(file)
         os.close(answers)
         both = first.active.size + kept_size(file)
-        until("the log dir is watched again", lambda: client.status().total == both)
-        assert client.status().blocked == []
+        until("the log dir is watched again", lambda: registered(client).total == both)
+        assert registered(client).blocked == []
         agent.terminate()
         assert agent.wait() == 0
     assert "Traceback" not in agent.said
@@ -76,7 +88,6 @@ def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
     with segtail(*arguments, said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
-        client.register(Register("job", "earliest", False))
-        until("the file is named", lambda: client.status().blocked)
+        until("the file is named", lambda: registered(client).blocked)
         agent.terminate()
         assert agent.wait() == 0

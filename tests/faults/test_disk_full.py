@@ -4,17 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.kafka import free_ports
 from tests.faults.consuming import Consumer
 from tests.faults.disk import small_disk
 from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.ports import free_ports
 from tests.processes import Page, exported, read_page, until
 from tests.soak.scraping import Scraper, scrape
 from tests.soak.services import Service, service
 
-pytestmark = pytest.mark.timeout(900)
-
-SECONDS = 240
+pytestmark = pytest.mark.live
 
 
 def sizes(broker: WritingBroker) -> dict[tuple[str, int], int]:
@@ -28,7 +26,6 @@ def ended_again(running: Service) -> bool:
     return running.starts > 1
 
 
-@pytest.mark.slow
 def test_an_agent_goes_on_where_it_was_when_its_journal_has_room_again(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with (
@@ -86,11 +83,11 @@ def test_a_job_goes_on_where_it_was_when_its_checkpoint_has_room_again(tmp_path:
             broker.write_on(20)
             return ended_again(job) or any(series.name == "segtail_query_restarts_total" and value > 0 for series, value in page().items())
 
-        until("everything is counted", lambda: exported(page()) == written(broker), SECONDS)
+        until("everything is counted", lambda: exported(page()) == written(broker), saw=lambda: exported(page()))
         disk.fill()
-        until("the query fails, because it cannot write", fails, SECONDS)
+        until("the query fails, because it cannot write", fails)
         assert "No space left on device" in "\n".join(job.messages())
         disk.free()
-        until("everything is counted, once", lambda: exported(page()) == written(broker), SECONDS)
+        until("everything is counted, once", lambda: exported(page()) == written(broker), saw=lambda: exported(page()))
         assert pages.steps_back == []
         assert {value for series, value in page().items() if series.name == "segtail_skipped_bytes_total"} == {0}

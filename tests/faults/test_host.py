@@ -13,18 +13,18 @@ from streaming.scrub.segment_check import WINDOW_BYTES
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
-from tests.broker.kafka import free_ports
 from tests.builders import NOW, log_dir, partition
 from tests.faults.consuming import Consumer
 from tests.faults.disk import read_only
 from tests.faults.test_disk_full import sizes
 from tests.faults.writing import writing_broker
+from tests.ports import free_ports
 from tests.processes import until
 from tests.soak.beside import resident
 from tests.soak.services import service
 from tests.tools import missing
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.live
 
 _VALUE = os.urandom(1 << 20)
 

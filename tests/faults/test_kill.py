@@ -8,7 +8,9 @@ import pytest
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.processes import Page, Segtail, counted, differences, exported, read_page, segtail, until, values
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.live]
+
+SMALL = ("--trigger", "200ms", "--set", "state_shards=2")
 
 
 def records(job: Segtail) -> float:
@@ -30,19 +32,19 @@ def after_the_first_commit(job: Segtail, checkpoint: Path) -> None:
 def while_batches_run(job: Segtail, checkpoint: Path) -> None:
     """At some moment among micro-batches that find new records."""
     first = until("records are exported", lambda: records(job))
-    until("more records are exported", lambda: records(job) > first)
+    until(f"more than {first} records are exported", lambda: records(job) > first, saw=lambda: records(job))
 
 
 def kill_driver(job: Segtail) -> None:
     job.kill()
 
 
-@pytest.mark.timeout(600)
 def test_totals_are_those_of_an_undisturbed_run_whatever_is_killed_when(tmp_path: Path) -> None:
     checkpoint = tmp_path / "a checkpoint"
     with writing_broker(tmp_path / "broker") as broker:
         broker.start()
-        run = ("run", "--log-dirs", broker.log_dirs, "--from", "earliest", "--listen", "127.0.0.1:0", "--checkpoint", checkpoint)
+        where = ("--listen", "127.0.0.1:0", "--checkpoint", checkpoint)
+        run = ("run", "--log-dirs", broker.log_dirs, "--from", "earliest", *where, *SMALL)
         disturb(run, tmp_path, checkpoint, when_it_starts, kill_driver)
         disturb(run, tmp_path, checkpoint, when_spark_starts, Segtail.kill_group)
         disturb(run, tmp_path, checkpoint, after_the_first_commit, kill_driver)
@@ -71,7 +73,7 @@ def outlive_the_agent(job: Segtail) -> None:
     assert killed is not None
     job.kill(killed)
     until("another agent is started", lambda: job.agent not in (None, killed))
-    until("the job goes on", lambda: records(job) > before)
+    until(f"more than {before} records are exported", lambda: records(job) > before, saw=lambda: records(job))
     assert "the job's own agent ended, it is started again" in job.said
 
 

@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from streaming.job import worker_daemon
-from tests.broker.kafka import free_ports
 from tests.faults.network import EVERYBODY, Network
 from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.ports import free_ports
 from tests.processes import Counts, Page, exported, read_page, until
 from tests.soak.scraping import Scraper, scrape
 from tests.soak.services import service
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 NEAR, FAR = "near", "far"
 UP = "segtail_agent_up"
 EXECUTORS = worker_daemon.__name__
 SMALL = ("--spark", "spark.driver.memory=512m", "--trigger", "200ms", "--set", "state_shards=2")
-SECONDS = 240
 
 Key = tuple[str, int]
 
@@ -58,8 +57,10 @@ class World:
 
     def until_whole(self) -> None:
         """Everything is counted, and everybody is well."""
-        until("everything is counted", lambda: exported(self.page()) == written(self.broker), SECONDS)
-        until("the far agent is up", lambda: self.up(FAR), SECONDS)
+        until(
+            f"the page has {written(self.broker)}", lambda: exported(self.page()) == written(self.broker), saw=lambda: exported(self.page())
+        )
+        until("the far agent is up", lambda: self.up(FAR))
 
 
 @contextmanager
@@ -85,9 +86,9 @@ def test_nothing_is_lost_over_a_network_that_fails_and_the_other_agent_goes_on(t
         for cut in cuts:
             before = world.of(FAR, exported(world.page()))
             cut()
-            until("the page says that it is away", lambda: scrape(world.pages.url) and not world.up(FAR), SECONDS)
+            until("the page says that it is away", lambda: scrape(world.pages.url) and not world.up(FAR))
             world.write()
-            until("the other agent goes on", lambda: world.has_all_of(NEAR), SECONDS)
+            until("the other agent goes on", lambda: world.has_all_of(NEAR))
             assert world.up(NEAR)
             assert world.of(FAR, exported(world.page())) == before
             world.network.mend()
@@ -95,9 +96,9 @@ def test_nothing_is_lost_over_a_network_that_fails_and_the_other_agent_goes_on(t
 
         world.network.cut(EXECUTORS)
         world.write()
-        until("the other agent goes on", lambda: world.has_all_of(NEAR), SECONDS)
+        until("the other agent goes on", lambda: world.has_all_of(NEAR))
         assert not world.has_all_of(FAR)
-        until("the page says that something waits", world.waits, SECONDS)
+        until("the page says that something waits", world.waits)
         world.network.mend()
         world.until_whole()
 

@@ -3,6 +3,7 @@
 import socket
 
 from tests.faults.network import Network
+from tests.processes import SECONDS
 
 _HOST = "127.0.0.1"
 _AS_IPV6 = "::ffff:127.0.0.1"  # gRPC connects so; the system lists these after all others
@@ -20,7 +21,7 @@ def test_a_process_is_cut_off_whose_local_port_had_a_connection_to_somewhere_els
         closed.close()
         accepted.close()
         with _connect(_AS_IPV6, port, network.port) as connection:
-            connection.settimeout(10)
+            connection.settimeout(SECONDS)
             far, _ = target.accept()
             with far:
                 far.sendall(b"x")

@@ -11,13 +11,13 @@ from tests.processes import Counts
 
 START = 1_700_000_000_000
 _LIMIT_MS = 60_000  # by its own clock: no segment is so old, and no partition so large, that retention or compaction would take anything
-_STEP_MS = 50
-_PAUSE_SECONDS = 0.25  # so that it has something to write for five minutes, however slow the machine is
+_STEP_MS = 10
+_PAUSE_SECONDS = 0.25  # so that it has something to write for 25 minutes, however slow the machine is
 _RATE = 400_000
 
 
 class WritingBroker:
-    """Writes at its pace, a fifth of a real broker's, until `rest` or until its own minute is over."""
+    """Writes at its pace, a small part of a real broker's, until `rest` or until its own minute is over."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()

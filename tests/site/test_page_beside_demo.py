@@ -1,47 +1,40 @@
-"""The page of a whole `segtail demo`, Spark and agent included, in a real Chromium: what a newcomer sees within a minute."""
+"""The page of a job on the demo's broker, Spark and agent included, in a real Chromium: what a newcomer sees within a minute."""
 
-import urllib.request
+import threading
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.broker.kafka import free_ports
-from tests.processes import segtail, until
+from streaming.cli.demo import _simulated_broker
+from tests.jobs import serving
+from tests.processes import until
 from tests.site.browser import Browser, browsing
 
 pytestmark = pytest.mark.spark
 
-SECONDS = 600
-"""A machine with nothing else to do shows the last of it after 52."""
-
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory, java_home: object) -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Browser]:
     directory = tmp_path_factory.mktemp("demo")
-    listen = f"127.0.0.1:{free_ports(1)[0]}"
-    with segtail("demo", "--listen", listen, said=directory / "said", environ={"TMPDIR": str(directory)}) as demo, browsing() as started:
-        until("the demo serves", lambda: answers(f"http://{listen}/") or not demo.running(), SECONDS)
-        assert demo.running(), demo.said
-        started.base = f"http://{listen}"
-        started.resize(1280)
-        yield started
+    with browsing() as started, _simulated_broker(directory / "broker", threading.Event()) as log_dirs:
+        properties = str(log_dirs[0].with_name("server.properties"))
+        with serving(spark, directory / "checkpoint", *log_dirs, server_properties=properties) as started.base:
+            started.resize(1280)
+            yield started
 
 
-def answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def seen(browser: Browser, words: str) -> bool:
+def problems(browser: Browser) -> list[str]:
     browser.open("/")
-    return any(words in each.text for each in browser.every(".problem"))
+    return list(browser.run("return [...document.querySelectorAll('.problem')].map(each => each.innerText)"))
+
+
+def see(browser: Browser, words: str) -> None:
+    until(f"the page says: {words}", lambda: any(words in each for each in problems(browser)), saw=lambda: problems(browser))
 
 
 def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Browser) -> None:
-    until("it is seen", lambda: seen(browser, "Stuck transactions in topic payments"), SECONDS)
+    see(browser, "Stuck transactions in topic payments")
     browser.console()  # until the job had answers the browser said what it had not got
     problem = next(each for each in browser.every(".problem") if "Stuck transactions" in each.text)
     problem.find_element("link text", "partition payments-2").click()
@@ -56,8 +49,8 @@ def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Br
 
 
 def test_within_the_same_minute_all_else_that_is_wrong_there_is_seen(browser: Browser) -> None:
-    until("a group is held up", lambda: seen(browser, "Group ledger waits for an open transaction"), SECONDS)
-    until("retention is blocked", lambda: seen(browser, "Retention of topic mobile.events is blocked"), SECONDS)
-    until("a transaction hangs", lambda: seen(browser, "Hanging transactions in topic invoices"), SECONDS)
+    see(browser, "Group ledger waits for an open transaction")
+    see(browser, "Retention of topic mobile.events is blocked")
+    see(browser, "Hanging transactions in topic invoices")
     assert browser.console() == []
     assert browser.accessibility_faults() == []

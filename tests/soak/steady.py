@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.broker.kafka import free_ports
+from tests.ports import free_ports
 from tests.processes import until
 from tests.soak.fleet import BACKLOG, Fleet, Written
 from tests.soak.sampling import JOURNAL, LAG, MEASURES, Measure, Trend, sample, size_of, trend

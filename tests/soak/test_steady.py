@@ -8,7 +8,7 @@ from tests.soak.sampling import DESCRIPTORS, MEASURES
 from tests.soak.services import AGENT
 from tests.soak.steady import Plan, run_steady
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 PLAN = Plan(minutes=0.4, partitions=60, active=20, appends_a_second=100, backlog_bytes=128 << 20, seed=3)
 
