@@ -1,6 +1,6 @@
 """The lag of groups, compared with what is counted one record after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import given
@@ -153,3 +153,18 @@ def test_what_a_share_group_may_have_left_is_no_less_than_it_has_whatever_it_is_
 def test_what_a_share_group_has_done_with_does_not_count() -> None:
     done = lags(commit_of(3, delivered=100), ends_of(LOG), place_of(LOG, 3))
     assert int(done.read_uncommitted[0]) == 0
+
+
+def test_times_of_the_next_record_are_each_its_own() -> None:
+    log = Log([DATA] * 5, 0, 5, 5)
+    found = lags(commit_of(2), ends_of(log), place_of(log, 2))
+    assert (found.next_offset.tolist(), found.next_timestamp_ms.tolist(), found.next_append_ms.tolist()) == ([2], [1002], [2002])
+    done = lags(commit_of(5), ends_of(log), place_of(log, 5))
+    assert (done.next_offset.tolist(), done.next_timestamp_ms.tolist(), done.next_append_ms.tolist()) == ([ABSENT],) * 3
+
+
+def test_without_a_high_watermark_there_is_no_lag_in_offsets() -> None:
+    log = Log([DATA] * 5, 0, 5, 5)
+    unknown = replace(ends_of(log), high_watermark=longs(ABSENT), last_stable=longs(ABSENT))
+    assert lags(commit_of(2), unknown, place_of(log, 2)).offsets.tolist() == [ABSENT]
+    assert lags(commit_of(2), ends_of(log), place_of(log, 2)).offsets.tolist() == [3]

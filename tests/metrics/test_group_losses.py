@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from streaming.disk.logdirs import open_log_dirs
-from streaming.metrics.group_losses import losses_of
+from streaming.metrics.group_losses import losses_of, with_limits
 from streaming.offline.single_reading import SingleReading
+from streaming.protocol.group_json import GroupPartition
 from streaming.settings import Settings
 from streaming.watcher.scope import Scope
 from tests.builders import NOW, batch, log_dir, partition
@@ -34,3 +35,15 @@ def test_an_offset_of_an_observed_log_is_deleted_when_its_segment_has_passed_the
         still = losses_of(observed, seen.kept, items, np.array([2, 0, 7]), NOW, np.zeros(len(names)))
         assert still.at_ms.tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5, NOW + 24 * HOUR - 60_000 + 5]
         assert losses_of(observed, seen.kept, np.empty(0, np.int64), np.empty(0, np.int64), NOW).at_ms.tolist() == []
+
+
+def test_a_partition_gets_the_limits_of_its_log_in_their_units(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "a").append(batch(5, timestamp=NOW - HOUR))
+    disk.write_high_watermarks()
+    settings = Settings(broker_config={"log.retention.ms": str(24 * HOUR), "log.retention.bytes": "1000"})
+    with SingleReading(open_log_dirs([disk.path]), settings, lambda *_: Scope(once=True), NOW) as reading:
+        seen, _ = reading.see()
+    of = with_limits(GroupPartition(topic="a", partition=0), seen.kept, int(seen.kept.items[0]), by_size=True)
+    assert (of.retention_ms, of.retention_bytes, of.loss_by_size, of.limits_assumed) == (24 * HOUR, 1000, True, True)
+    assert with_limits(of, seen.kept, 99, by_size=False) == of

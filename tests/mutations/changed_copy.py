@@ -16,6 +16,9 @@ _LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "build", "checkpoints", "dist", "node_modules"
 )
 
+_PATIENCE_S = 1_800
+"""What takes longer hangs because of the change."""
+
 _FAST = "not live and not image and not broker and not spark"
 
 
@@ -25,7 +28,7 @@ class StaleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What pytest found. ``killer``: the test that failed, or the file that could not be collected; "" if all tests passed."""
+    """What pytest found. ``killer``: the test that failed, or what else shows that something is wrong; "" if all tests passed."""
 
     passed: bool
     killer: str
@@ -78,7 +81,10 @@ class ChangedCopy:
         Raises:
             RuntimeError: pytest did not get as far as a test that passes or fails.
         """
-        ended = self._run("-m", "pytest", "-x", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider", "-m", _FAST, "--", *files)
+        try:
+            ended = self._run("-m", "pytest", "-x", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider", "-m", _FAST, "--", *files)
+        except subprocess.TimeoutExpired:
+            return Outcome(False, f"no end within {_PATIENCE_S} s", "")
         if ended.returncode == 0:
             return Outcome(True, "", ended.stdout)
         words = [line.split() for line in ended.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
@@ -93,9 +99,8 @@ class ChangedCopy:
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *words], cwd=self._root, env=self._environment(), capture_output=True, text=True, check=False
-        )
+        command, environment = [sys.executable, *words], self._environment()
+        return subprocess.run(command, cwd=self._root, env=environment, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
 
     def _environment(self) -> Mapping[str, str]:
         """What is imported comes from the copy in all processes, not from the tree that is installed."""

@@ -197,7 +197,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="if offset > self._ladder.end_offset:",
         after="if offset >= self._ladder.end_offset:",
         why="A group that has read everything would be said to be beyond the end.",
-        tests=("tests/ladder/test_positions.py",),
+        tests=("tests/agent/test_ladders.py",),
     ),
     Mutation(
         name="disk-no-checkpoint",
@@ -205,7 +205,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)",
         after="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), 0)",
         why="A partition without a checkpoint would have one at offset 0.",
-        tests=("tests/disk/test_logdirs.py",),
+        tests=("tests/disk/test_log_inventory.py", "tests/watcher/test_offset_checkpoints.py"),
     ),
     Mutation(
         name="watcher-epoch-again",
@@ -334,7 +334,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before='return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"',
         after='return f"full in {format_duration(full_ms - now_ms)} ({format_time(full_ms)})"',
         why="A disk that is full in an hour would be full in six weeks.",
-        tests=("tests/verdicts/test_all_problems.py",),
+        tests=("tests/usage/test_disk_answer.py",),
     ),
     Mutation(
         name="web-allowed-names",
