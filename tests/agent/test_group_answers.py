@@ -9,7 +9,9 @@ from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.protocol.group_messages import BatchCheck, BatchRequest, GroupsRequest, KnownLog
 from streaming.protocol.group_stream import GroupsAnswer
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
+from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
 from tests.agent.test_group_following import OFFSETS, TOPIC_ID, committed
 from tests.agents import Agent, Reader
@@ -56,6 +58,18 @@ def test_names_of_groups_do_not_leave_the_host_if_they_may_not(tmp_path: Path) -
     names = {row["group"] for rows in (changes.commits, changes.pending, changes.groups) for row in rows.to_pylist()}
     assert names == {redacted("secret", CLUSTER_ID), redacted("secret too", CLUSTER_ID)}
     assert all(name.startswith(PREFIX) for name in names)
+    agent.close()
+
+
+def test_clients_and_hosts_of_a_group_do_not_leave_the_host_either(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), OFFSETS)
+    log.append(Batch(records=(classic_group_record("secret", 4, "orders", [Member("m1", "client-1", (0,))], NOW),)))
+    agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
+    Reader(agent).begin()
+    agent.follow_groups()
+    (row,) = asked(agent).changes[0].groups.to_pylist()
+    assert (row["clients"], row["hosts"]) == ([redacted("client-1", CLUSTER_ID)], [redacted("/127.0.0.1", CLUSTER_ID)])
+    assert (row["type"], row["members"]) == ("Classic", 1)
     agent.close()
 
 
