@@ -27,6 +27,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "metadata": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,
+    "why": NEWEST,
 }
 """Each world, made by the module of its name in tests/recorded/worlds, and the versions of Kafka that it is recorded of."""
 
