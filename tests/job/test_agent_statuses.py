@@ -372,3 +372,31 @@ def test_the_groups_that_wait_for_a_hanging_transaction_are_asked_of_its_agent(s
     watch.poll()
     assert stage.table.waiting.of([hangs, other]) == {hangs: ("billing",)}
     assert stage.table.waiting.asked == (other,)
+
+
+def answered(**values: object) -> Status:
+    given = {"unreadable_metadata": [], "logs": 3, "caught_up": True, "seq": 1, "total": 2, "now_ms": 1_000_000}
+    return Status(agent="a1", version="9", journal="j", cluster_id="c", brokers=[1, 2], **given | values)  # type: ignore[arg-type]
+
+
+def test_clocks_may_differ_by_ten_seconds_either_way() -> None:
+    found = {now: status_of(answered(), "h:1", frozenset(), now) for now in (989.5, 990.0, 1010.0, 1010.5)}
+    assert [each.problems for each in found.values()] == [("clock",), (), (), ("clock",)]
+    assert [each.clock_ahead_seconds for each in found.values()] == [10.5, 10.0, -10.0, -10.5]
+    assert all(each.up for each in found.values())
+    for unknown in (status_of(answered(now_ms=0), "h:1", frozenset(), 0.0), status_of(answered(), "h:1", frozenset(), None)):
+        assert (unknown.clock_ahead_seconds, unknown.problems) == (None, ())
+
+
+def test_an_agent_is_down_whose_watcher_is_silent_for_more_than_a_minute_or_that_serves_a_twin() -> None:
+    states = [status_of(answered(silent_seconds=seconds), "h:1", frozenset(), None) for seconds in (STUCK_SECONDS, STUCK_SECONDS + 0.1)]
+    assert [(each.up, each.problems) for each in states] == [(True, ()), (False, ("stuck",))]
+    twin = answered(twins=["job"])
+    assert [status_of(twin, "h:1", frozenset(), None, consumer).up for consumer in ("job", "other")] == [False, True]
+
+
+def test_what_an_agent_has_not_read_yet_is_known() -> None:
+    of = status_of(answered(caught_up=False, unreadable_metadata=[2]), "h:1", frozenset({"a1"}), None)
+    assert (of.catching_up, of.metadata_brokers, of.problems, of.up) == (True, frozenset({1}), ("shared_log_dir",), True)
+    done = status_of(answered(), "h:1", frozenset({"a2"}), None)
+    assert (done.catching_up, done.metadata_brokers, done.problems) == (False, frozenset({1, 2}), ())

@@ -314,3 +314,10 @@ def test_why_retention_is_blocked_is_told_with_what_it_keeps() -> None:
         "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date. "
         "800 B are in these logs."
     )
+
+
+def test_of_one_kind_the_oldest_comes_first_and_what_has_no_time_last() -> None:
+    since = {2: -1, 3: NOW_MS - HOUR, 4: NOW_MS - 2 * HOUR}
+    stopped = [Registered(broker=broker, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=at) for broker, at in since.items()]
+    found = [each for each in problems(around(agent(well(registered=stopped)))) if each.kind == "broker_stopped"]
+    assert [each.broker for each in found] == [4, 3, 2]

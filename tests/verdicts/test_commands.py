@@ -51,3 +51,15 @@ def test_redacted_names_are_in_no_command() -> None:
     redacted = Commands(redacted=True)
     assert redacted.why("4f2a") == redacted.describe_transaction("4f2a") == Command(reason="names are redacted here")
     assert redacted.abort("orders", 0, 1).line  # topics are never redacted
+
+
+def test_a_name_may_have_a_thousand_characters() -> None:
+    names = ("n" * 1000, "n" * 1001, "")
+    assert [bool(Commands().why(name).line) for name in names] == [True, False, False]
+    assert [Commands().why(name).reason for name in names] == ["", "a name has 1,001 characters", "a name is empty"]
+
+
+def test_a_limit_is_doubled_and_where_there_is_none_there_is_no_command() -> None:
+    lines = [Commands().keep_longer("t", "retention.ms", limit) for limit in (500, 0, -1)]
+    assert [each.line.rpartition("=")[2] for each in lines] == ["1000", "0", ""]
+    assert lines[2].reason == "its limits are not known"

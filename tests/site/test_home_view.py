@@ -1,0 +1,71 @@
+"""What the first view shows of agents, and how many problems of each severity it offers."""
+
+from typing import Any
+
+import pytest
+
+from streaming.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, ProblemPage
+from streaming.protocol.status_json import AgentState, Status
+from streaming.site.home_view import HomeView, home
+from streaming.site.page_query import Query
+from streaming.site.page_words import Cell
+
+NOW_MS = 1_700_000_000_000
+
+
+def viewed(*problems: str, agents: tuple[AgentState, ...] = (), omitted: int = 0, **query: str) -> HomeView:
+    status = Status(at_ms=NOW_MS, version="0", ready=True, verdict="One. Two.", freshness="", agents=[*agents], omitted_agents=omitted)
+    counts = {severity: problems.count(severity) for severity in (CRITICAL, WARNING, INFO)}
+    rows = [Problem(kind="k", severity=severity, what="w") for severity in problems]
+    found = ProblemPage(at_ms=NOW_MS, problems=rows, total=len(rows), matched=len(rows), offset=0, **counts)
+    return home(status, found, Query(values=query))
+
+
+def agent(**values: Any) -> AgentState:
+    return AgentState(**{"name": "a1", "up": True} | values)
+
+
+def cell(head: str, **values: Any) -> Cell:
+    drawn = viewed(agents=(agent(**values),)).agents
+    heads = [each.text for each in drawn.heads]
+    return drawn.rows[0][heads.index(head)]
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "tone", "note"),
+    [
+        ({}, "up", "", ""),
+        ({"problems": ["clock", "shared_log_dir"]}, "up", "warning", "clock, shared log dir"),
+        ({"problems": ["clock"], "explanation": "it is ahead"}, "up", "warning", "it is ahead"),
+        ({"up": False, "problems": ["refused"]}, "down", "critical", "refused"),
+    ],
+)
+def test_the_state_of_an_agent(values: dict[str, Any], text: str, tone: str, note: str) -> None:
+    found = cell("State", **values)
+    assert (found.text, found.tone, found.note) == (text, tone, note)
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "note"),
+    [
+        ({"behind_seconds": -1.0}, "-", ""),
+        ({"behind_seconds": 90.0, "behind_bytes": 0}, "nothing", ""),
+        ({"behind_seconds": 90.0, "behind_bytes": 1 << 20}, "1m 30s", "1.0 MiB"),
+        ({"behind_seconds": 90.0, "behind_bytes": -1}, "1m 30s", ""),
+    ],
+)
+def test_how_far_an_agent_is_behind(values: dict[str, Any], text: str, note: str) -> None:
+    found = cell("Behind", **values)
+    assert (found.text, found.note) == (text, note)
+
+
+def test_severities_are_offered_with_their_counts_if_there_is_more_than_one_problem() -> None:
+    assert viewed(CRITICAL).severities == ()
+    some = viewed(CRITICAL, WARNING, WARNING, severity=WARNING).severities
+    assert [(each.text, each.chosen) for each in some] == [("all 3", False), ("1 critical", False), ("2 warnings", True)]
+
+
+def test_agents_that_are_not_listed_are_counted_and_the_verdict_is_parted_after_its_first_sentence() -> None:
+    assert (viewed().more_agents, viewed(omitted=2).more_agents) == ("", "2 more agents not listed.")
+    assert viewed().verdict == ("One", ". ", "Two.")
+    assert (viewed().filtered, viewed(filter="x").filtered, viewed(severity=INFO).filtered) == (False, True, True)
