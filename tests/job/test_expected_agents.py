@@ -72,3 +72,9 @@ def test_one_is_forgotten_after_an_hour_without_an_address_and_never_before(poll
         away = None if at_an_address else now if away is None else away
         missed = expected.missed(named(OLD), named(OLD) if at_an_address else {}, now)
         assert missed == (["old"] if away is not None and now - away < GONE_SECONDS else [])
+
+
+def test_one_whose_broker_another_agent_watches_is_not_missed_for_ever() -> None:
+    expected, known, found = Expected(), named(OLD), named(seeing("other", 1, b1="running"))
+    assert expected.missed(known, found, 0.0) == ["old"]
+    assert expected.missed(known, found, GONE_SECONDS) == []

@@ -1,6 +1,7 @@
 """Segments and lines drawn to scale."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -116,3 +117,15 @@ def test_a_line_stays_in_its_box(values: list[float]) -> None:
     for number in re.findall(r"[ML]([\d.]+) ([\d.]+)", line_path(values, 0.0, max(values, default=0.0))):
         assert 0 <= float(number[0]) <= WIDTH
         assert 0 <= float(number[1]) <= HEIGHT
+
+
+def test_the_active_segment_is_never_beyond_the_limit_and_a_limit_may_not_be_reached_or_not_be_there() -> None:
+    strip = by_size([SegmentRow(base_offset=0, size_bytes=150, active=True, deletable=True)], ROW, 0)
+    assert strip is not None
+    assert strip.title == "By size: 1 segment, 150 B; 0 beyond the limit. Limit by size: 300 B, 150 B below it."
+    young = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, oldest_record_ms=NOW - 250), NOW, 2)
+    assert young is not None
+    assert young.words == "Limit by time: 1s; the oldest record is 750ms younger. 2 segments in the middle left out."
+    none = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, retention_ms=-1), NOW, 0)
+    assert none is not None
+    assert (none.words, none.limit) == ("No limit by time.", "")
