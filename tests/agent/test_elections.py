@@ -1,7 +1,6 @@
 """Topic counters over elections: what a leader appended is counted once, whenever which agent reads it."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.protocol.consumer_messages import NOT_BEGUN
 from tests.elections import Election
+from tests.scratch import scratch
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def do(election: Election, name: str, number: int, records: int) -> None:
 
 @given(st.lists(steps, max_size=30))
 def test_every_record_is_counted_once_over_elections_restarts_and_metadata_that_comes_late(done: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as root:
+    with scratch() as root:
         election = Election(Path(root))
         try:
             for broker in election.brokers:

@@ -1,6 +1,5 @@
 """Coordinators' logs are followed, whatever a broker does to them and whatever happens to the agent meanwhile."""
 
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from tests.builders import NOW, abort, commit, delete, log_dir, partition
 from tests.groups.logs import segments
 from tests.kafka.dumped import columns
 from tests.kafka.test_consumer_offsets import records_of
+from tests.scratch import scratch
 
 OFFSETS = "__consumer_offsets"
 WAIT = 600.0
@@ -318,7 +318,7 @@ class FollowedLogs(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._directory = tempfile.TemporaryDirectory()
+        self._directory = scratch()
         root = Path(self._directory.name)
         self.log = offsets_log(root, segment_bytes=1500)
         self.records: list[tuple[int, int, str, int | None]] = []  # offset, producer, group ("" for a marker), committed offset

@@ -1,6 +1,5 @@
 """What lies between two offsets of a log, as an agent knows it, whatever a broker does to the log and whatever happens to the agent."""
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from streaming.simulator.cleaner import clean
 from streaming.simulator.log import PartitionLog
 from tests.agents import Agent, Reader
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.scratch import scratch
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 COUNTED = ("data", "aborted", "control", "bytes")
@@ -366,7 +366,7 @@ class Ladders(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._directory = tempfile.TemporaryDirectory()
+        self._directory = scratch()
         root = Path(self._directory.name)
         self.log = partition(log_dir(root), "orders", segment_bytes=1200, retention_bytes=2500, index_interval_bytes=200)
         self.log.append(batch(2))

@@ -1,7 +1,6 @@
 """Counted and skipped bytes are what was published, for every consumer: over trims, expiry, lost deliveries, replays, restarts, kills."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from streaming.source.sharding import shard_of
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard
+from tests.scratch import scratch
 from tests.watcher import joined
 from tests.watcher.journalled import events_of
 
@@ -140,7 +140,8 @@ class JobsOfOneAgent(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.home = Path(tempfile.mkdtemp())
+        self.scratch = scratch()
+        self.home = Path(self.scratch.name)
         self.patched = ExitStack()
         for module in (trimming, joining):
             self.patched.enter_context(patch.object(module, "SLICE", 3))
@@ -163,7 +164,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
             for log in self.logs:
                 log.close()
             self.directory.release()
-            shutil.rmtree(self.home)
+            self.scratch.cleanup()
 
     def settle(self) -> None:
         """Everything works from now on."""

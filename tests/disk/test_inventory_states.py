@@ -1,6 +1,5 @@
 """An inventory that is kept up to date says what one made anew says, whatever happens to the log between looks."""
 
-import tempfile
 from pathlib import Path
 
 from hypothesis import settings
@@ -11,6 +10,7 @@ from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.simulator.cleaner import compact
 from tests.builders import NOW, batch, log_dir, partition
+from tests.scratch import scratch
 
 TIMES = st.one_of(st.just(-1), st.integers(NOW, NOW + 10_000))
 
@@ -20,7 +20,7 @@ class KeptInventory(RuleBasedStateMachine):
 
     @initialize(preallocate=st.booleans())
     def begin(self, preallocate: bool) -> None:
-        self.directory = tempfile.TemporaryDirectory()
+        self.directory = scratch()
         disk = log_dir(Path(self.directory.name))
         self.log = partition(disk, "t", index_interval_bytes=0, preallocate=preallocate)
         (opened,) = open_log_dirs([disk.path])

@@ -26,6 +26,7 @@ from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.sums import joined
 from tests.builders import CLUSTER_ID
+from tests.scratch import scratch
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Clock
@@ -162,15 +163,18 @@ def test_another_event_of_the_log_between_them_keeps_appends_apart(journal: Jour
     assert [event.kind for _, event in everything(journal)] == [Kind.APPENDED, Kind.TRUNCATED, Kind.APPENDED]
 
 
-def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time(journal: Journal) -> None:
-    joining, seconds = Joining(journal), 0
-    for look in range(900):
-        journal.publish([appended(look * 100, 100, number=number) for number in range(3)])
-        seconds += 5
-        while joining.join(journal.now_ms() + seconds * 1000):
-            pass
-    assert len(everything(journal)) < LEAST + 3 * LOOKS
-    assert sum(event.records for _, event in everything(journal)) == 900 * 300
+def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time() -> None:
+    with scratch() as directory:
+        journal = opened(Path(directory))
+        joining, seconds = Joining(journal), 0
+        for look in range(900):
+            journal.publish([appended(look * 100, 100, number=number) for number in range(3)])
+            seconds += 5
+            while joining.join(journal.now_ms() + seconds * 1000):
+                pass
+        assert len(everything(journal)) < LEAST + 3 * LOOKS
+        assert sum(event.records for _, event in everything(journal)) == 900 * 300
+        journal.close()
 
 
 def test_a_budget_reaches_as_far_as_whole_events_fit(journal: Journal) -> None:
@@ -355,10 +359,12 @@ def summed(events: Sequence[Event]) -> dict[LogKey, tuple[int, ...]]:
 
 @settings(max_examples=100)
 @given(steps)
-def test_every_reader_gets_every_sum_once_in_order_within_its_budget(
-    tmp_path_factory: pytest.TempPathFactory, done: list[tuple[str, object]]
-) -> None:
-    directory = tmp_path_factory.mktemp("journal")
+def test_every_reader_gets_every_sum_once_in_order_within_its_budget(done: list[tuple[str, object]]) -> None:
+    with scratch() as directory:
+        follow(Path(directory), done)
+
+
+def follow(directory: Path, done: list[tuple[str, object]]) -> None:
     journal = opened(directory)
     Consumers(journal, journal.now_ms).register("reader")
     ends, published, total, joined = [0, 0, 0], list[Event](), 0, False

@@ -4,7 +4,6 @@ A thousand steps in the suite, a hundred thousand in ``make fuzz``. A failure is
 """
 
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,11 @@ from tests.model import coordinators
 from tests.model.brokers import Partition, Replica
 from tests.model.job import STEPS
 from tests.model.world import TOPICS, BrokersAndJobs
+from tests.scratch import scratch
 
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
 STEPS_AT_ONCE = 50
 PARTS, EXAMPLES = (4, 500) if EXHAUSTIVE else (1, 20)
-MEMORY = Path("/dev/shm")  # journals are written through at every commit
 
 topics = st.sampled_from(sorted(TOPICS))
 brokers = st.integers(1, 3)
@@ -34,7 +33,7 @@ class WholePath(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._root = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self._root = scratch()
         self.world = BrokersAndJobs(Path(self._root.name))
 
     def teardown(self) -> None:

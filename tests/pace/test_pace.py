@@ -1,6 +1,5 @@
 """Scrapers of all kinds, on a clock that is moved by hand: how old what they see is, and how often the query looks for work."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Reason
 from tests.pace.world import BEGIN, ScrapedQuery
+from tests.scratch import scratch
 
 LEARNED = 400.0
 """By then whoever has come every minute is known, and the first minute is long over."""
@@ -144,7 +144,7 @@ def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_
         for number in range(60)
         if number not in missing
     ]
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch() as directory:
         world = ScrapedQuery(Path(directory), visits, took)
         world.run(600)
     assert all(QUICK_SECONDS - SLACK <= pause <= max(LONGEST_SECONDS, took) + SLACK for pause in world.pauses)
@@ -153,7 +153,7 @@ def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_
 @given(st.floats(4, 60), st.floats(0, 30), st.floats(0.05, 1.5), st.lists(st.floats(0, 0.25), min_size=250, max_size=250))
 def test_a_steady_scraper_is_met_however_its_scrapes_jitter(period: float, phase: float, took: float, jitter: list[float]) -> None:
     visits = [(phase + number * period + late, "prometheus") for number, late in enumerate(jitter)]
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch() as directory:
         world = ScrapedQuery(Path(directory), visits, took)
         world.run(1000)
     seen = [age for at, age in world.ages["prometheus"] if LEARNED < at < min(1000, visits[-1][0])]

@@ -1,7 +1,7 @@
 """A micro-batch of a shard: by columns where it is ordinary, row by row where it is not, and the same either way."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from random import Random
 from typing import Any
 
@@ -21,6 +21,7 @@ from streaming.state_row import STATES
 from tests.events import Shard, appended, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
 
+FIELDS = [field.name for field in fields(LogState)]
 SHOWN = [name for name in STATES.names if name != "change"]
 
 
@@ -47,6 +48,10 @@ class Columnar:
 
 def told(changes: Sequence[Changed]) -> list[dict[str, Any]]:
     return [{"change": str(each.change)} | {name: getattr(each.state, name) for name in SHOWN} for each in changes]
+
+
+def values(state: LogState) -> dict[str, Any]:
+    return {name: getattr(state, name) for name in FIELDS}
 
 
 def plain(values: dict[str, Any]) -> str:
@@ -79,8 +84,8 @@ class Both:
         self.by_rows.fold(*batch)
         assert sorted(map(plain, found)) == sorted(map(plain, expected))
         after = self.columns.state
-        states = {key: plain(asdict(state)) for key, _ in after.known() if (state := after.find(key)) is not None}
-        assert states == {key: plain(asdict(state)) for key, state in self.by_rows.states.items()}
+        states = {key: plain(values(state)) for key, _ in after.known() if (state := after.find(key)) is not None}
+        assert states == {key: plain(values(state)) for key, state in self.by_rows.states.items()}
         assert after.marks == self.by_rows.marks
 
 

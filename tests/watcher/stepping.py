@@ -1,6 +1,5 @@
 """Histories that a property test makes up: steps, each a method of what they happen to and its arguments."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from streaming.watcher import carrying, watcher
+from tests.scratch import scratch
 
 Step = tuple[str, tuple[object, ...], dict[str, object]]
 
@@ -31,7 +31,7 @@ def step(name: str, *values: st.SearchStrategy[object], **named: st.SearchStrate
 
 def hold(make: Callable[[Path], Stepped], done: list[Step]) -> None:
     """Do these steps with a new one, and check it."""
-    with tempfile.TemporaryDirectory() as root:
+    with scratch() as root:
         made = make(Path(root))
         try:
             for name, values, named in done:

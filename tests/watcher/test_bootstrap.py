@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from hypothesis import given, settings
@@ -15,6 +14,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.watcher.bootstrap import Past, Replay
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.scratch import scratch
 
 LIMIT = 100
 
@@ -152,7 +152,7 @@ KINDS = st.one_of(
 @settings(max_examples=40)
 @given(st.lists(KINDS, min_size=1, max_size=40), st.data())
 def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[tuple[str, int]], draw: st.DataObject) -> None:
-    with TemporaryDirectory() as cursor:
+    with scratch() as cursor:
         log = partition(log_dir(Path(cursor)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
         now_open: dict[int, int] = {}
         told = {0: {}}

@@ -1,6 +1,5 @@
 """The producers of each log: counted with what was appended, kept with the places, set back with the log."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, NOW, batch, partition
 from tests.kafka.segments import written
+from tests.scratch import scratch
 from tests.watcher.joined import join
 from tests.watcher.station import PRODUCERS_LIMIT, Clock, Station
 
@@ -136,7 +136,7 @@ moves = st.one_of(
 
 @given(st.lists(moves, max_size=12), st.integers(1, 8))
 def test_what_is_written_in_pages_is_what_is_known(done: list[list[tuple[int, int]] | str], limit: int) -> None:
-    with tempfile.TemporaryDirectory() as root:
+    with scratch() as root:
         journal = Journal(Path(root), CLUSTER_ID, Clock())
         known, now = KnownProducers(limit), NOW
         known.reset(Producers.none(limit))

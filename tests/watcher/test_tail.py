@@ -1,7 +1,6 @@
 """A tail: only its own file changes it, and whatever is asked of it in whatever order, its states change as the table says."""
 
 import ast
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from streaming.watcher.relocation import Loss, Open, Relocation
 from streaming.watcher.tail import Tail
 from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
 from tests.builders import NOW, batch, log_dir, partition
+from tests.scratch import scratch
 from tests.tables import each_row
 
 PACKAGE = Path(streaming.__file__).parent
@@ -118,7 +118,7 @@ class Asked(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._scratch = tempfile.TemporaryDirectory()
+        self._scratch = scratch()
         self._log = partition(log_dir(Path(self._scratch.name)), "t")
         self._log.append(batch(2), batch(1))
         self._steps: list[tuple[State, Cause]] = []
