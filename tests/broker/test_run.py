@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.clients import CODECS, SECONDS, create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
-from tests.processes import Counts, Page, exported, read_page, segtail, until
+from tests.processes import Counts, Page, exported, segtail, until
 
 pytestmark = pytest.mark.spark
 
@@ -67,35 +66,3 @@ def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) ->
 def left_of(page: Page, topic: str) -> list[str]:
     """The series that are about a topic."""
     return [series.name for series in page if ("topic", topic) in series.labels]
-
-
-def in_sync(kafka: Kafka, topic: str) -> list[int]:
-    """How many replicas of each partition are."""
-    told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
-    return [len(state.isrs) for state in told.values()]
-
-
-def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_once(kafka_cluster: Kafka, tmp_path: Path) -> None:
-    topic = "run.replicated"
-    create_topic(kafka_cluster.bootstrap, topic, partitions=4)
-    client = producer(kafka_cluster.bootstrap, "gzip")
-    kafka_cluster.kill(3)
-    for partition in range(4):
-        send(client, topic, partition, 2, 10 + partition)
-    kafka_cluster.start(3)
-    until("all replicas are in sync", lambda: in_sync(kafka_cluster, topic) == [3] * 4, saw=lambda: in_sync(kafka_cluster, topic))
-    out = tmp_path / "out.prom"
-    arguments = ("--log-dirs", ",".join(map(str, kafka_cluster.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--once", "--textfile", out, said=tmp_path / "said") as job:
-        assert job.wait() == 0, job.said
-    page = read_page(out.read_text())
-    assert of_topics(page) == said_by_kafka(kafka_cluster, kafka_cluster.nodes[0].log_dirs)
-    told = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
-    leaders = {partition: state.leader for partition, state in told.items()}
-    assert {dict(labels)["partition"]: dict(labels)["broker"] for labels in ends_of(page, topic)} == {
-        str(partition): str(leader) for partition, leader in leaders.items()
-    }
-
-
-def ends_of(page: Page, topic: str) -> list[frozenset[tuple[str, str]]]:
-    return [series.labels for series in page if series.name == "segtail_partition_log_end_offset" and ("topic", topic) in series.labels]

@@ -25,6 +25,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "dump": NEWEST,
     "groups": BOTH,
     "metadata": NEWEST,
+    "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,
     "why": NEWEST,

@@ -1,0 +1,40 @@
+"""A job on the disks of three brokers at once, held against what Kafka's own tools said of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.broker.install import KAFKA_VERSION
+from tests.jobs import run_once
+from tests.processes import Counts, exported
+from tests.recorded.recordings import replay
+from tests.recorded.worlds.replicated import NODES, PARTITIONS, TOPIC
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+METADATA = "__cluster_metadata"
+"""Grows while we look at it, and no client can ask for its end."""
+
+
+@pytest.mark.spark
+def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_once(spark: "SparkSession", tmp_path: Path) -> None:
+    replayed = replay("replicated", KAFKA_VERSION, tmp_path / "recorded")
+    ends = {(topic, partition): end for topic, partition, end in replayed.json("ends")}
+    totals = {(topic, partition): found for topic, partition, found in replayed.json("totals") if topic != METADATA}
+    assert {place: found["next_offset"] for place, found in totals.items() if found["next_offset"]} == {
+        place: end for place, end in ends.items() if end
+    }
+    log_dirs = replayed.disk().log_dirs
+    assert len(log_dirs) == 2 * NODES
+
+    done = run_once(spark, tmp_path / "checkpoint", *log_dirs)
+    assert (done.status, done.error) == (0, "")
+    assert {place: counts for place, counts in exported(done.page).items() if place[0] != METADATA} == {
+        place: Counts(found["bytes"], found["data_batches"], found["data_records"], ends[place]) for place, found in totals.items()
+    }
+    of_topic = [dict(series.labels) for series in done.page if series.name == "segtail_partition_log_end_offset"]
+    found = {(int(each["partition"]), int(each["broker"])) for each in of_topic if each["topic"] == TOPIC}
+    assert found == {(number, leader) for number, leader in replayed.json("leaders")}
+    assert len(found) == PARTITIONS
