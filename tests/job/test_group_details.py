@@ -1,5 +1,7 @@
 """One group in detail: what its agents add to a snapshot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from streaming.job.group_details import GroupDetails
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
 from streaming.rows import SEGMENTS, TRANSACTIONS
-from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING
+from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING, Records
 from tests.job.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.metrics.rows import new_table, states
 from tests.metrics.test_transaction_columns import coordinator, transaction
@@ -293,3 +295,35 @@ def test_an_answer_says_where_clients_reach_the_cluster_and_whether_names_are_re
     made = GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, server="k:9092", redacted=True).of("g")
     assert made is not None
     assert (made.server, made.redacted) == ("k:9092", True)
+
+
+def test_the_sums_of_a_group_are_those_of_its_partitions() -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.logs["orders", 1] = Records(["data"] * 8)
+    job.put(partition=1, end=8, log_start_offset=3)
+    agent.commit(4, commit_ms=900_000)
+    agent.commit(2, partition=1, commit_ms=950_000)
+    agent.commit(1, partition=7, commit_ms=800_000)
+    agent.pending = [WAITING | {"commit_ms": 990_000}, WAITING | {"commit_ms": 980_000, "partition": 9}]
+    (of,) = group_page(job.round(), lambda _: True, "", 10).groups
+    found = details(job)
+    assert found is not None
+    for each in (of, found.summary):
+        assert (each.partitions, each.unknown, each.below_start, each.stopped, each.held, each.beyond_end) == (4, 2, 1, 0, 0, 0)
+        assert (each.lag_offsets, each.lag_records_read_committed, each.lag_records_read_uncommitted, each.lag_bytes) == (12, 11, 11, 1100)
+        assert (each.oldest_timestamp_ms, each.oldest_append_ms, each.last_commit_ms) == (3000, -1, 950_000)
+        assert (each.pending, each.oldest_pending_ms) == (2, 980_000)
+    job.round(STOPPED_MS / 1000)
+    assert group_page(job.round(), lambda _: True, "", 10).groups[0].stopped == 2
+
+
+def test_a_page_of_groups_names_the_next_one_only_if_there_is_one_and_counts_what_is_left_out() -> None:
+    job = world()
+    for name in ("a", "b", "c"):
+        job.agents["a1"].commit(3, group=name)
+    snapshot = replace(job.round(), omitted=4)
+    pages = [group_page(snapshot, lambda _: True, after, 2) for after in ("", "b", "c")]
+    assert [[each.group for each in page.groups] for page in pages] == [["a", "b"], ["c"], []]
+    assert [(page.next, page.total, page.omitted) for page in pages] == [("b", 3, 4), ("", 3, 4), ("", 3, 4)]
+    assert group_page(snapshot, lambda name: name != "b", "", 2).next == ""
