@@ -1,0 +1,123 @@
+"""What the details of a partition, a group and a problem say: each line its own value."""
+
+from typing import Any
+
+from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
+from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow
+from streaming.protocol.problem_json import WARNING, Problem
+from streaming.top.columns import Times
+from streaming.top.group_lines import group_lines
+from streaming.top.labelled_text import Line
+from streaming.top.partition_lines import partition_lines
+from streaming.top.problem_lines import problem_lines
+
+NOW_MS = 1_700_000_000_000
+HOUR = 3_600_000
+TIMES = Times(NOW_MS, relative=True)
+WIDTH = 300
+
+
+def facts(lines: list[Line]) -> dict[str, str]:
+    """The texts behind labels, which are 14 columns wide."""
+    return {line.text[:14].strip(): line.text[14:].strip() for line in lines if line.text[:14].strip() and not line.style}
+
+
+def words(lines: list[Line]) -> list[list[str]]:
+    return [line.text.split() for line in lines]
+
+
+def partition(retention: RetentionRow | None = None, *, row: dict[str, Any] | None = None, **values: Any) -> list[Line]:
+    given = {
+        **{"log_start_offset": 1, "last_stable_offset": 2, "high_watermark": 5, "log_end_offset": 6, "unread_offsets": 3},
+        **{"bytes_rate": 1024.0, "records_rate": 9.5, "size_bytes": 2 << 20, "segments": 7},
+        **{"last_append_ms": NOW_MS - HOUR, "oldest_record_ms": NOW_MS - 2 * HOUR},
+        **{"records_data": 11, "records_aborted": 12, "records_control": 13},
+    }
+    shown = PartitionRow(broker=1, topic="t", partition=0, **given | (row or {}))
+    return partition_lines(PartitionDetail(at_ms=NOW_MS, row=shown, retention=retention, **values), TIMES, WIDTH)
+
+
+def test_the_facts_of_a_partition() -> None:
+    found = facts(partition())
+    assert found["broker"] == "1"
+    assert found["offsets"] == "1 to 6, high watermark 5"
+    assert found["last stable"] == "2, 3 offsets below the high watermark are not readable"
+    assert found["appended"] == "1.0 KiB/s, 9.5 records/s, the last 1h ago"
+    assert found["on disk"] == "2.0 MiB in 7 segments, the oldest record 2h ago"
+    assert found["records"] == "11 of data, 12 of them aborted, 13 control records"
+    little = facts(partition(row={"unread_offsets": 0, "segments": -1, "records_data": -1}))
+    assert (little["last stable"], "records" in little) == ("2", False)
+    assert little["on disk"] == "2.0 MiB in segments not known, the oldest record 2h ago"
+
+
+def test_what_is_kept_of_a_partition() -> None:
+    def kept(**values: Any) -> str:
+        return facts(partition(RetentionRow(broker=1, topic="t", partition=0, **values)))["retention"]
+
+    assert kept() == "no limit"
+    assert kept(retention_ms=HOUR, retention_bytes=1 << 20, limits_assumed=True) == "1h or 1.0 MiB (assumed)"
+    late = {"overdue_ms": 2 * HOUR, "reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
+    assert kept(retention_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion by time in 4h"
+    assert kept(retention_ms=HOUR, overdue_ms=0, reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
+
+
+def test_an_open_transaction_of_a_partition() -> None:
+    given = {"start_ms": NOW_MS - HOUR, "last_append_ms": NOW_MS - 2 * HOUR, "first_offset": 3, "holds_offsets": 4}
+    named = {"transactional_id": "id", "coordinator_state": "Ongoing", "groups": ["g"], "no_command": "it ends by itself"}
+    row = TransactionRow(broker=1, topic="t", partition=0, producer_id=9, producer_epoch=8, verdict="overdue", stuck=True, **given, **named)
+    lines = partition(transactions=[row])
+    assert "open transaction of producer 9, epoch 8: overdue, stuck" in [line.text for line in lines]
+    found = facts(lines)
+    assert found["since"] == "1h ago, the last append 2h ago"
+    assert found["id"] == "id, its coordinator has Ongoing"
+    assert found["groups"] == "g"
+    assert any("from 3 on, holds back 4" in line.text for line in lines)
+    assert any("it ends by itself" in line.text for line in lines)
+
+
+def test_segments_and_replicas_of_a_partition() -> None:
+    segments = [
+        SegmentRow(base_offset=1, size_bytes=1 << 20, max_timestamp_ms=NOW_MS - 3 * HOUR, deletable=True),
+        SegmentRow(base_offset=2, size_bytes=2 << 20, max_timestamp_ms=NOW_MS - 2 * HOUR, deletion_ms=NOW_MS + HOUR),
+        SegmentRow(base_offset=3, size_bytes=3 << 20, max_timestamp_ms=NOW_MS - HOUR, active=True, deletable=True),
+    ]
+    replica = ReplicaRow(
+        broker=4, role="follower", in_sync="yes", size_bytes=5 << 20, log_end_offset=6, last_append_ms=NOW_MS - HOUR, log_dir="/d"
+    )
+    lines = partition(segments=segments, replicas=[replica], omitted=7)
+    assert ["1", "1.0", "MiB", "3h", "ago", "due"] in words(lines)
+    assert ["2", "2.0", "MiB", "2h", "ago", "in", "1h"] in words(lines)
+    assert ["3", "3.0", "MiB", "1h", "ago", "active"] in words(lines)
+    assert ["4", "follower", "yes", "5.0", "MiB", "6", "1h", "ago", "/d"] in words(lines)
+    assert "segments, 7 in the middle left out" in [line.text for line in lines]
+
+
+def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
+    lag = {"lag_records_read_committed": 2, "lag_bytes": 3 << 20}
+    held = GroupPartition(topic="t", partition=0, committed=5, high_watermark=9, held=True, next_timestamp_ms=NOW_MS - HOUR, **lag)
+    calm = GroupPartition(topic="t", partition=1, committed=7, high_watermark=7, lag_records_read_committed=0, lag_bytes=0, lag_offsets=0)
+    summary = GroupSummary(group="g", type="Classic", state="Stable", members=1, partitions=2, last_commit_ms=NOW_MS - 2 * HOUR, **lag)
+    group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], clients=["c1", "c2"], hosts=["/h"], omitted=3)
+    lines = group_lines(group, TIMES, WIDTH)
+    found = facts(lines)
+    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2 records, 3.0 MiB, in 2 partitions")
+    assert (found["last commit"], found["clients"], found["hosts"]) == ("2h ago", "c1, c2", "/h")
+    texts = [line.text for line in lines]
+    assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)
+    assert "nothing to do for 1 of 2 partitions" in texts
+    assert "partitions, 3 left out" in texts
+    assert ["t-0", "2", "3.0", "MiB", "5", "9", "1h", "ago"] in words(lines)
+    assert ["t-1", "0", "0", "B", "7", "7", "-"] in words(lines)
+
+
+def test_the_facts_of_a_problem() -> None:
+    about = {"topic": "t", "partition": 3, "group": "g", "broker": 2, "log_dir": "/d", "agent": "a", "runbook": "R"}
+    problem = Problem(kind="k", severity=WARNING, what="what", since_ms=NOW_MS - HOUR, holds_back="much", command="do it", **about)
+    found = facts(problem_lines(problem, TIMES, WIDTH))
+    assert (found["severity"], found["holds back"], found["partition"], "topic" in found) == (WARNING, "much", "t-3", False)
+    assert (found["group"], found["broker"], found["log dir"], found["agent"]) == ("g", "2", "/d", "a")
+    assert found["runbook"] == "docs/runbooks/R.md"
+    assert found["since"] == "2023-11-14T21:13:20Z, 1h ago"
+    whole = facts(problem_lines(Problem(kind="k", severity=WARNING, what="what", topic="t", broker=0), TIMES, WIDTH))
+    assert (whole["topic"], whole["broker"], {"partition", "since", "group"} & whole.keys()) == ("t", "0", set())
