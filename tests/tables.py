@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 _ROW_CHARS = 300
+_Named = type(pytest.param())
 
 
 def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Calls the test with each row, as ``pytest.mark.parametrize`` does, but in one test: rows of a large table take next to no time.
 
-    For what needs no fixture that a row changes: all rows share them.
+    For what needs no fixture that a row changes: all rows share them. A row may have a name: ``pytest.param(1, 2, id="its name")``.
     """
     single = isinstance(names, str) and "," not in names
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    table = [(row,) if single else tuple(row) for row in rows]
+    named = [(row.values, row.id) if isinstance(row, _Named) else ((row,) if single else tuple(row), None) for row in rows]
+    table = [(row, name or repr(row[0] if single else row)[:_ROW_CHARS]) for row, name in named]
     assert table, "a table without rows shows nothing"
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
@@ -26,12 +28,12 @@ def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
         @functools.wraps(test)
         def of_all(*args: Any, **fixtures: Any) -> None:
             wrong = list[Exception]()
-            for row in table:
+            for row, shown in table:
                 try:
                     test(*args, **dict(zip(columns, row, strict=True)), **fixtures)
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
                     wrong.append(error if isinstance(error, Exception) else AssertionError(str(error)))
-                    wrong[-1].add_note(repr(row[0] if single else row)[:_ROW_CHARS])
+                    wrong[-1].add_note(shown)
             if wrong:
                 rows_of_them = "; ".join(each.__notes__[-1] for each in wrong)
                 raise ExceptionGroup(f"{len(wrong)} of {len(table)} rows are wrong: {rows_of_them}", wrong)

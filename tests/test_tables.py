@@ -10,7 +10,7 @@ from tests.tables import each_row
 def test_every_row_is_tried_and_each_that_is_wrong_is_named_with_what_is_wrong(tmp_path: object) -> None:
     tried = []
 
-    @each_row("number, word", [(1, "a"), (2, "b"), (3, "c"), (4, "d")])
+    @each_row("number, word", [(1, "a"), (2, "b"), pytest.param(3, "c", id="the third"), (4, "d")])
     def table(number: int, word: str, fixture: object) -> None:
         tried.append(word)
         assert number != 2
@@ -19,7 +19,7 @@ def test_every_row_is_tried_and_each_that_is_wrong_is_named_with_what_is_wrong(t
         if number == 3:
             pytest.fail("no third one")
 
-    with pytest.raises(ExceptionGroup, match=r"3 of 4 rows are wrong: \(2, 'b'\); \(3, 'c'\); \(4, 'd'\)") as wrong:
+    with pytest.raises(ExceptionGroup, match=r"3 of 4 rows are wrong: \(2, 'b'\); the third; \(4, 'd'\)") as wrong:
         table(fixture=tmp_path)
     assert tried == ["a", "b", "c", "d"]
     assert [type(each) for each in wrong.value.exceptions] == [AssertionError, AssertionError, OSError]

@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.dump.running import LOGS, dumped, rows
 from tests.dump.told import aborted_fields, batch_fields, fields, record_fields, snapshot_fields
+from tests.tables import each_row
 
 
 def files(suffix: str) -> Any:
     names = sorted(str(path.relative_to(LOGS)) for path in LOGS.glob(f"*/*/*{suffix}"))
-    return pytest.mark.parametrize("name", names)
+    return each_row("name", names)
 
 
 def told(name: str) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.legacy_messages import inner_messages, read_message
@@ -11,9 +10,10 @@ from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import read_records
 from streaming.scan.crc_check import stored_crcs, wrong_crcs
 from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, told
+from tests.tables import each_row
 
 DECODED = re.compile(r" key: \{.*")
-SEGMENTS = pytest.mark.parametrize("name", files(".log"))
+SEGMENTS = each_row("name", files(".log"))
 
 
 def lines_of(data: bytes) -> list[str]:

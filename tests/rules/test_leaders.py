@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Replicas, Roles, assign_roles
+from tests.tables import each_row
 
 
 class Replica(NamedTuple):
@@ -33,7 +34,7 @@ def speaker(*replicas: Replica) -> int:
     return replicas[chosen].broker
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "replicas"),
     [
         pytest.param(5, [Replica(5)], id="a single replica, whatever is known of it"),

@@ -18,7 +18,7 @@ def test_fewer_replicas_than_are_asked_for_are_enough_since_kafka_3_7(version: i
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stands", "isr", "replicas", "version"),
     [
         pytest.param(True, 1, 3, KAFKA_3_7, id="fewer than min.insync.replicas"),

@@ -20,6 +20,7 @@ from streaming.rules.shard_state import ShardState
 from streaming.state_row import STATES
 from tests.events import Shard, appended, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
+from tests.tables import each_row
 
 FIELDS = [field.name for field in fields(LogState)]
 SHOWN = [name for name in STATES.names if name != "change"]
@@ -116,7 +117,7 @@ OTHER = {"agent": "a2", "journal": "j2", "broker": 2, "leads": 1}
 UNCLEAN = [row(Kind.APPEARED, 1, **OTHER, next_offset=0), row(Kind.UNCLEAN, 2, **OTHER, leader_epoch=5, next_offset=4, reason="1")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "batches",
     [
         pytest.param([BACK, [appended(5, 0, 10, leads=1, log_epoch=3)]], id="a log that is back: what counted before counts no more"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.catalog.catalog_tables import UNREADABLE
 from streaming.rules.stable_offsets import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
+from tests.tables import each_row
 
 
 class Copy(NamedTuple):
@@ -56,7 +57,7 @@ def stable(
 LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "copies"),
     [
         pytest.param(100, [LEADER._replace(isr=1)], id="in sync alone: its end"),
@@ -113,7 +114,7 @@ def test_nothing_observed_is_nothing_asked() -> None:
     assert marks() == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "transactions"),
     [
         pytest.param(100, [], id="nothing undecided: the high watermark"),
@@ -130,7 +131,7 @@ def test_the_last_stable_offset(expected: int, transactions: list[Transaction]) 
     assert (found.last_stable_offset[0], found.lag[0]) == (expected, 100 - expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "high_watermark", "transaction", "log"),
     [
         pytest.param(4000, 100, Transaction(60, bytes_at=6000), -1, id="counted since its first batch"),

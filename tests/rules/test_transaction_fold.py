@@ -22,6 +22,7 @@ from streaming.rules.transaction_fold import (
 )
 from streaming.scan.transaction_steps import steps_from
 from tests.rules.outcomes import together
+from tests.tables import each_row
 
 Row = tuple[Step, int, int]
 """Kind, producer and offset of a batch of one record."""
@@ -67,7 +68,7 @@ def column(transactions: Transactions, name: str) -> list[int]:
 DATA, COMMIT, ABORT, ONGOING = Step.DATA, Step.COMMIT, Step.ABORT, Step.ONGOING
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "opened", "closed", "counts"),
     [
         pytest.param([(DATA, 7, 5)], [(7, 5)], [], (0, 0, 0), id="data opens"),

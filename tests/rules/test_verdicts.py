@@ -23,6 +23,7 @@ from streaming.rules.verdicts import (
     verdicts,
 )
 from tests.rules.test_coordinator_join import entry, table
+from tests.tables import each_row
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000
@@ -51,7 +52,7 @@ def verdict(transaction: Open, *entries: dict[str, object], complete: bool = Tru
 HERE = ("bar-0", "foo-0")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "entries"),
     [
         pytest.param(Verdict.OPEN, [entry("a", partitions=HERE, start_ms=NOW - MINUTE)], id="ongoing, inside its timeout"),
@@ -118,7 +119,7 @@ def test_an_entry_of_a_log_that_was_not_read_to_its_end_makes_nothing_overdue() 
     assert verdicts(replace(found, current=np.array([False])), NOW, 0).tolist() == [Verdict.UNKNOWN]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "complete", "is_stuck"),
     [
         pytest.param([entry("a", partitions=HERE, start_ms=NOW)], True, True, id="open"),

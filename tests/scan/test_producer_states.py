@@ -14,6 +14,7 @@ from streaming.scan.producer_states import EXPIRATION_MS, Producers, Taken
 from streaming.simulator.batch_writer import Batch
 from tests.builders import NOW, abort, batch, commit
 from tests.kafka.segments import written
+from tests.tables import each_row
 
 LIMIT = 100
 MOST = 2**31 - 1
@@ -50,7 +51,7 @@ def gaps(*batches: Batch, compacted: bool = False) -> int:
     return together.gaps
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("batches", "expected"),
     [
         pytest.param([data(7, 0, records=3), data(7, 3)], 0, id="one after the other"),

@@ -15,6 +15,7 @@ from streaming.scan.transaction_steps import NO_STEPS, Steps, Times, merge_steps
 from streaming.simulator.batch_writer import Batch, ControlType, Record, control_key
 from tests.builders import NOW, abort, batch, commit
 from tests.kafka.segments import Content, written
+from tests.tables import each_row
 
 SEEN = Times.seen(NOW + 77, NOW + 77)
 
@@ -90,7 +91,7 @@ def test_found_on_disk_the_clients_clock_counts_between_the_times_of_the_files()
     assert steps["last_ms"].tolist() == [NOW + 2, NOW - 10, NOW + 10, NOW + 4]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "start"),
     [
         pytest.param({"log_append_time": NOW + 3}, NOW + 3, id="the broker's time of append stands in the largest timestamp alone"),

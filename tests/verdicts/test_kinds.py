@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from streaming.protocol.problem_json import SEVERITIES
@@ -15,7 +14,7 @@ from tests.tables import each_row
 
 ALERTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "conf" / "alerts").glob("*.yaml"))}
 
-each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+each_kind = each_row("kind", KINDS)
 
 
 def alert(name: str) -> dict[str, Any]:
