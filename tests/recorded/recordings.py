@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from streaming.whole_files import write_whole
 from tests.broker.install import KAFKA_VERSION, OLDER_VERSION
 from tests.recorded import script
 from tests.recorded.archive import CONFIGURATION, DamagedError, unpack
@@ -93,9 +94,9 @@ def to_make(world: str) -> str:
     return f"this makes it from a live Kafka: make record ONLY={world}"
 
 
-def describe(world: str, version: str, *, made_by: Mapping[str, str], recorded: str, asked: Sequence[str]) -> None:
+def describe(world: str, version: str, *, made_by: Mapping[str, str], recorded: str, asked: Sequence[str], data: Path = DATA) -> None:
     """Writes the provenance of an archive that was just written."""
-    content = archive(world, version).read_bytes()
+    content = archive(world, version, data).read_bytes()
     made = Provenance(
         world=world,
         kafka=version,
@@ -105,9 +106,7 @@ def describe(world: str, version: str, *, made_by: Mapping[str, str], recorded: 
         bytes=len(content),
         asked=asked,
     )
-    unfinished = provenance_file(world, version).with_suffix(".new")
-    unfinished.write_text(json.dumps(asdict(made), indent=2) + "\n")
-    unfinished.replace(provenance_file(world, version))
+    write_whole(provenance_file(world, version, data), f"{json.dumps(asdict(made), indent=2)}\n".encode())
 
 
 @dataclass(frozen=True, slots=True)
