@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +11,13 @@ import pytest
 from streaming.agent.permissions import LOGGED_AT_ONCE, Rights, find_unreadable
 from streaming.disk.logdirs import open_log_dirs
 from tests.builders import batch, log_dir, partition
+from tests.scratch import scratch
 
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
     """A log dir that another user can reach, which a folder of pytest's is not."""
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch() as directory:
         Path(directory).chmod(0o755)
         made = log_dir(Path(directory))
         for topic in ("orders", "closed", "hidden"):

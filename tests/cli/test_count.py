@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from streaming.simulator.log_dir import LogDir
 from tests.builders import abort, batch, commit, log_dir, partition
 from tests.commands import run_command
 from tests.frozen import unpack
+from tests.scratch import scratch
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,7 +160,7 @@ def test_a_log_whose_first_bytes_are_damaged_has_no_counts_and_is_named_once(tmp
 @pytest.fixture
 def reachable() -> Iterator[Path]:
     """A folder that another user can reach, which one of pytest's is not."""
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)
 

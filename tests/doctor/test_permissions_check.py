@@ -2,7 +2,6 @@
 
 import ast
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from streaming.doctor import permissions_check
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.doctor.examined import FAULT, FINE, WARNING, examined
+from tests.scratch import scratch
 
 NOBODY = 65534
 
@@ -21,7 +21,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 @pytest.fixture
 def disk() -> Iterator[LogDir]:
     """A log dir that everybody may read, with a log of two segments and a metadata log with a snapshot."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+    with scratch() as name:
         Path(name).chmod(0o755)
         made = log_dir(Path(name))
         log = partition(made, "orders")
