@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,12 +35,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     return (yield)
 
 
-def environment(arguments: Sequence[str]) -> dict[str, str]:
-    """What a `segtail` has to have in its environment for its JVM to use the archive. Executors elsewhere do not have the jar."""
-    directory = _directory() if arguments[0] in ("run", "demo") and "--master" not in arguments else None
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What makes Spark's JVM use one: an option of Java's, and options of Spark's."""
+
+    java_option: str
+    spark_options: Mapping[str, str]
+
+
+def found() -> Archive | None:
+    """The one that there is. Executors elsewhere do not have its jar."""
+    directory = _directory()
     if directory is None or not (directory / _ARCHIVE).is_file():
-        return {}
-    return _environment(directory, f"-XX:SharedArchiveFile={directory / _ARCHIVE}")
+        return None
+    return _archive(directory, f"-XX:SharedArchiveFile={directory / _ARCHIVE}")
 
 
 def make() -> None:
@@ -73,12 +82,11 @@ def _directory() -> Path | None:
     return cache_dir() / f"spark-{hashlib.sha256(chr(10).join([*known, local_files._SOURCE]).encode()).hexdigest()[:16]}"
 
 
-def _environment(directory: Path, option: str) -> dict[str, str]:
+def _archive(directory: Path, option: str) -> Archive:
     from streaming.job import local_files
 
-    options = {"spark.driver.extraClassPath": directory / _CLASSES, local_files.OPTION: _NAME}
-    written = ", ".join(f'{name}: "{value}"' for name, value in options.items())
-    return {"SPARK_SUBMIT_OPTS": f"{option} -Xshare:auto -Xlog:cds*=off", "SEGTAIL_SPARK": f"{{{written}}}"}
+    options = {"spark.driver.extraClassPath": str(directory / _CLASSES), local_files.OPTION: _NAME}
+    return Archive(f"{option} -Xshare:auto -Xlog:cds*=off", options)
 
 
 def _make(directory: Path) -> None:
@@ -101,11 +109,12 @@ def _main(directory: Path, scratch: Path) -> None:
     """A job over one small log, whose JVM writes down at its end what it has loaded."""
     from streaming.cli.app import main
     from streaming.job import jvm, spark
+    from tests import job_environment
     from tests.builders import batch, log_dir, partition
 
     jvm._STOP_SECONDS = spark._STOP_SECONDS = _SECONDS
     _compile(directory, scratch)
-    os.environ.update(_environment(directory, f"-XX:ArchiveClassesAtExit={scratch / _ARCHIVE}"))
+    os.environ.update(job_environment.of_archive(_archive(directory, f"-XX:ArchiveClassesAtExit={scratch / _ARCHIVE}")))
     disk = log_dir(scratch)
     log = partition(disk, "orders")
     log.append(batch(5))

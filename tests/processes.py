@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests import jvm_archive, witnesses
+from tests import job_environment, witnesses
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
 SECONDS = 600
@@ -88,7 +88,7 @@ class Segtail:
         with said.open("wb") as stderr:
             self._process = subprocess.Popen(
                 [*before, str(SEGTAIL), *words],
-                env=clean | jvm_archive.environment(words) | (environ or {}) | {name: value},
+                env=clean | job_environment.of_command(words) | (environ or {}) | {name: value},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

@@ -18,7 +18,7 @@ from streaming.cli.demo import free_address, with_demo_defaults
 from streaming.settings import Settings
 from streaming.start_from import StartFrom
 from streaming.units import Address
-from tests import jvm_archive
+from tests import job_environment
 from tests.ports import free_ports
 from tests.processes import SECONDS
 from tests.top import terminal as screens
@@ -98,7 +98,7 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    environ = clean | jvm_archive.environment(["demo"]) | {"TMPDIR": str(scratch)}
+    environ = clean | job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch)}
     process = subprocess.Popen(
         [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
@@ -136,7 +136,7 @@ def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path) -
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"]
-    environ = jvm_archive.environment(["demo"]) | {"TMPDIR": str(scratch)}
+    environ = job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch)}
     with screens.terminal(command, columns=150, lines=40, **environ) as shown:
         shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")
         shown.press("q")
