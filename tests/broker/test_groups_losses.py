@@ -2,16 +2,20 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.group_reading import read_groups
+from streaming.settings import Settings
+from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 from tests.broker.clients import SECONDS, create_topic
 from tests.broker.group_comparing import Told, told_offline
 from tests.broker.kafka import Kafka
@@ -23,10 +27,9 @@ _BROKER = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": 
 _BATCH = (10, 90)  # records, bytes of each
 _EVERY_SECONDS = 0.25
 _SMALL = {"internal.segment.bytes": "6000"}
-TOPICS = {
-    "by-time": {**_SMALL, "retention.ms": "32000"},
-    "by-size": {**_SMALL, "retention.ms": "-1", "retention.bytes": "120000"},  # of some 4 KB a second
-}
+TOPICS = ("by-time", "by-size")
+_BYTES_A_SECOND = 4_000
+_LEAST_SECONDS = 20
 _GROUP = "stands-still"
 _COMMITTED = 75
 """In the middle of a batch of the second segment."""
@@ -42,11 +45,25 @@ def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactor
         kafka.kill()
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was predicted, and when; Unix milliseconds."""
+
+    at_ms: int
+    loss_ms: int
+
+
 @dataclass(slots=True)
 class Appender:
-    """``latest_seconds`` is the most by which a batch came after its time: a machine that is busy keeps no rate."""
+    """``latest_ms`` is the most by which a batch came after its time: a machine that is busy keeps no rate."""
 
-    latest_seconds: float = 0.0
+    began_ms: int
+    latest_ms: float = 0.0
+
+    def error_ms(self, said: Said) -> int:
+        """By how much a prediction may be wrong that follows a rate: what came late changes it the more, the shorter it was observed."""
+        observed, ahead = said.at_ms - self.began_ms, max(0, said.loss_ms - said.at_ms)
+        return CHECK_MS + round(2 * self.latest_ms * (1 + ahead / observed))
 
 
 @contextmanager
@@ -55,7 +72,7 @@ def appending(kafka: Kafka) -> Iterator[Appender]:
     over = threading.Event()
     client = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 30_000})
     records, size = _BATCH
-    appender = Appender()
+    appender = Appender(now_ms())
 
     def append() -> None:
         at = time.monotonic()
@@ -64,7 +81,7 @@ def appending(kafka: Kafka) -> Iterator[Appender]:
                 for _ in range(records):
                     client.produce(topic, b"x" * size, partition=0)
             assert client.flush(SECONDS) == 0
-            appender.latest_seconds = max(appender.latest_seconds, time.monotonic() - at)
+            appender.latest_ms = max(appender.latest_ms, 1000 * (time.monotonic() - at))
             at += _EVERY_SECONDS
 
     with ThreadPoolExecutor(1) as threads:
@@ -100,23 +117,38 @@ def told(kafka: Kafka) -> dict[str, Told]:
 
 @dataclass(slots=True)
 class Fate:
-    """When the first unread record of a topic was last seen and first seen to be gone, Unix milliseconds."""
+    """Of the first unread record of a topic: when it was last seen and first seen to be gone, and what was said of that before; in ms."""
 
     there_ms: int = 0
     gone_ms: int = 0
+    said: list[Said] = field(default_factory=list)
+    log_start: int = -1
+    verdicts: frozenset[Kind] = frozenset()
 
 
-def deleted(admin: AdminClient) -> dict[str, Fate]:
+def look(kafka: Kafka, fates: Mapping[str, Fate]) -> None:
+    """What the disks show of the group now, by a reader that knows the broker's settings."""
+    asked_ms = now_ms()
+    settings = Settings(server_properties=(kafka.broker(1).properties,))
+    answer = read_groups(open_log_dirs(kafka.log_dirs), [_GROUP], settings, asked_ms)
+    assert (answer.missing, answer.doubts) == ((), ())
+    (group,) = answer.groups
+    for partition in group.partitions:
+        fate = fates[partition.topic]
+        if not partition.lost_offsets:
+            fate.there_ms = asked_ms
+            fate.said.append(Said(asked_ms, partition.loss_ms))
+        elif not fate.gone_ms:
+            fate.gone_ms, fate.log_start = now_ms(), partition.log_start
+            fate.verdicts = frozenset(each.kind for each in judge(group, asked_ms, Bounds()))
+
+
+def deleted(kafka: Kafka) -> dict[str, Fate]:
     """By topic; waits for it."""
     fates = {topic: Fate() for topic in TOPICS}
 
     def all_gone() -> bool:
-        asked_ms = now_ms()
-        for topic, start in ends(admin, OffsetSpec.earliest()).items():
-            if start <= _COMMITTED:
-                fates[topic].there_ms = asked_ms
-            elif not fates[topic].gone_ms:
-                fates[topic].gone_ms = now_ms()
+        look(kafka, fates)
         return all(fate.gone_ms for fate in fates.values())
 
     until("the broker has deleted what was not read", all_gone, saw=lambda: fates)
@@ -127,27 +159,43 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def create_topics(kafka: Kafka) -> None:
+    """Topics whose records are kept for ten times as long as segtail takes to tell of them on this machine."""
+    began = time.monotonic()
+    told(kafka)
+    seconds = max(_LEAST_SECONDS, round(10 * (time.monotonic() - began)))
+    limits = {
+        "by-time": {"retention.ms": str(1000 * seconds)},
+        "by-size": {"retention.ms": "-1", "retention.bytes": str(_BYTES_A_SECOND * seconds)},
+    }
+    for topic in TOPICS:
+        create_topic(kafka.bootstrap, topic, config=_SMALL | limits[topic])
+
+
 def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_predicted(kafka_that_deletes: Kafka) -> None:
     kafka = kafka_that_deletes
-    for topic, config in TOPICS.items():
-        create_topic(kafka.bootstrap, topic, config=config)
+    create_topics(kafka)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    until("the broker knows the topics", lambda: TOPICS.keys() <= admin.list_topics(timeout=SECONDS).topics.keys())
+    until("the broker knows the topics", lambda: admin.list_topics(timeout=SECONDS).topics.keys() >= set(TOPICS))
     with appending(kafka) as appender:
         until("the second segments are closed", lambda: min(ends(admin, OffsetSpec.latest()).values()) > 3 * _COMMITTED)
         commit(kafka, _COMMITTED)
-        predicted = until("the commit is replicated", lambda: both if (both := told(kafka)).keys() == TOPICS.keys() else None)
+        predicted = until("the commit is replicated", lambda: both if (both := told(kafka)).keys() == set(TOPICS) else None)
+        told_ms = now_ms()
         following = {topic: next(base for base in bases(kafka, topic) if base > _COMMITTED) for topic in TOPICS}
         assert max(ends(admin, OffsetSpec.earliest()).values()) <= _COMMITTED, "it was told before it was gone"
-        fates = deleted(admin)
+        fates = deleted(kafka)
     for topic, fate in fates.items():
         said = predicted[topic]
         # at the latest check that deletes it, as far as is known here: without server.properties that is 5 minutes later
         assert following[topic] - _COMMITTED <= said["loss_records"] <= said["lag_records_read_committed"]
-        slack_ms = CHECK_MS + round(2000 * appender.latest_seconds) if topic == "by-size" else 0
-        node = kafka.broker(1)
-        wrong = disproved(node, said["loss_ms"], there_ms=fate.there_ms, gone_ms=fate.gone_ms, early_ms=slack_ms, late_ms=slack_ms)
-        assert not wrong, (topic, wrong)
+        for prediction in (Said(told_ms, said["loss_ms"]), fate.said[len(fate.said) // 2]):
+            error_ms = appender.error_ms(prediction) if topic == "by-size" else 0
+            times = {"there_ms": fate.there_ms, "gone_ms": fate.gone_ms, "early_ms": error_ms, "late_ms": error_ms}
+            wrong = disproved(kafka.broker(1), prediction.loss_ms, **times)
+            assert not wrong, (topic, prediction, appender, times, wrong)
+        assert Kind.LOST in fate.verdicts
+        assert _COMMITTED < fate.log_start <= ends(admin, OffsetSpec.earliest())[topic]  # asked a moment later, and retention goes on
     for topic, said in told(kafka).items():
         assert said["log_start"] > _COMMITTED
         assert said["lost_offsets"] == said["log_start"] - _COMMITTED, topic
