@@ -26,6 +26,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "dump": NEWEST,
     "groups": BOTH,
     "metadata": NEWEST,
+    "min_isr": NEWEST,
     "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,
