@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streaming.api.group_pages import group_page
+from streaming.api.group_pages import group_detail, group_page
 from streaming.errors import AgentError
 from streaming.job import group_details
 from streaming.job.group_details import GroupDetails
@@ -118,6 +118,9 @@ def test_a_list_of_groups_says_that_limits_are_assumed_as_each_of_them_does() ->
         found = details(job)
         assert found is not None
         assert (listed.limits_assumed, found.summary.limits_assumed, partition(job).limits_assumed) == (there,) * 3
+        plain = group_detail(job.round(), "g")  # before an agent is asked
+        assert plain is not None
+        assert [each.limits_assumed for each in plain.partitions] == [there]
 
 
 def test_a_log_that_commits_name_by_its_name_and_by_its_topic_id_is_one_log() -> None:
