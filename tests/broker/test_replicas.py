@@ -29,6 +29,7 @@ OFFSET_NOT_AVAILABLE = 78
 
 Key = tuple[str, int]
 Unlike = dict[Key, tuple[object, object]]
+Sizes = dict[frozenset[object], dict[tuple[int, str, int], int]]
 
 
 class Told(NamedTuple):
@@ -76,8 +77,12 @@ def by_kafka(kafka: Kafka) -> dict[Key, Told]:
     return found
 
 
-def unlike(page: Page, kafka: Kafka) -> Unlike:
-    """Partitions of which the page does not say what brokers tell: both sides of each."""
+def unlike(page: Page, kafka: Kafka, sizes: Sizes) -> Unlike:
+    """Partitions of which the page does not say what brokers tell: both sides of each.
+
+    Args:
+        sizes: what was asked for before; as long as brokers tell the same of all else, it is not asked for again.
+    """
     ours = by_page(page)
     try:
         theirs = by_kafka(kafka)
@@ -89,8 +94,10 @@ def unlike(page: Page, kafka: Kafka) -> Unlike:
     found: Unlike = {key: (known.get(key), theirs.get(key)) for key in known.keys() | theirs.keys() if known.get(key) != theirs.get(key)}
     if found:
         return found
-    sizes = log_sizes(kafka)
-    told = {key: sizes.get((each.leader, *key)) for key, each in ours.items()}
+    moment = frozenset(theirs.items())
+    if moment not in sizes:
+        sizes[moment] = log_sizes(kafka)
+    told = {key: sizes[moment].get((each.leader, *key)) for key, each in ours.items()}
     return {key: (each.size, told[key]) for key, each in ours.items() if each.size != told[key]}
 
 
@@ -186,11 +193,12 @@ def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_ret
 
         def agrees(moment: str) -> Page:
             last: Unlike = {}
+            sizes: Sizes = {}
 
             def alike() -> Page | None:
                 page = job.page()
                 last.clear()
-                last.update(unlike(page, kafka))  # who is in sync changes too
+                last.update(unlike(page, kafka, sizes))  # who is in sync changes too
                 return None if last else page
 
             return until(f"{moment} it exports what brokers tell", alike, saw=lambda: last)

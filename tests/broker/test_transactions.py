@@ -280,6 +280,11 @@ def _answers(reader: Consumer) -> bool:
     return True
 
 
+def open_in_offsets(port: int) -> set[OpenProducer]:
+    """What is open in the topic of groups' offsets, as the broker says."""
+    return {one for told in told_by(port, {"__consumer_offsets": 4}).values() for one in told.opened}
+
+
 def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_aborted(kafka_with_ghosts: Kafka) -> None:
     kafka = kafka_with_ghosts
     port = kafka.nodes[0].port
@@ -288,7 +293,7 @@ def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_abort
     reader = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "warm"})
     until("the groups have a coordinator", lambda: _answers(reader))
     reader.close()
-    before = find_hanging(kafka)
+    before, opened_before = find_hanging(kafka), open_in_offsets(port)
     writer = Writer(kafka, "commits")
     for group in ("billing", "stock"):
         writer.hang_offsets(group, "read", 0)
@@ -303,7 +308,8 @@ def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_abort
     for one in own:
         assert one.abort_command is not None
         run_tool("transactions", *one.abort_command.split()[1:])
-    kafka.until(lambda: find_hanging(kafka) == before, "nothing hangs in the offsets")
+    kafka.until(lambda: not open_in_offsets(port) - opened_before, "nothing is open in the offsets", lambda: open_in_offsets(port))
+    assert find_hanging(kafka) == before
     assert not [one for one in offline(kafka).transactions if one.topic == "__consumer_offsets"]
     with Wire(port) as wire:
         assert wire.stable_offset_error("billing", "read", 0) == 0
