@@ -90,19 +90,20 @@ def _archive(directory: Path, option: str) -> Archive:
 
 
 def _make(directory: Path) -> None:
-    """In a process of its own, because a process has one JVM."""
+    """In a process of its own, because a process has one JVM. An archive with which Java does not start, as one cut off, is none."""
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
-        command = [sys.executable, "-m", __spec__.name, str(directory), scratch]
-        try:
-            done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False, timeout=_SECONDS)
-            said = done.stdout + done.stderr
-        except subprocess.TimeoutExpired as error:
-            said = str(error)
         made = Path(scratch, _ARCHIVE)
-        if made.is_file():
+        java = find(os.environ, cache_dir() / "java") / "bin" / "java"
+        try:
+            _run([sys.executable, "-m", __spec__.name, str(directory), scratch], Path(__file__).parents[1])
+            _run([str(java), f"-XX:SharedArchiveFile={made}", "-version"], Path(scratch))
             made.rename(directory / _ARCHIVE)
-        else:
-            (directory / _FAILED).write_text(said)
+        except (subprocess.SubprocessError, OSError) as error:
+            (directory / _FAILED).write_text(f"{error}\n{getattr(error, 'stderr', '')}")
+
+
+def _run(command: list[str], where: Path) -> None:
+    subprocess.run(command, cwd=where, capture_output=True, text=True, check=True, timeout=_SECONDS)
 
 
 def _main(directory: Path, scratch: Path) -> None:
