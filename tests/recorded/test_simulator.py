@@ -15,6 +15,8 @@ from tests.recorded.recordings import Replayed, replay, to_make
 from tests.recorded.worlds.simulator import REBUILT, digest, simulate, zlibs
 from tests.tools import missing
 
+pytestmark = pytest.mark.slow  # what is simulated has a history of half an hour
+
 METADATA = ("__cluster_metadata", 0)
 
 
