@@ -18,9 +18,7 @@ from tests.helm.charts import CASES, CHART, SHARE, Manifest
 from tests.image.containers import require_image
 from tests.processes import until
 
-pytestmark = pytest.mark.timeout(600)
-
-SECONDS = "120s"
+SECONDS = "600s"
 AGENTS = "app.kubernetes.io/component=agent"
 EXECUTOR = "app.kubernetes.io/component=executor"
 STRIMZI = CHART / "ci" / "strimzi-values.yaml"

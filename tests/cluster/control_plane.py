@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from pathlib import Path
 import yaml
 
 from tests.helm.charts import SHARE, Manifest
+from tests.ports import free_ports
 from tests.processes import until
 from tests.tools import require_tool
 
 NODES = ("node-1", "node-2")
-_START_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Cluster:
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
     """Starts one in this folder, and ends every process of it."""
-    etcd, peer, api, controllers, scheduler = _free_ports(5)
+    etcd, peer, api, controllers, scheduler = free_ports(5)
     server, made = (
         f"https://127.0.0.1:{api}",
         Cluster(folder / "kubeconfig", f"https://127.0.0.1:{api}", folder / "certs" / "apiserver.crt"),
@@ -102,7 +101,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
                 "--feature-gates=WatchList=false",
             ],
         )
-        until("the API server is ready", lambda: made.run("kubectl", "get", "--raw", "/readyz").stdout == "ok", _START_SECONDS)
+        until("the API server is ready", lambda: made.run("kubectl", "get", "--raw", "/readyz").stdout == "ok")
         loopback = ["--bind-address=127.0.0.1", "--leader-elect=false", kubeconfig]
         start(
             "kube-controller-manager",
@@ -134,14 +133,6 @@ def _running(folder: Path, name: str, arguments: Sequence[str | Path]) -> Iterat
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _free_ports(number: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _kubeconfig(server: str) -> Manifest:
