@@ -26,6 +26,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _JVM_MARKS = ("broker", "spark")
 _LONG_MARKS = ("image", "slow")
+_LONGEST = ("operations/test_day", "broker/test_kills", "broker/test_transactions", "cluster/test_cluster", "broker/test_groups_replicated")
+"""Modules that would be a tail of minutes alone if they did not begin first."""
+
 _ROOT = Path(__file__).parent
 
 
@@ -41,14 +44,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if any(map(item.get_closest_marker, _JVM_MARKS)) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(_group(item)))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: [not any(map(item.get_closest_marker, marks)) for marks in (_JVM_MARKS, _LONG_MARKS)])
+        items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> list[int]:
+    """Smaller is earlier."""
+    module = _module(item)
+    longest = _LONGEST.index(module) if module in _LONGEST else len(_LONGEST)
+    return [longest, *(not any(map(item.get_closest_marker, marks)) for marks in (_JVM_MARKS, _LONG_MARKS))]
+
+
+def _module(item: pytest.Item) -> str:
+    return item.path.relative_to(_ROOT).with_suffix("").as_posix()
 
 
 def _group(item: pytest.Item) -> str:
     """Its module, whose tests share what they start; those that share the session's Spark are one group."""
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark session"
-    return item.path.relative_to(_ROOT).with_suffix("").as_posix()
+    return _module(item)
 
 
 @pytest.fixture(scope="session")
