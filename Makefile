@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
+export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
 
 BIN := .venv/bin
