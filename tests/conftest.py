@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, settings
 
 from streaming import java
 from streaming.errors import JavaError
+from tests.job_environment import PATIENT
 from tests.tools import missing
 
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
     from pyspark.sql import SparkSession
 
-pytest_plugins = ("tests.check.again", "tests.check.budget", "tests.check.machine", "tests.witnesses")
+pytest_plugins = ("tests.check.again", "tests.check.budget", "tests.check.machine", "tests.jvm_archive", "tests.witnesses")
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile(
@@ -87,7 +88,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with (directory / "lock").open("w") as lock:
         made = Spark(
             master="local[2]",
-            options={"spark.driver.memory": "512m"},
+            options={"spark.driver.memory": "512m", **PATIENT},
             java_home=java_home,
             directory=directory,
             debug=False,

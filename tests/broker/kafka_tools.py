@@ -15,7 +15,7 @@ TOOLS = {
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
-_TOOL_SECONDS = 100
+_TOOL_SECONDS = 600
 
 TopicPartition = tuple[str, int]
 

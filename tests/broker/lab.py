@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tests.broker.install import compiled, java_command
 
 _SOURCES = Path(__file__).parent / "java"
-_END_SECONDS = 60
+_END_SECONDS = 600
 
 Record = tuple[str | None, int, int | None]
 """Key, bytes of the value (-1: a tombstone), timestamp (None: now)."""
