@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, settings
 
 from streaming import java
 from streaming.errors import JavaError
-from tests.job_environment import PATIENT
 from tests.tools import missing
 
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
@@ -83,6 +82,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The Spark that a job would start, with a small heap, and the data source in it."""
     from streaming.job.spark import Spark
     from streaming.source.datasource import SegtailDataSource
+    from tests.job_environment import PATIENT  # a plugin that is imported before it is registered would not be rewritten
 
     directory = tmp_path_factory.mktemp("spark")
     with (directory / "lock").open("w") as lock:
