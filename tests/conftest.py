@@ -10,12 +10,20 @@ from hypothesis import HealthCheck, settings
 
 from streaming import java
 from streaming.errors import JavaError
+from tests.check.order import LONGEST
 from tests.tools import missing
 
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
     from pyspark.sql import SparkSession
 
-pytest_plugins = ("tests.check.again", "tests.check.budget", "tests.check.machine", "tests.jvm_archive", "tests.witnesses")
+pytest_plugins = (
+    "tests.check.again",
+    "tests.check.budget",
+    "tests.check.machine",
+    "tests.check.starts",
+    "tests.jvm_archive",
+    "tests.witnesses",
+)
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile(
@@ -26,9 +34,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _JVM_MARKS = ("broker", "spark")
 _LONG_MARKS = ("image", "slow")
-_LONGEST = ("operations/test_day", "broker/test_kills", "broker/test_transactions", "cluster/test_cluster", "broker/test_groups_replicated")
-"""Modules that would be a tail of minutes alone if they did not begin first."""
-
 _ROOT = Path(__file__).parent
 
 
@@ -50,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _rank(item: pytest.Item) -> list[int]:
     """Smaller is earlier."""
     module = _module(item)
-    longest = _LONGEST.index(module) if module in _LONGEST else len(_LONGEST)
+    longest = LONGEST.index(module) if module in LONGEST else len(LONGEST)
     return [longest, *(not any(map(item.get_closest_marker, marks)) for marks in (_JVM_MARKS, _LONG_MARKS))]
 
 
@@ -85,7 +90,8 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     from tests.job_environment import PATIENT  # a plugin that is imported before it is registered would not be rewritten
 
     directory = tmp_path_factory.mktemp("spark")
-    with (directory / "lock").open("w") as lock:
+    with (directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SPARK_CONF_DIR")  # it is no single test's, and so not counted as one's
         made = Spark(
             master="local[2]",
             options={"spark.driver.memory": "512m", **PATIENT},

@@ -27,6 +27,9 @@ _TOO_SLOW = "connect back"
 """PySpark's word for a worker that has not called within ten seconds, which nobody can change: no fault of the job."""
 
 
+_TRIES = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A job that has processed what was there. ``page`` is empty where it wrote none; ``status`` is the one of `segtail run --once`."""
@@ -53,9 +56,10 @@ class _Shared:
 
 def run_once(session: "SparkSession", checkpoint: Path, *log_dirs: Path, clock: Callable[[], float] = time.time, **options: str) -> Ended:
     """`segtail run --once` with an agent of its own, which is a process. It is run again where a worker had too little time to start."""
-    ended = _run_once(session, checkpoint, *log_dirs, clock=clock, **options)
-    while _TOO_SLOW in ended.error:
+    for _ in range(_TRIES):
         ended = _run_once(session, checkpoint, *log_dirs, clock=clock, **options)
+        if _TOO_SLOW not in ended.error:
+            break
     return ended
 
 

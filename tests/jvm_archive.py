@@ -21,6 +21,7 @@ import pytest
 
 from streaming.errors import JavaError
 from streaming.java import find
+from tests.broker.class_archive import version
 from tests.broker.install import cache_dir
 
 _ARCHIVE, _CLASSES, _FAILED = "classes.jsa", "local-files.jar", "failed"
@@ -77,8 +78,8 @@ def _directory() -> Path | None:
         return None
     if spec is None or spec.origin is None:
         return None
-    files = [java_home / "lib" / "modules", *sorted(Path(spec.origin).parent.glob("jars/*.jar"))]
-    known = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files if path.exists()]
+    jars = sorted(Path(spec.origin).parent.glob("jars/*.jar"))
+    known = [version(str(java_home / "bin" / "java")), *(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in jars)]
     return cache_dir() / f"spark-{hashlib.sha256(chr(10).join([*known, local_files._SOURCE]).encode()).hexdigest()[:16]}"
 
 

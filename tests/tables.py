@@ -31,7 +31,7 @@ def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
             for row, shown in table:
                 try:
                     test(*args, **dict(zip(columns, row, strict=True)), **fixtures)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
                     wrong.append(error if isinstance(error, Exception) else AssertionError(str(error)))
                     wrong[-1].add_note(shown)
             if wrong:

@@ -74,8 +74,14 @@ def recording(folder: Path) -> Iterator[Path]:
 def _archive(java: str, class_path: str, folder: Path) -> Path:
     """Its path has all in its name that a JVM compares before it takes an archive."""
     jars = [Path(jar) for jar in class_path.split(os.pathsep)]
-    facts = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in (Path(java).resolve(), *jars)]
-    return folder / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.jsa"
+    facts = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in jars]
+    return folder / f"{hashlib.sha256(repr((version(java), facts)).encode()).hexdigest()[:16]}.jsa"
+
+
+@cache
+def version(java: str) -> str:
+    """What a Java says of itself. Its path may stay the same when it is replaced, as that of a script that starts another one."""
+    return subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
 
 
 def _dump(java: str, class_path: str, lists: Path, archive: Path) -> None:

@@ -189,6 +189,7 @@ def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_
         said = predicted[topic]
         # at the latest check that deletes it, as far as is known here: without server.properties that is 5 minutes later
         assert following[topic] - _COMMITTED <= said["loss_records"] <= said["lag_records_read_committed"]
+        assert fate.said, "it was gone before it was looked at"
         for prediction in (Said(told_ms, said["loss_ms"]), fate.said[len(fate.said) // 2]):
             error_ms = appender.error_ms(prediction) if topic == "by-size" else 0
             times = {"there_ms": fate.there_ms, "gone_ms": fate.gone_ms, "early_ms": error_ms, "late_ms": error_ms}

@@ -4,9 +4,11 @@ A test that fails beside others and passes alone tells of the machine more than 
 swallowed either: its name, both outcomes and the first failure stand at the end, and a list of the last runs shows who comes back.
 """
 
+import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,6 @@ RUNS = 10
 """So many runs are remembered."""
 
 PASSED_ALONE = "passed alone"
-_REMEMBERED = "segtail/again"
 _WRITTEN = pytest.StashKey[dict[str, str]]()
 
 
@@ -65,25 +66,31 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if 0 < len(failed) <= MOST:
         reporter.write_line("")
         reporter.write_line(f"{len(failed)} failed: run again, alone")
-        second = run_again(failed, config.rootpath, Path(config.cache.mkdir("segtail-again")))
+        with tempfile.TemporaryDirectory(prefix="segtail-again-") as scratch:
+            second = run_again(failed, config.rootpath, Path(scratch))
         if all(second[name].outcome == "passed" for name in failed):
             session.exitstatus = pytest.ExitCode.OK
         _sort(reporter, second)
     passed = names(reporter.stats.get(PASSED_ALONE, ()))
-    config.cache.set(_REMEMBERED, [*config.cache.get(_REMEMBERED, []), passed][-RUNS:])
+    config.cache.set(_key(config), [*config.cache.get(_key(config), []), passed][-RUNS:])
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     reports = terminalreporter.stats.get(PASSED_ALONE, [])
     if not reports:
         return
-    remembered = terminalreporter.config.cache.get(_REMEMBERED, [])
+    remembered = terminalreporter.config.cache.get(_key(terminalreporter.config), [])
     for report in reports:
         terminalreporter.section(f"failed beside others, passed alone: {name_of(report.nodeid)}", sep="_")
         terminalreporter.write_line(report.longreprtext)
     terminalreporter.section("failed beside others, passed alone")
     for name in names(reports):
         terminalreporter.write_line(listed(name, remembered))
+
+
+def _key(config: pytest.Config) -> str:
+    """Runs of one target are remembered together: those of another do not have its tests."""
+    return f"segtail/again/{hashlib.sha256(config.getoption('-m').encode()).hexdigest()[:8]}"
 
 
 def listed(name: str, remembered: Sequence[Sequence[str]]) -> str:
@@ -106,7 +113,6 @@ def names(reports: Iterable[pytest.TestReport]) -> list[str]:
 def run_again(tests: Sequence[str], root: Path, scratch: Path) -> Mapping[str, Second]:
     """Runs these tests in one process, and nothing beside it. One that does not end up with an outcome has failed."""
     written = scratch / "outcomes.json"
-    written.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--outcomes={written}", "--quiet", *tests]
     done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     outcomes = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}

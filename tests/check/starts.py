@@ -1,7 +1,8 @@
 """A plugin of pytest that sees which programs the tests of a module start, and holds that against the table in CONTRIBUTING.md.
 
 JVMs are what the tests wait for: a module may start as many as the table gives it. Kafka, its tools and other programs are seen as this
-process starts them; Spark's JVM, which a job starts, by the script that Spark runs before it.
+process starts them; Spark's JVM, which a job starts, by the script that Spark runs before it. What no single test starts is no row: the
+Spark that tests share, and the archives of classes that are made once a machine.
 """
 
 import os
@@ -16,20 +17,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.terminal import TerminalReporter
 
 ROOT = Path(__file__).parents[2]
 HEADING = "### What the tests start"
 SPARK, BROKERS, TOOLS = "Spark", "Kafka", "Kafka's tools"
 TEST, LIVE = "make test", "make test-live"
 OTHERS = (
-    *("alertmanager", "amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
-    *("podman", "prometheus", "promtool", "tmux"),
+    *("amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
+    *("podman", "prometheus", "prometheus-alertmanager", "promtool", "tmux"),
 )
 """Programs that not every machine has."""
+
+_WRAPPED = 5
+"""A program stands among so many words, where another one starts it: `python -S -c ...`."""
 
 _ROW = re.compile(r"\| `(?P<module>[^`]+)` \| (?P<target>[^|]+) \| (?P<starts>[^|]*) \|")
 _STARTED = re.compile(r"(?P<what>[^,]+?)(?: \((?P<times>\d+)\))?(?:, |$)")
 _SEEN = pytest.StashKey["Seen"]()
+_WRONG = pytest.StashKey[list[str]]()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,12 +89,12 @@ class Seen:
 
 def started(words: Sequence[str]) -> str:
     """What a command line starts that a machine may lack; "" for everything else, Spark included."""
-    name = Path(words[0]).name if words else ""
     if "kafka.Kafka" in words:
         return BROKERS
-    if name == "java" and any("org.apache.kafka" in word or "kafka-clients" in word for word in words):
+    names = [Path(word).name for word in words[:_WRAPPED]]
+    if "java" in names and any("kafka-clients" in word for word in words):
         return TOOLS
-    return name if name in OTHERS else ""
+    return next((name for name in names if name in OTHERS), "")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,17 +111,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_SEEN].know(items)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    yield
-    seen = item.config.stash[_SEEN]
-    seen.note_jvms()
-    if not item.config.getoption("--starts"):
-        module = item.nodeid.partition("::")[0]
-        found = {place: starts for place, starts in seen.starts.items() if place.module == module}
-        assert (wrong := list(excess(found, allowed()))) == [], wrong
 
 
 def excess(found: Mapping[Place, Counter[str]], table: Mapping[Place, Counter[str]]) -> Iterator[str]:
@@ -153,12 +148,22 @@ def written(starts: Mapping[Place, Counter[str]]) -> str:
     return "".join(lines)
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)  # when it is known what failed, so that this is red whatever else is
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):  # in a process of pytest-xdist, whose controller writes
-        session.config.workeroutput["starts"] = [
-            (place.module, place.target, dict(counted)) for place, counted in session.config.stash[_SEEN].starts.items()
-        ]
+    seen = session.config.stash[_SEEN]
+    seen.note_jvms()
+    if hasattr(session.config, "workeroutput"):  # in a process of pytest-xdist, whose controller judges
+        session.config.workeroutput["starts"] = [(place.module, place.target, dict(counted)) for place, counted in seen.starts.items()]
+    elif not session.config.getoption("--starts"):
+        session.config.stash[_WRONG] = list(excess(seen.starts, allowed()))
+        if session.config.stash[_WRONG] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    if wrong := terminalreporter.config.stash.get(_WRONG, []):
+        terminalreporter.section("tests start what CONTRIBUTING.md does not say")
+        terminalreporter.write_line("\n".join(wrong))
 
 
 @pytest.hookimpl(optionalhook=True)

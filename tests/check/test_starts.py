@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.order import LONGEST
 from tests.check.starts import BROKERS, LIVE, ROOT, SPARK, TEST, TOOLS, Place, allowed, excess, read, started, written
 
 TABLE = f"""\
@@ -42,6 +43,7 @@ def test_what_is_started_more_often_is_named() -> None:
         (["/jdk/bin/java", "-cp", "/a/kafka-clients-4.3.1.jar", "kafka.tools.StorageTool", "format"], TOOLS),
         (["python", "-S", "-c", "execv", "/jdk/bin/java", "kafka.Kafka", "server.properties"], BROKERS),
         (["/usr/bin/promtool", "check", "metrics"], "promtool"),
+        (["python", "-S", "-c", "execv", "/usr/bin/prometheus-alertmanager", "--x"], "prometheus-alertmanager"),
         (["java", "-version"], ""),
         (["git", "status"], ""),
         ([], ""),
@@ -52,7 +54,12 @@ def test_programs_are_known_by_their_command_lines(command: list[str], what: str
 
 
 def test_every_row_is_of_tests_that_there_are() -> None:
+    assert allowed()
     assert [place.module for place in allowed() if not (ROOT / place.module).is_file()] == []
+
+
+def test_the_longest_modules_are_there() -> None:
+    assert [name for name in LONGEST if not (ROOT / "tests" / f"{name}.py").is_file()] == []
 
 
 STARTING = """\

@@ -19,8 +19,13 @@ def of_topics(page: Page, name: str) -> dict[str, float]:
 
 
 def but_this_machine(page: Page) -> Page:
-    """Without how long it took and what the disk holds, of which an agent that has just started has not seen all."""
-    others = ("segtail_query_batch_duration", "segtail_log_dir_", "segtail_start_timestamp_seconds")
+    """Without how long it took and what the disk holds beside, of which an agent that has just started has not seen all."""
+    others = (
+        "segtail_query_batch_duration",
+        "segtail_log_dir_free_bytes",
+        "segtail_log_dir_other_bytes",
+        "segtail_start_timestamp_seconds",
+    )
     return {series: value for series, value in page.items() if not series.name.startswith(others)}
 
 
@@ -39,7 +44,9 @@ def test_a_log_that_is_not_understood_is_counted_and_the_others_go_on(
     damage(files["magic"], sound["magic"] + 16, b"\x09")
     whole = float(files["good"].stat().st_size)
 
-    page = run_once(spark, tmp_path / "c", disk.path, clock=lambda: AT).page
+    first = run_once(spark, tmp_path / "c", disk.path, clock=lambda: AT)
+    assert (first.status, first.error) == (0, "")
+    page = first.page
     assert of_topics(page, "corrupt_batches_total") == {"good": 0, "length": 1, "magic": 1, "shrinks": 0}
     assert of_topics(page, "appended_records_total") == {"good": 9, "length": 5, "magic": 5, "shrinks": 9}
     assert of_topics(page, "log_end_offset") == {"good": 9, "length": 5, "magic": 5, "shrinks": 9}
@@ -55,7 +62,9 @@ def test_a_log_that_is_not_understood_is_counted_and_the_others_go_on(
 
     with files["shrinks"].open("r+b") as file:
         file.truncate(sound["shrinks"] - 10)
-    last = run_once(spark, tmp_path / "c", disk.path).page
+    ended = run_once(spark, tmp_path / "c", disk.path)
+    assert (ended.status, ended.error) == (0, "")
+    last = ended.page
     assert of_topics(last, "truncations_total") == {"good": 0, "length": 0, "magic": 0, "shrinks": 1}
     assert of_topics(last, "log_end_offset") == {"good": 9, "length": 5, "magic": 5, "shrinks": 3}
     assert of_topics(last, "appended_records_total") == of_topics(page, "appended_records_total")
@@ -67,16 +76,19 @@ def test_all_replicas_and_an_empty_log_dir_by_the_command_itself(tmp_path: Path)
     partition(two, "orders").append(batch(3))
     out = tmp_path / "page.prom"
     arguments = ("--log-dirs", f"{one.path},{two.path},{empty.path}", "--replicas", "all", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--from", "earliest", "--once", "--textfile", out, said=tmp_path / "said") as started:
+    with segtail("run", *arguments, "--from", "earliest", "--once", "--at", AT, "--textfile", out, said=tmp_path / "said") as started:
         assert started.wait() == 0, started.said
     page = read_page(out.read_text())
     records = "segtail_partition_appended_records_total"
     assert {key: value for key, value in page.items() if key.name == records} == {of_broker(records, 1): 5, of_broker(records, 2): 3}
     assert page[series("segtail_agent_up", broker=3, agent="local")] == 1
+    assert page[series("segtail_query_last_look_timestamp_seconds", query="segtail")] == AT
 
 
 def test_fresh_log_dir_without_partitions(tmp_path: Path, spark: SparkSession) -> None:
-    page = run_once(spark, tmp_path / "c", log_dir(tmp_path).path).page
+    ended = run_once(spark, tmp_path / "c", log_dir(tmp_path).path)
+    assert (ended.status, ended.error) == (0, "")
+    page = ended.page
     assert page[series("segtail_agent_up", broker=1, agent="local")] == 1
     assert {key.name for key in counted(page)} == {"segtail_skipped_bytes_total"}
 

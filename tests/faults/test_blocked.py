@@ -33,13 +33,16 @@ def health(agent: Segtail) -> str:
 def registered(client: AgentClient) -> Status:
     """How the agent is; a job that gets no answer in time asks again too."""
 
+    refused: list[AgentError] = []
+
     def asked() -> Status | None:
         try:
             return client.register(Register("job", "earliest", False))
-        except AgentError:
+        except AgentError as error:
+            refused[:] = [error]
             return None
 
-    return until("the agent answers", asked)
+    return until("the agent answers", asked, saw=lambda: refused)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ _DISTRIBUTIONS = (
     "for each in m.distributions(): print(f\"pkg:pypi/{each.metadata['Name'].lower().replace('_', '-')}@{each.version}\")"
 )
 
-pytestmark = [pytest.mark.image, pytest.mark.xdist_group("image"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.image, pytest.mark.xdist_group("image")]
 
 
 @pytest.fixture(autouse=True, scope="module")

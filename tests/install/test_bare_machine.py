@@ -13,7 +13,7 @@ from tests.install.debian import BUILT, extracted, in_bare_debian, require_packa
 from tests.install.offline_commands import DATA, USES
 from tests.tools import require_tool
 
-pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image")]
 
 PLACES = {"log_dirs": "/kafka/log_dirs/overdue/n1/d0,/kafka/log_dirs/overdue/n1/d1", "segments": "/kafka/logs/transactions/pay-0"}
 TRIED = {name: use for name, use in USES.items() if name != "agent"}

@@ -1,0 +1,4 @@
+"""Which modules of tests begin first, in a run of several processes."""
+
+LONGEST = ("operations/test_day", "broker/test_kills", "broker/test_transactions", "cluster/test_cluster", "broker/test_groups_replicated")
+"""They would be a tail of minutes alone if they did not."""
