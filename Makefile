@@ -14,8 +14,10 @@ PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 # A few processes: tests of a module that start a JVM keep to one of them, where they share it (tests/conftest.py groups them); tests without
 # one fill the rest. What fails is run again at the end, alone (tests/check/again.py). No run begins on a full disk.
-PARALLEL = -n $$($(BIN)/python -m tests.check.machine) --dist loadgroup --no-loadscope-reorder
+GROUPED = --dist loadgroup --no-loadscope-reorder
+PARALLEL = -n $$($(BIN)/python -m tests.check.machine) $(GROUPED)
 WHOLE = $(PARALLEL) --again --room 2048
+LIVE = -n $$($(BIN)/python -m tests.check.machine live) $(GROUPED) --again --room 2048
 WITHOUT_JVM := not spark and not broker and not live and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
@@ -51,7 +53,7 @@ test: setup ## Run the tests: without a JVM, with Spark, on recorded log dirs of
 	@$(BIN)/pytest $(WHOLE) -m "not live and not image"
 
 test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes
-	@$(BIN)/pytest $(WHOLE) -m "live or image"
+	@$(BIN)/pytest $(LIVE) -m "live or image"
 
 record: setup ## Make the recorded log dirs and answers of Kafka anew, on real brokers; ONLY=groups for one of them
 	@$(BIN)/python -m tests.recorded $(ONLY)

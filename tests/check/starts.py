@@ -22,6 +22,9 @@ from _pytest.terminal import TerminalReporter
 ROOT = Path(__file__).parents[2]
 HEADING = "### What the tests start"
 SPARK, BROKERS, TOOLS = "Spark", "Kafka", "Kafka's tools"
+COUNTED = (SPARK, BROKERS)
+"""How often others run is no matter: they are quick, and some are asked until something is so."""
+
 TEST, LIVE = "make test", "make test-live"
 OTHERS = (
     *("amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
@@ -29,6 +32,7 @@ OTHERS = (
 )
 """Programs that not every machine has."""
 
+_ANY = 1 << 30
 _WRAPPED = 5
 """A program stands among so many words, where another one starts it: `python -S -c ...`."""
 
@@ -133,8 +137,8 @@ def read(text: str) -> Starts:
     table: Starts = {}
     for row in _ROW.finditer(text):
         found = {match["what"]: int(match["times"] or 1) for match in _STARTED.finditer(row["starts"].strip())}
-        # how often other programs run is no matter: they are quick
-        table[Place(row["module"], row["target"].strip())] = Counter({what: 1 << 30 if what in OTHERS else n for what, n in found.items()})
+        most = {what: n if what in COUNTED else _ANY for what, n in found.items()}
+        table[Place(row["module"], row["target"].strip())] = Counter(most)
     return table
 
 
@@ -142,8 +146,8 @@ def written(starts: Mapping[Place, Counter[str]]) -> str:
     """The rows of the table, what runs with each target together."""
     lines = []
     for place in sorted(starts, key=lambda place: (place.target, place.module)):
-        jvms = [f"{what} ({starts[place][what]})" for what in (SPARK, BROKERS, TOOLS) if starts[place][what]]
-        others = sorted(what for what in starts[place] if what in OTHERS)
+        jvms = [f"{what} ({starts[place][what]})" for what in COUNTED if starts[place][what]]
+        others = sorted(what for what in starts[place] if what not in COUNTED)
         lines.append(f"| `{place.module}` | {place.target} | {', '.join([*jvms, *others])} |\n")
     return "".join(lines)
 
@@ -174,6 +178,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if path := config.getoption("--starts"):
+    if (path := config.getoption("--starts")) and not hasattr(config, "workerinput"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(written(config.stash[_SEEN].starts), encoding="utf-8")
