@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
+_LEAST_BYTES = 512 << 20  # a container may have 64 MiB of it
 _PREFIX = "segtail-test-"
 
 
@@ -23,4 +24,4 @@ def _memory() -> Path | None:
     for left in _MEMORY.glob(f"{_PREFIX}*-*"):
         if not Path("/proc", left.name.removeprefix(_PREFIX).partition("-")[0]).exists():
             shutil.rmtree(left, ignore_errors=True)
-    return _MEMORY
+    return _MEMORY if shutil.disk_usage(_MEMORY).free >= _LEAST_BYTES else None

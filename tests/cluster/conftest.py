@@ -8,7 +8,7 @@ import pytest
 
 from tests.broker.install import UnavailableError, class_path
 from tests.broker.kafka import Kafka
-from tests.cluster.world import World
+from tests.cluster.world import SpreadJob
 from tests.tools import missing
 
 _HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpreadJob]:
     try:
         class_path()
     except UnavailableError as reason:
@@ -32,4 +32,4 @@ def world(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         kafka = Kafka(directory / "kafka", nodes=3)
         stack.callback(kafka.kill)
         kafka.start()
-        yield World(directory, kafka, java_home, stack)
+        yield SpreadJob(directory, kafka, java_home, stack)

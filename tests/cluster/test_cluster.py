@@ -4,7 +4,7 @@ import pytest
 
 from tests.broker.clients import CODECS, create_topic, producer, send
 from tests.certificates import TOKEN
-from tests.cluster.world import Counted, World
+from tests.cluster.world import Counted, SpreadJob
 
 pytestmark = pytest.mark.spark
 
@@ -12,13 +12,13 @@ TOPIC = "spread"
 PARTITIONS = 6
 
 
-def produce(world: World, *, batches: int = 1) -> None:
+def produce(world: SpreadJob, *, batches: int = 1) -> None:
     client = producer(world.kafka.bootstrap, "lz4")
     for partition in range(PARTITIONS):
         send(client, TOPIC, partition, batches, 10 + partition)
 
 
-def test_a_spread_job_counts_what_the_brokers_have_through_every_mishap(world: World) -> None:
+def test_a_spread_job_counts_what_the_brokers_have_through_every_mishap(world: SpreadJob) -> None:
     """One story, because its stage takes a minute to set up."""
     create_topic(world.kafka.bootstrap, TOPIC, partitions=PARTITIONS)
     for codec in CODECS:
@@ -72,7 +72,7 @@ def grown(before: Counted, now: Counted, partitions: list[int]) -> bool:
     return bool(now) and all(now[TOPIC, each] != before[TOPIC, each] for each in partitions)
 
 
-def no_secret_shows(world: World) -> None:
+def no_secret_shows(world: SpreadJob) -> None:
     """Neither in what everybody may see of the processes, nor in what is logged, nor in a checkpoint."""
     token, key = TOKEN.encode(), b"PRIVATE KEY"
     seen = world.commands()

@@ -22,7 +22,7 @@ METADATA = "__cluster_metadata"
 Counted = dict[tuple[str, int], Counts]
 
 
-class World:
+class SpreadJob:
     def __init__(self, directory: Path, kafka: Kafka, java_home: Path, stack: ExitStack) -> None:
         self.directory = directory
         self.kafka = kafka

@@ -14,7 +14,7 @@ import click
 from streaming.cli.app import COMMANDS, segtail
 from tests.certificates import TOKEN, Authority
 from tests.docs.documented import Command
-from tests.docs.world import LOG_DIRS, NOW, World
+from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 
 _PATH = re.compile(r"(?<![\w./:-])/(?=(?:etc|tmp|var)/)")
 _FREE = re.compile(r"\d+(\.\d)? [KMGT]iB of \d+(\.\d)? [KMGT]iB free")
@@ -70,7 +70,7 @@ class Sandbox:
 
 def sandbox(root: Path) -> Sandbox:
     """Makes the world and all that its commands need beside it."""
-    World(root)
+    ShownBroker(root)
     made = Sandbox(root)
     for directory in (made.home, root / "bin", root / "tmp", root / "var/lib/segtail"):
         directory.mkdir(parents=True)

@@ -54,7 +54,7 @@ _FEATURES = (Feature("metadata.version", 7, 30), Feature("transaction.version", 
 _LEVELS = (("metadata.version", 30), ("group.version", 1), ("transaction.version", 2))
 
 
-class World:
+class ShownBroker:
     """The log dirs below ``root``, and the only writer of them."""
 
     def __init__(self, root: Path) -> None:

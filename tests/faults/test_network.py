@@ -26,7 +26,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class World:
+class CutNetwork:
     """A broker with two log dirs, an agent for each, the far one behind a network that can be cut, and a job of both."""
 
     broker: WritingBroker
@@ -64,7 +64,7 @@ class World:
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[World]:
+def running(directory: Path) -> Iterator[CutNetwork]:
     near, far, listen = free_ports(3)
     with ExitStack() as stack:
         broker = stack.enter_context(writing_broker(directory / "broker"))
@@ -76,7 +76,7 @@ def running(directory: Path) -> Iterator[World]:
         of_both = ("--agents", agents, "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{listen}")
         stack.enter_context(service("job", "run", "--from", "earliest", *of_both, *SMALL, directory=directory))
         pages = stack.enter_context(Scraper(f"http://127.0.0.1:{listen}/metrics"))
-        yield World(broker, network, pages)
+        yield CutNetwork(broker, network, pages)
 
 
 def test_nothing_is_lost_over_a_network_that_fails_and_the_other_agent_goes_on(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ _PLACES = {"first", "inside", "marker", "aborted", "held", "gap", "end"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class RecordedGroups:
     """A broker's disk, what its clients and Kafka's tools said, and what was consumed for each group and partition."""
 
     version: str
@@ -59,14 +59,14 @@ class World:
 
 
 @pytest.fixture(scope="module", params=WORLDS["groups"])
-def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RecordedGroups:
     """With all topics and groups of `group_world`."""
     replayed = replay("groups", request.param, tmp_path_factory.mktemp(f"groups-{request.param}"))
     left = [
         Left(commit=Commit(*commit), ends=Ends(*ends), committed=Consumed(*committed), uncommitted=Consumed(*uncommitted))
         for commit, ends, committed, uncommitted in replayed.json("left")
     ]
-    return World(
+    return RecordedGroups(
         version=request.param,
         disk=replayed.disk(),
         left=left,
@@ -77,12 +77,12 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def told(world: World) -> dict[Key, Told]:
+def told(world: RecordedGroups) -> dict[Key, Told]:
     """What `segtail groups` says."""
     return told_from_disk(world.disk.log_dirs, world.disk.properties, "--at", str(world.disk.now_ms))
 
 
-def test_groups_have_committed_at_every_kind_of_place(world: World) -> None:
+def test_groups_have_committed_at_every_kind_of_place(world: RecordedGroups) -> None:
     found = set()
     for left in world.left:
         batches = world.arithmetic.batches((left.commit.topic, left.commit.partition))
@@ -92,7 +92,7 @@ def test_groups_have_committed_at_every_kind_of_place(world: World) -> None:
     assert old == {0, 1, 2}, "messages of old formats were consumed"
 
 
-def test_what_is_consumed_is_what_lies_in_the_log(world: World) -> None:
+def test_what_is_consumed_is_what_lies_in_the_log(world: RecordedGroups) -> None:
     """Two ways of counting agree, neither of which is segtail's."""
     assert len(world.left) > 400
     for left in world.left:
@@ -100,7 +100,7 @@ def test_what_is_consumed_is_what_lies_in_the_log(world: World) -> None:
         assert left.uncommitted == world.arithmetic.consumed(left, UNCOMMITTED), left
 
 
-def test_on_a_plain_topic_the_records_that_are_left_are_the_offsets(world: World) -> None:
+def test_on_a_plain_topic_the_records_that_are_left_are_the_offsets(world: RecordedGroups) -> None:
     plain = [left for left in world.left if left.commit.topic == "plain" and left.committed.records >= 0]
     assert len(plain) > GROUPS
     for left in plain:
@@ -108,7 +108,7 @@ def test_on_a_plain_topic_the_records_that_are_left_are_the_offsets(world: World
         assert left.committed.records == left.ends.high_watermark - left.commit.offset
 
 
-def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_the_order_of_their_records(world: World) -> None:
+def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_the_order_of_their_records(world: RecordedGroups) -> None:
     groups = ("kept", "overtaken", "pending")
     offsets = {left.key: left.commit.offset for left in world.left if left.commit.group in groups}
     assert offsets == {
@@ -120,7 +120,7 @@ def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_t
     }
 
 
-def test_kafkas_own_tool_counts_offsets(world: World) -> None:
+def test_kafkas_own_tool_counts_offsets(world: RecordedGroups) -> None:
     """With markers, with what was aborted and with what is compacted away; and negative ones beyond the end."""
     told = told_by_tool(world.described)
     assert told == {
@@ -130,23 +130,23 @@ def test_kafkas_own_tool_counts_offsets(world: World) -> None:
     assert {"ledger", "compacted", "cut"} <= {left.commit.topic for left in wrong}
 
 
-def test_nothing_is_missing_in_the_log_dirs(world: World) -> None:
+def test_nothing_is_missing_in_the_log_dirs(world: RecordedGroups) -> None:
     answer = read_groups(open_log_dirs(world.disk.log_dirs), (), Settings(), world.disk.now_ms)
     assert (answer.missing, answer.doubts) == ((), ())
 
 
-def test_the_log_dirs_show_what_is_consumed(world: World, told: dict[Key, Told]) -> None:
+def test_the_log_dirs_show_what_is_consumed(world: RecordedGroups, told: dict[Key, Told]) -> None:
     agree("segtail groups", world.left, world.arithmetic, lambda: told, seconds=0)
 
 
-def test_share_groups_have_as_much_left_as_their_coordinator_says(world: World, told: dict[Key, Told]) -> None:
+def test_share_groups_have_as_much_left_as_their_coordinator_says(world: RecordedGroups, told: dict[Key, Told]) -> None:
     """There are none before 4.0."""
     assert {each.group for each in world.commits if each.lag >= 0} == (set() if world.version == OLDER_VERSION else set(SHARED))
     agree_on_share_groups("segtail groups", world.commits, lambda: told, seconds=0)
 
 
 @pytest.mark.spark
-def test_a_job_says_what_is_consumed(world: World, spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_job_says_what_is_consumed(world: RecordedGroups, spark: "SparkSession", tmp_path: Path) -> None:
     left, arithmetic = world.left, world.arithmetic
     options = {"server_properties": ",".join(map(str, world.disk.properties)), "from": "active", "export.group_granularity": "partition"}
     with serving(spark, tmp_path / "checkpoint", *world.disk.log_dirs, **options) as url:
@@ -157,7 +157,7 @@ def test_a_job_says_what_is_consumed(world: World, spark: "SparkSession", tmp_pa
 
 
 @pytest.fixture(scope="module")
-def agent(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+def agent(world: RecordedGroups, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """One that has read everything."""
     made = Agent(*world.disk.log_dirs, journal=tmp_path_factory.mktemp("agent") / "journal")
     Reader(made, start_from="active").begin()
@@ -167,7 +167,7 @@ def agent(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ag
     made.close()
 
 
-def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: World, agent: Agent) -> None:
+def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: RecordedGroups, agent: Agent) -> None:
     found = {
         (row["group"], row["topic"], row["partition"]): row["offset"]
         for changes in agent.following.changes(())
@@ -178,7 +178,7 @@ def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: World, age
     assert found == {key: committed for key, (committed, _, _) in told_by_tool(world.described).items()}
 
 
-def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_consumed(world: World, agent: Agent) -> None:
+def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_consumed(world: RecordedGroups, agent: Agent) -> None:
     of = {tail.cursor.log[1:3]: tail.cursor.log for tail in agent.watcher.tails()}
     known = [left for left in world.left if left.commit.offset <= left.ends.high_watermark]
     places = [

@@ -15,14 +15,14 @@ from streaming.top.pressing import pressed
 from streaming.top.questions import VIEWS, Found, Listing, Rows, Subject
 from streaming.top.top_state import State, question
 from streaming.top.view_columns import COLUMNS
-from tests.docs.world import LOG_DIRS, NOW, World
+from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 from tests.top.screens import text
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("world")
-    World(found)
+    ShownBroker(found)
     return found
 
 
