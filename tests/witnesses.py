@@ -1,4 +1,4 @@
-"""A plugin of pytest: what a failed test's helpers said last stands in its report, for a red test tells nothing that it has not seen."""
+"""A plugin of pytest: the report of a failed test has the last words of what ran beside it, for it tells only what it has seen."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

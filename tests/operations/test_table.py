@@ -44,6 +44,18 @@ def test_every_event_is_documented_and_nothing_else() -> None:
     assert set(SHORT) <= set(EVENTS)
 
 
+def test_events_that_the_short_day_joins_have_no_alert_of_one_step_in_common() -> None:
+    """Else one event could fire what the other has to, and nobody would see it."""
+    steps = zip(*([row for row in DOCUMENTED if row.event == name] for name in SHORT), strict=True)
+    common = [column for rows_of_step in steps for column in ("fires", "muted", "resolves") if _in_common(rows_of_step, column)]
+    assert common == []
+
+
+def _in_common(rows_of_step: tuple[Row, ...], column: str) -> frozenset[str]:
+    alerts: list[frozenset[str]] = [getattr(row, column) for row in rows_of_step]
+    return frozenset.intersection(*alerts)
+
+
 def test_no_step_stands_twice_in_an_event() -> None:
     keys = [(row.event, row.step) for row in DOCUMENTED]
     assert len(keys) == len(set(keys))

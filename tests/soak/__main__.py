@@ -126,8 +126,9 @@ def _beside(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     pace = f"{report.backlog_bytes / 1e6:,.0f} MB in {report.backlog_seconds:.0f} s"
     show(f"MB of segments in the page cache, before and after an agent read {pace}", ("", "before", "after"), rows)
     if beside.is_disturbed(report):
-        print("this machine takes pages out of its page cache without any reader: what an agent leaves there cannot be seen", flush=True)
-        return ()
+        return [
+            "not judged: this machine takes pages out of its page cache without any reader, so what an agent leaves there cannot be seen"
+        ]
     return beside.problems_of(report)
 
 
