@@ -220,7 +220,7 @@ def read_page(text: str) -> Page:
 
 _CLOCKS = re.compile(
     "last_append_timestamp|retention_(lag|overdue|reclaimable|blocked)|max_timestamp_ahead|oldest_open_transaction_start"
-    "|transaction_duration_seconds_(bucket|sum)|active_producers|(hanging|stuck)_transactions"
+    "|transaction_duration_seconds_(bucket|sum)|active_producers|(hanging|stuck)_transactions|last_stable_offset_stalled"
 )
 """What follows from the clock on the wall: ages, when something was seen, whose time is over, what has been silent for long.
 
