@@ -66,7 +66,7 @@ check: setup ## Lint, generated files, and the tests without a JVM nearest to th
 	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
 	  --quiet $(PARALLEL) -m "$(WITHOUT_JVM) and not slow"
 
-fast: setup ## Lint, generated files, and all tests without a JVM: four minutes
+fast: setup ## Lint, generated files, and all tests without a JVM: seven minutes
 	@$(LINT); BIN=$(BIN) .ci/current
 	@$(BIN)/pytest $(WHOLE) -m "$(WITHOUT_JVM)"
 
