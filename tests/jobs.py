@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_TOO_SLOW = "connect back"
-"""PySpark's word for a worker that has not called within ten seconds, which nobody can change: no fault of the job."""
-
-
-_TRIES = 5
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A job that has processed what was there. ``page`` is empty where it wrote none; ``status`` is the one of `segtail run --once`."""
@@ -55,15 +48,7 @@ class _Shared:
 
 
 def run_once(session: "SparkSession", checkpoint: Path, *log_dirs: Path, clock: Callable[[], float] = time.time, **options: str) -> Ended:
-    """`segtail run --once` with an agent of its own, which is a process. It is run again where a worker had too little time to start."""
-    for _ in range(_TRIES):
-        ended = _run_once(session, checkpoint, *log_dirs, clock=clock, **options)
-        if _TOO_SLOW not in ended.error:
-            break
-    return ended
-
-
-def _run_once(session: "SparkSession", checkpoint: Path, *log_dirs: Path, clock: Callable[[], float], **options: str) -> Ended:
+    """`segtail run --once` with an agent of its own, which is a process."""
     page: Page = {}
     try:
         with _on(session), Job(_settings(checkpoint, log_dirs, options), clock=clock, serve=False) as job:

@@ -288,10 +288,6 @@ class Job:
         if age is not None:
             self.observer.scraped(age)
 
-    @property
-    def _restarts(self) -> int:
-        return 0 if self._child is None else self._child.restarts
-
     def _poll(self) -> None:
         """Poll the agents. A new job's table is whole when it holds everything of the agents that have answered by then."""
         answers = self._agents.poll()
@@ -305,26 +301,27 @@ class Job:
                 self.table.set_whole()
 
     def run_once(self, stop: threading.Event) -> bool:
-        """Process what is there and return.
+        """Process what is there and return. A query that fails is started again, twice: it may be the machine that had no time for it.
 
         Returns:
             False if ``stop`` was set before everything was processed.
 
         Raises:
-            JobError: the query failed, or the agent did not deliver everything.
+            JobError: the query failed each time, or the agent did not deliver everything.
             SparkError: Spark's JVM is gone.
         """
-        for _ in range(_ONCE_ATTEMPTS):
-            restarts = self._restarts
+        for left in reversed(range(_ONCE_ATTEMPTS)):
             failed = self._run_query(stop, once=True)
             if stop.is_set():
                 return False
             self._agents.poll()
             if not failed and self._agents.up and self._progress.delivered(self._agents.up):
                 return True
-            if failed and self._restarts == restarts:
-                raise JobError(f"the query failed: {failed}")
-            log.warning("the agent did not answer for a while: the query is started again", extra={"reason": failed})
+            if left:
+                why = failed or "the agent did not answer for a while"
+                log.warning("not everything was processed: the query is started again", extra={"reason": why})
+        if failed:
+            raise JobError(f"the query failed: {failed}")
         raise JobError("not all data was processed, because the agent did not answer: see its messages above, and run it again")
 
     def refuse_unread(self) -> None:

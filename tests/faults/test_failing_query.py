@@ -1,5 +1,6 @@
-"""A query that fails at each start: the job goes on trying, and says that it is not well."""
+"""A query that fails: the job starts it again, and says when it is not well, or why it gave up."""
 
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -9,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from streaming.job import job
 from streaming.job.wellness import FAILURES
-from tests.jobs import serving
-from tests.processes import Page, read_page, until
+from tests.builders import batch, log_dir, partition
+from tests.jobs import run_once, serving
+from tests.processes import Page, read_page, until, values
 from tests.upgrade import before
 
 pytestmark = pytest.mark.spark
@@ -42,3 +44,32 @@ def test_it_is_not_well_after_a_few_failures(
     assert not any(series.name == "segtail_query_last_look_timestamp_seconds" for series in found)
     failures = [record for record in caplog.records if record.message == "the query failed and is started again"]
     assert "_stateSchema" in str(vars(failures[0])["reason"])
+
+
+def test_a_run_that_ends_by_itself_outlives_a_worker_that_did_not_start(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "orders").append(batch(5))
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python_whose_first_start_fails(tmp_path)))
+    ended = run_once(spark, tmp_path / "checkpoint", disk.path)
+    assert ended.status == 0, ended.error
+    assert values(ended.page, "segtail_partition_appended_records_total") == {("orders", 0): 5}
+    assert "not everything was processed: the query is started again" in caplog.messages
+
+
+def test_a_run_that_ends_by_itself_tells_why_it_gave_up(tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    before.unpack("job", tmp_path)
+    ended = run_once(spark, tmp_path / "checkpoint", tmp_path / "d1")
+    assert ended.status == 1
+    assert ended.error.startswith("the query failed: ")
+    assert "_stateSchema" in ended.error
+    assert caplog.messages.count("not everything was processed: the query is started again") == job._ONCE_ATTEMPTS - 1
+
+
+def python_whose_first_start_fails(directory: Path) -> Path:
+    """What Spark starts as its workers' daemon, on a machine that had no time for it at first."""
+    script, started = directory / "python", directory / "started"
+    script.write_text(f'#!/bin/sh\n[ -e {started} ] && exec {sys.executable} "$@"\ntouch {started}\nexit 1\n')
+    script.chmod(0o755)
+    return script
