@@ -18,7 +18,8 @@ GROUPED = --dist loadgroup --no-loadscope-reorder
 PARALLEL = -n $$($(BIN)/python -m tests.check.machine) $(GROUPED)
 WHOLE = $(PARALLEL) --again --room 2048
 LIVE = -n $$($(BIN)/python -m tests.check.machine live) $(GROUPED) --again --room 2048
-WITHOUT_JVM := not spark and not broker and not live and not image
+# A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
+STARTING_NOTHING := not spark and not programs and not live and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
 
@@ -49,7 +50,7 @@ $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a real broker's disk
 	@$(BIN)/segtail demo $(if $(LOG_DIRS),--log-dirs '$(LOG_DIRS)')
 
-test: setup ## Run the tests: without a JVM, with Spark, on recorded log dirs of real brokers; ten minutes
+test: setup ## Run the tests, also with Spark, a browser, Prometheus, on recorded log dirs of real brokers; ten minutes
 	@$(BIN)/pytest $(WHOLE) -m "not live and not image"
 
 test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes
@@ -61,14 +62,14 @@ record: setup ## Make the recorded log dirs and answers of Kafka anew, on real b
 mutations: setup ## Break the code in forty places, one by one, and see that a test fails each time
 	@$(BIN)/python -m tests.mutations $(ONLY)
 
-check: setup ## Lint, generated files, and the tests without a JVM nearest to the changes since main (or BASE): a minute
+check: setup ## Lint, generated files, and the tests nearest to the changes since main (or BASE) that start nothing: a minute
 	@until=$$(($$(date +%s) + 42)); $(LINT); BIN=$(BIN) .ci/current; \
 	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
-	  --quiet $(PARALLEL) -m "$(WITHOUT_JVM) and not slow"
+	  --quiet $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
 
-fast: setup ## Lint, generated files, and all tests without a JVM: seven minutes
+fast: setup ## Lint, generated files, and all tests that start neither a JVM nor another program: four minutes
 	@$(LINT); BIN=$(BIN) .ci/current
-	@$(BIN)/pytest $(WHOLE) -m "$(WITHOUT_JVM)"
+	@$(BIN)/pytest $(WHOLE) -m "$(STARTING_NOTHING)"
 
 lint: setup ## Format, lint, types, import contracts
 	@$(LINT)

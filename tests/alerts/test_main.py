@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.alerts.monitoring import PROGRAMS, free_addresses
 from tests.processes import SECONDS, until
 from tests.tools import require_tool
@@ -33,6 +35,7 @@ def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.programs
 def test_it_says_where_it_is_and_leaves_nothing_running(tmp_path: Path) -> None:
     for program in PROGRAMS:
         require_tool(program)

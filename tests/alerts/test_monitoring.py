@@ -12,7 +12,7 @@ from tests.alerts.rendering import Addresses
 from tests.processes import until
 from tests.tools import require_tool
 
-pytestmark = pytest.mark.xdist_group("alerts/test_monitoring")  # they share what runs
+pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("alerts/test_monitoring")]  # they share what runs
 
 HEALTHY = """\
 segtail_build_info{version="0",spark_version="0",python_version="0"} 1

@@ -130,6 +130,7 @@ def test_a_page_outlasts_five_minutes_without_segtail() -> None:
     assert {name: pages[name] for name in others if not ((kept := _MINUTES.fullmatch(pages[name])) and int(kept[1]) > 5)} == {}
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_an_alert_behaves_as_its_promtool_test_says(part: int) -> None:
     _run("promtool", "test", "rules", *(path.name for path in ALERTS[part::_PARTS]), cwd=TESTS)
@@ -172,11 +173,13 @@ def test_there_is_no_test_without_its_alert() -> None:
     assert {path.name for path in TESTS.iterdir()} == {path.name for path in ALERTS}
 
 
+@pytest.mark.programs
 def test_promtool_takes_the_example_configuration_with_all_rules() -> None:
     said = _run("promtool", "check", "config", CONF / "prometheus.yml")
     assert said.count("rules found") == len(ALERTS) + len(RULES)
 
 
+@pytest.mark.programs
 def test_amtool_takes_the_example_configuration() -> None:
     _run("amtool", "check-config", CONF / "alertmanager.yml")
 

@@ -15,8 +15,8 @@ from tests.check.nearest import nearest, read
 ROOT = Path(__file__).parents[2]
 _LEAST_SECONDS = 15
 _LEFT_OUT = """\
-Not run either: tests that are not near, that are slow, or that need Spark, a broker or the image.
-`make fast` runs all that need no JVM, `make test` everything.
+Not run either: tests that are not near, that are slow, or that start Spark, a broker or another program.
+`make fast` runs all that start neither a JVM nor another program, `make test` these too.
 """
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     try:
         changed = since_main(ROOT, given.base)
     except NoGitError as error:
-        sys.stderr.write(f"What was changed is not known: {error}. `make fast` runs all tests without a JVM.\n")
+        sys.stderr.write(f"What was changed is not known: {error}. `make fast` runs all tests that start no program.\n")
         return 2
     tree = read(ROOT)
     chosen = nearest(changed, tree)

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             session.exitstatus = pytest.ExitCode.OK
         _sort(reporter, second)
     passed = names(reporter.stats.get(PASSED_ALONE, ()))
-    config.cache.set(_key(config), [*config.cache.get(_key(config), []), passed][-RUNS:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", pytest.PytestCacheWarning)  # what cannot be remembered is said, and makes nothing red
+        config.cache.set(_key(config), [*config.cache.get(_key(config), []), passed][-RUNS:])
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

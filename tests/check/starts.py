@@ -25,7 +25,10 @@ SPARK, BROKERS, TOOLS = "Spark", "Kafka", "Kafka's tools"
 COUNTED = (SPARK, BROKERS)
 """How often others run is no matter: they are quick, and some are asked until something is so."""
 
-TEST, LIVE = "make test", "make test-live"
+FAST, TEST, LIVE = "make fast", "make test", "make test-live"
+_FIRST = ((LIVE, ("live", "image")), (TEST, ("spark", "programs")))
+"""Which marks leave a test to a target. `make fast` has those without any, which start nothing."""
+
 OTHERS = (
     *("amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
     *("podman", "prometheus", "prometheus-alertmanager", "promtool", "tmux"),
@@ -69,9 +72,9 @@ class Seen:
         sys.addaudithook(self._audit)
 
     def know(self, items: Sequence[pytest.Item]) -> None:
-        """Which target runs each of these tests."""
+        """Which target is the first to run each of these tests."""
         for item in items:
-            self._targets[item.nodeid] = LIVE if any(map(item.get_closest_marker, ("live", "image"))) else TEST
+            self._targets[item.nodeid] = next((of for of, marks in _FIRST if any(map(item.get_closest_marker, marks))), FAST)
 
     def note_jvms(self) -> None:
         """Count the JVMs of Spark that were started since the last time."""

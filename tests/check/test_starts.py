@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.check.order import LONGEST
-from tests.check.starts import BROKERS, LIVE, ROOT, SPARK, TEST, TOOLS, Place, allowed, excess, read, started, written
+from tests.check.starts import BROKERS, FAST, LIVE, ROOT, SPARK, TEST, TOOLS, Place, allowed, excess, read, started, written
 
 TABLE = f"""\
 | tests of | run by | start |
@@ -53,6 +53,11 @@ def test_programs_are_known_by_their_command_lines(command: list[str], what: str
     assert started(command) == what
 
 
+def test_what_starts_nothing_has_no_row() -> None:
+    """`make fast` has those tests: one that starts something without a mark of its own would be there, and in no row."""
+    assert [place.module for place in allowed() if place.target == FAST] == []
+
+
 def test_every_row_is_of_tests_that_there_are() -> None:
     assert allowed()
     assert [place.module for place in allowed() if not (ROOT / place.module).is_file()] == []
@@ -79,8 +84,8 @@ def test_a_module_that_starts_more_than_the_table_says_fails(tmp_path: Path) -> 
     command = [sys.executable, "-m", "pytest", "-p", "tests.check.starts"]
     environ = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert "test_it.py starts promtool (1) in make test" in done.stdout
-    assert "test_it.py starts Spark (1) in make test" in done.stdout
+    assert "test_it.py starts promtool (1) in make fast" in done.stdout
+    assert "test_it.py starts Spark (1) in make fast" in done.stdout
     assert done.returncode == 1
     done = subprocess.run([*command, "--starts", "rows"], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert (done.returncode, (tmp_path / "rows").read_text()) == (0, "| `test_it.py` | make test | Spark (1), promtool |\n")
+    assert (done.returncode, (tmp_path / "rows").read_text()) == (0, "| `test_it.py` | make fast | Spark (1), promtool |\n")

@@ -17,7 +17,7 @@ LARGE = Cluster(topics=TOPICS | {f"topic-{number}": 20 for number in range(50)},
 MOST = {"timeseries": 12, "bargauge": 20, "stat": 1, "table": 100}
 """So many series of a panel can still be read."""
 
-pytestmark = pytest.mark.xdist_group("dashboards/test_on_prometheus")  # one process starts it, not each
+pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("dashboards/test_on_prometheus")]  # one process starts it, not each
 
 
 @pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["28 partitions", "1,028 partitions"])

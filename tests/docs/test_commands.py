@@ -135,6 +135,7 @@ def test_a_target_of_make_is_there_and_listed(command: Command) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.programs
 @each(HELM)
 def test_what_helm_installs_is_rendered(command: Command, world: Sandbox) -> None:
     """``values.yaml`` is the first file in YAML of the same document."""
@@ -178,6 +179,7 @@ def test_what_running_text_names_is_an_option_of_the_command() -> None:
     assert wrong == []
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("document", "text"), [pytest.param(*found, id=f"{found[0].name}-{n}") for n, found in enumerate(blocks("yaml"))])
 def test_a_file_in_yaml_is_a_configuration_or_values_of_the_chart(document: Path, text: str, world: Sandbox) -> None:
     content, shown = yaml.safe_load(text), world.home / "shown.yaml"

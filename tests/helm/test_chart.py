@@ -16,6 +16,8 @@ from tests.helm.charts import CASES, CHART, RELEASE, ROOT, Manifest, named, pods
 from tests.helm.schemas import locations
 from tests.tools import require_tool
 
+pytestmark = pytest.mark.programs
+
 EVERY_CASE = pytest.mark.parametrize("values", CASES, ids=lambda path: path.stem.removesuffix("-values"))
 
 

@@ -9,6 +9,8 @@ import yaml
 
 from tests.helm.charts import CHART, RELEASE, render, run
 
+pytestmark = pytest.mark.programs
+
 EVERYTHING = {"monitoring": {"prometheusRule": {"enabled": True}, "dashboards": {"enabled": True}}}
 
 RULES = """\

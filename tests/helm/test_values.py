@@ -1,10 +1,14 @@
 """Values that are wrong or do not go together are refused, with a message that names them."""
 
+import pytest
+
 from helm.generate import OWN_OPTIONS
 from streaming.settings import OPTIONS, Settings
 from tests.helm.charts import render, template
 from tests.helm.charts import settings as settings_of
 from tests.tables import each_row
+
+pytestmark = pytest.mark.programs
 
 BROKER = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}

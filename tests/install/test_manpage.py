@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import click
+import pytest
 
 from install.manpage import escape, page
 from streaming.cli.app import COMMANDS, segtail
@@ -23,14 +24,17 @@ def test_the_page_of_the_wheel_is_made_from_the_commands() -> None:
     assert (Path(__file__).parents[2] / "docs" / "segtail.1").read_text(encoding="utf-8") == PAGE, "make man"
 
 
+@pytest.mark.programs
 def test_groff_understands_all_of_it() -> None:
     assert rendered(PAGE).stderr == ""
 
 
+@pytest.mark.programs
 def test_groff_would_complain() -> None:
     assert rendered(PAGE + ".UNKNOWN x\n").stderr != ""
 
 
+@pytest.mark.programs
 @each_row("name", COMMANDS)
 def test_every_option_is_there_as_it_is_typed(name: str) -> None:
     root = click.Context(segtail)
@@ -41,6 +45,7 @@ def test_every_option_is_there_as_it_is_typed(name: str) -> None:
     assert [each.opts for each in options if each.opts[-1] not in section] == []
 
 
+@pytest.mark.programs
 @each_row("text", [".so /etc/passwd", "'br", "a\\fBb", "--a-b", "`x`", "~^", "1…2"])
 def test_text_is_shown_as_it_is(text: str) -> None:
     assert text in rendered(f".TH A 1\n.PP\n{escape(text)}\n").stdout

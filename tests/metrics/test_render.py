@@ -20,6 +20,7 @@ def test_the_page_is_the_golden_one() -> None:
     assert golden_page() == GOLDEN.read_text(encoding="utf-8")
 
 
+@pytest.mark.programs
 def test_promtool_finds_nothing_to_say_about_the_page() -> None:
     promtool = require_tool("promtool")
     text = golden_page()

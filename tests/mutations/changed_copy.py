@@ -19,7 +19,8 @@ _LEFT_OUT = shutil.ignore_patterns(
 _PATIENCE_S = 1_800
 """What takes longer hangs because of the change."""
 
-_FAST = "not live and not image and not broker and not spark"
+FAST = "not spark and not programs and not live and not image"
+"""Those that `make fast` has."""
 
 
 class StaleError(Exception):
@@ -82,7 +83,7 @@ class ChangedCopy:
             RuntimeError: pytest did not get as far as a test that passes or fails.
         """
         try:
-            ended = self._run("-m", "pytest", "-x", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider", "-m", _FAST, "--", *files)
+            ended = self._run("-m", "pytest", "-x", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider", "-m", FAST, "--", *files)
         except subprocess.TimeoutExpired:
             return Outcome(False, f"no end within {_PATIENCE_S} s", "")
         if ended.returncode == 0:

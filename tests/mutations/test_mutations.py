@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutations.__main__ import main, replay
-from tests.mutations.changed_copy import StaleError, mutated
+from tests.mutations.changed_copy import FAST, StaleError, mutated
 from tests.mutations.table import MUTATIONS, Mutation
 
 TREE = Path(__file__).parents[2]
@@ -49,6 +49,10 @@ def test_it_says_why_it_matters_and_names_tests_that_are_there(mutation: Mutatio
 def test_no_two_mutations_have_the_same_name_or_the_same_change() -> None:
     for counted in (Counter(each.name for each in MUTATIONS), Counter((each.file, each.before, each.after) for each in MUTATIONS)):
         assert [each for each, count in counted.items() if count > 1] == []
+
+
+def test_a_fast_test_is_one_that_make_fast_has() -> None:
+    assert f"\nSTARTING_NOTHING := {FAST}\n" in (TREE / "Makefile").read_text()
 
 
 def test_every_room_has_one() -> None:

@@ -44,6 +44,7 @@ def wrong(panel: dict[str, Any], width: int, height: int) -> list[str]:
     return [fault for fault, there in faults.items() if there]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
 def test_every_panel_has_its_data_and_lies_on_the_page(prometheus: Prometheus, dashboard: str) -> None:
     values = {"topic": HANGING[0], "partition": str(HANGING[1])} if dashboard == "partition" else {}
@@ -79,6 +80,7 @@ def test_what_is_missing_to_draw_is_named(tmp_path: Path, module: str, missing: 
     assert f"pictures need {missing}" in done.stderr
 
 
+@pytest.mark.programs
 def test_the_page_is_drawn_light_and_dark(tmp_path: Path) -> None:
     for program in ("chromium", "chromedriver"):
         require_tool(program)

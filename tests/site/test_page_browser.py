@@ -10,7 +10,7 @@ from tests.site.browser import Browser, browsing, served
 from tests.site.page_world import ABORT, MadeUpJob, site_of
 from tests.site.simulated_page import simulated_site
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+pytestmark = [pytest.mark.programs, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 VIEWS = [
     "/",

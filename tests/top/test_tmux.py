@@ -12,7 +12,7 @@ import pytest
 from tests.tools import require_tool
 from tests.top.fake_job import COMMAND, serving, troubled
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.programs, pytest.mark.slow]
 
 _SECONDS = 600.0
 
