@@ -64,15 +64,7 @@ class Agent:
             cpu_share=1e9,
             clock=lambda: self.now / 1000,
         )
-        self.watcher = Watcher(
-            self.log_dirs,
-            self.journal,
-            self.cluster,
-            lambda: self.now,
-            producers_limit=PRODUCERS_LIMIT,
-            attached=self.consumers.any(),
-            note=self.ladders.note,
-        )
+        self.watcher = self._watcher()
         self.host_status = HostStatus(self.log_dirs, self.cluster, self.watcher.tails, lambda: self.now)
         host_watch = HostWatch(self.watcher, self.cluster, self.host_status)
         self.following = GroupFollowing(self.log_dirs, self.watcher.tails, rate=1 << 60, groups_limit=100, cpu_share=1e9)
@@ -87,6 +79,22 @@ class Agent:
             redact=self._redact,
         )
         self.service = Service(self.name, self.journal, self.consumers, lambda: host_watch, self.polls, about_groups=about_groups)
+
+    def _watcher(self) -> Watcher:
+        return Watcher(
+            self.log_dirs,
+            self.journal,
+            self.cluster,
+            lambda: self.now,
+            producers_limit=PRODUCERS_LIMIT,
+            attached=self.consumers.any(),
+            note=self.ladders.note,
+        )
+
+    def replace_watcher(self) -> None:
+        """Another watcher goes on from the journal, as when a call of the first one does not return."""
+        self.watcher.close()
+        self.watcher = self._watcher()
 
     def close(self) -> None:
         self.watcher.close()

@@ -148,3 +148,25 @@ def test_a_log_that_is_not_here_is_an_error(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "others")
     with pytest.raises(AgentError, match="orders-0 is not here"):
         check(tmp_path, log, 0)
+
+
+def test_nothing_is_checked_in_a_log_dir_that_does_not_answer_or_whose_logs_the_watcher_has_not_found_again(
+    tmp_path: Path, orders: PartitionLog
+) -> None:
+    agent = Agent(orders.directory.parent, journal=tmp_path / "journal")
+    Reader(agent).begin()
+    asked, answers = BatchRequest(broker=1, topic="orders", topic_id=TOPIC_ID, partition=0, offset=0), agent.service.about_groups
+    assert answers is not None
+    assert answers.check_batch(asked).sound
+    agent.log_dirs.bar(orders.directory.parent, "it does not answer")
+    with pytest.raises(AgentError, match="orders-0 is not here"):
+        answers.check_batch(asked)
+    agent.look()
+    agent.log_dirs.unbar(orders.directory.parent)
+    agent.log_dirs.check()
+    assert not agent.log_dirs.unavailable
+    with pytest.raises(AgentError, match="orders-0 is not here"):
+        answers.check_batch(asked)
+    agent.look()
+    assert answers.check_batch(asked).sound
+    agent.close()

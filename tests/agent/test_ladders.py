@@ -249,6 +249,46 @@ def test_a_gap_that_opens_again_while_it_is_closed_is_seen_at_a_roll(tmp_path: P
         check(agent, log)
 
 
+def test_a_ladder_goes_on_under_another_watcher(tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        (before,) = answers(agent, log, [0])
+        agent.replace_watcher()
+        log.append(batch(2))
+        agent.look()
+        with monkeypatch.context() as patch:
+            for name in ("read_on", "count_segment"):
+                patch.setattr(laddered_log, name, lambda *_: pytest.fail("read again"))
+            agent.count()
+        log.append(batch(1))
+        agent.look()
+        agent.count()
+        check(agent, log)
+        assert answers(agent, log, [0])[0]["edition"] == before["edition"]
+
+
+@pytest.mark.parametrize("seen_by", ["the first watcher", "the second watcher"])
+def test_a_ladder_of_a_log_that_was_cut_off_does_not_go_on_under_another_watcher(tmp_path: Path, log: PartitionLog, seen_by: str) -> None:
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        (ladder,) = agent.ladders.all()
+        (before,) = answers(agent, log, [0])
+        if seen_by == "the second watcher":
+            agent.replace_watcher()
+            agent.look()
+        log.truncate(log.log_end_offset - 2)
+        log.append(batch(3), leader_epoch=1)
+        agent.look()
+        if seen_by == "the first watcher":
+            agent.replace_watcher()
+            agent.look()
+        (tail,) = agent.watcher.tails()
+        assert not ladder.adopt(tail)
+        agent.count()
+        check(agent, log)
+        assert answers(agent, log, [0])[0]["edition"] != before["edition"]
+
+
 def test_a_log_that_cannot_be_read_is_left_alone_for_a_while_and_the_others_go_on(tmp_path: Path, log: PartitionLog) -> None:
     other = partition(log_dir(tmp_path, "d1"), "others", topic_id=1)
     other.append(batch(2))

@@ -25,7 +25,7 @@ from streaming.metrics.table import Table
 from streaming.metrics.view import view
 from streaming.metrics.waiting_groups import Subject
 from streaming.protocol.consumer_messages import Register
-from streaming.protocol.status_messages import BlockedFile, Status, StatusRequest
+from streaming.protocol.status_messages import BlockedFile, Status, StatusRequest, UnreadableLog
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections
@@ -164,6 +164,17 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
     (tmp_path / "kept").rename(segment)
     poll_until(watch, lambda: not watch.unreadable)
     assert stage.told("segtail_unreadable_logs") == {(): 0}
+
+
+def test_logs_are_named_that_an_agent_could_not_read_only_while_it_is_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, status = stage.agent("a1"), Service.status
+    log = UnreadableLog(1, "orders", 0, "", "/d/orders-0/0.log", "Input/output error")
+    monkeypatch.setattr(Service, "status", lambda self, request: replace(status(self, request), unreadable_logs=[log]))
+    with agent.served() as address:
+        watch = stage.watch(address)
+        poll_until(watch, lambda: watch.unreadable == [log])
+    poll_until(watch, lambda: stage.up == {"a1": 0})
+    assert watch.unreadable == []
 
 
 # --- certificates and tokens

@@ -1,6 +1,7 @@
 """One group in detail: what its agents add to a snapshot."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from streaming.job.group_details import GroupDetails
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
 from streaming.rows import SEGMENTS, TRANSACTIONS
-from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING, Records
+from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
 from tests.job.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.metrics.rows import new_table, states
 from tests.metrics.test_transaction_columns import coordinator, transaction
@@ -68,10 +69,15 @@ def test_the_next_batch_of_a_partition_that_has_stopped_is_checked() -> None:
     assert job.agents["a1"].checked == [("orders", 0, 3)]
 
 
-def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> None:
+def stake(**values: Any) -> GroupJob:
+    """A log of two segments, from 0 and from 6 on, of which retention deletes the first before long."""
     segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
     facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
-    job = world(facts=facts, active_segment=6, active_position=400)
+    return world(facts=facts, active_segment=6, active_position=400, **values)
+
+
+def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> None:
+    job = stake()
     job.agents["a1"].commit(2)
     job.round()
     one = partition(job)
@@ -152,6 +158,36 @@ def test_of_what_is_below_the_log_start_records_alone_are_lost_as_far_as_they_ar
         assert (one.lost_offsets, one.lost_records) == (log_start, lost)
         job.agents["a1"].error = AgentError("away")
         assert partition(job).lost_records == -1
+
+
+class BegunAgain(Records):
+    """A log whose counts begin anew at some offset: those before it and those after it have nothing in common."""
+
+    anew = 0
+
+    def position(self, offset: int, upto: int) -> Row:
+        return super().position(offset, upto) | {"edition": "e2" if offset >= self.anew else "e1"}
+
+
+def begins_again(job: GroupJob, offset: int) -> None:
+    records = BegunAgain(job.agents["a1"].logs["orders", 0].kinds)
+    records.anew = offset
+    job.agents["a1"].logs["orders", 0] = records
+
+
+def test_counts_that_have_nothing_in_common_make_no_number() -> None:
+    job = world(log_start_offset=4)
+    job.agents["a1"].commit(0)
+    job.round()
+    for offset, lost in ((5, 4), (3, -1), (0, 4)):
+        begins_again(job, offset)
+        assert (partition(job).lost_offsets, partition(job).lost_records) == (4, lost)
+    job = stake()
+    job.agents["a1"].commit(2)
+    job.round()
+    for offset, at_stake in ((7, (4, 400)), (6, (-1, -1)), (4, (-1, -1)), (2, (4, 400))):
+        begins_again(job, offset)
+        assert (partition(job).loss_records, partition(job).loss_bytes) == at_stake
 
 
 def test_commits_that_wait_are_shown_with_their_partition() -> None:
@@ -239,6 +275,19 @@ def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is() -
         assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, NOW_MS - 2000 + TIMEOUT_MS)
 
 
+def test_an_open_transaction_holds_up_no_share_group() -> None:
+    job = world(end=10, topic_id=TOPIC_ID, transactional=True, transactions=opened(4, 1))
+    job.put("__share_group_state", end=1000)
+    job.agents["a1"].commit(4)
+    job.agents["a1"].commit(4, group="s", share=True, topic="", topic_id=TOPIC_ID)
+    job.round()
+    found = job.page()
+    assert (found["group_held_partitions{g,orders}"], found["group_held_partitions{s,orders}"]) == (1, 0)
+    shared = details(job, "s")
+    assert shared is not None
+    assert [(each.held, each.held_by, each.lag_records_read_uncommitted) for each in shared.partitions] == [(False, None, 6)]
+
+
 def test_since_when_commits_wait_is_that_of_their_transactions_first_batch_else_their_own() -> None:
     job = world()
     job.agents["a1"].commit(3)
@@ -282,13 +331,21 @@ def test_one_record_that_was_deleted_unread_is_looked_up_too() -> None:
 
 
 def test_records_of_an_open_transaction_are_at_stake_and_none_above_the_high_watermark() -> None:
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
-    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
-    job = world(facts=facts, active_segment=6, active_position=400, transactional=True, transactions=opened(4, 10))
+    job = stake(transactional=True, transactions=opened(4, 10))
     job.agents["a1"].commit(2)
     job.round()
     one = partition(job)
     assert (one.lag_records_read_committed, one.loss_records, one.loss_bytes) == (2, 4, 400)
+
+
+def test_records_above_the_high_watermark_are_not_at_stake() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400, high_watermark=8)
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert (one.high_watermark, one.loss_records, one.loss_bytes) == (8, 6, 600)
 
 
 def test_an_answer_says_where_clients_reach_the_cluster_and_whether_names_are_redacted() -> None:
