@@ -17,11 +17,9 @@ from typing import NamedTuple, TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import job_environment, witnesses
+from tests.limits import SECONDS
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
-SECONDS = 600
-"""After so long what a test waits for hangs, and is not slow: an idle machine needs a fiftieth of it."""
-
 _POLL_SECONDS = 0.05
 _GLANCE_SECONDS = 10
 _SEEN_CHARACTERS = 3000

@@ -6,10 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.broker import class_archive
-from tests.broker.clients import SECONDS, create_topic, producer, send, transaction
+from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.install import class_archives, class_path, java
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_sizes, log_totals
+from tests.limits import SECONDS
 
 _TOPIC = "training"
 _SECONDS = 1200

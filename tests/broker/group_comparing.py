@@ -14,7 +14,8 @@ from tests.broker.group_world import SHARED
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Commit
 from tests.commands import run_command
-from tests.processes import SECONDS, Page, read_page, until
+from tests.limits import SECONDS
+from tests.processes import Page, read_page, until
 
 Told = Mapping[str, Any]
 """One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""

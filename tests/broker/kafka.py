@@ -13,8 +13,9 @@ from pathlib import Path
 
 from tests import witnesses
 from tests.broker.install import FAST_START, KAFKA_VERSION, LOG4J, java_command
+from tests.limits import SECONDS
 from tests.ports import free_ports
-from tests.processes import SECONDS, until
+from tests.processes import until
 
 HEAP_MB = 512
 CONTROLLER_ID = 100

@@ -3,6 +3,7 @@
 import subprocess
 
 from tests.broker.install import java_command
+from tests.limits import SECONDS
 
 TOOLS = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
@@ -15,7 +16,6 @@ TOOLS = {
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
-_TOOL_SECONDS = 600
 
 TopicPartition = tuple[str, int]
 
@@ -23,6 +23,6 @@ TopicPartition = tuple[str, int]
 def run_tool(tool: str, *arguments: str) -> str:
     """Runs one of TOOLS and returns what it printed; its complaints are in the error when it fails."""
     command = java_command(TOOLS[tool], *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, f"{tool} {arguments} failed: {done.stdout[-2000:]} {done.stderr[-2000:]}"
     return done.stdout

@@ -10,10 +10,11 @@ from confluent_kafka import Producer
 
 from tests.alerts.monitoring import Monitoring, Page, free_addresses, monitoring
 from tests.alerts.rendering import Addresses
-from tests.broker.clients import SECONDS, create_topic, producer, send, transaction
+from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.transactions import Writer
 from tests.broker.wire import ProducerId
+from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
 
 PAYMENTS, LEDGER, AUDIT = "payments", "ledger", "audit"

@@ -16,10 +16,11 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.offline.group_reading import read_groups
 from streaming.settings import Settings
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge
-from tests.broker.clients import SECONDS, create_topic
+from tests.broker.clients import create_topic
 from tests.broker.group_comparing import Told, told_offline
 from tests.broker.kafka import Kafka
 from tests.broker.retention_checks import LOGGER, disproved
+from tests.limits import SECONDS
 from tests.processes import until
 
 CHECK_MS = 2_000

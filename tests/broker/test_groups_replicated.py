@@ -7,13 +7,13 @@ import pytest
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker import group_world
-from tests.broker.clients import SECONDS
 from tests.broker.dumped_logs import dumped
 from tests.broker.group_comparing import agree, told_by_job, told_offline
 from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, consumed, leading
 from tests.broker.group_oracle import Arithmetic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
+from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
 
 _GROUPS = 6

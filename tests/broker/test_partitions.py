@@ -17,9 +17,10 @@ from streaming.protocol.status_messages import BrokerStatus
 from streaming.rules.log_state import LogState
 from streaming.rules.row_values import state_rows
 from tests.agents import Agent, Reader
-from tests.broker.clients import SECONDS, create_topic, producer, send
+from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.events import Shard
+from tests.limits import SECONDS
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import new_table
 from tests.operations import actions

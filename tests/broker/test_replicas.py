@@ -15,9 +15,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from tests.broker.clients import SECONDS, create_topic, delete_topic, producer, send
+from tests.broker.clients import create_topic, delete_topic, producer, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
+from tests.limits import SECONDS
 from tests.processes import Page, segtail, until
 
 pytestmark = pytest.mark.spark

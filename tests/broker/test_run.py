@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.clients import CODECS, SECONDS, create_topic, delete_topic, producer, send, transaction
+from tests.broker.clients import CODECS, create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
+from tests.limits import SECONDS
 from tests.processes import Counts, Page, exported, segtail, until
 
 pytestmark = pytest.mark.spark

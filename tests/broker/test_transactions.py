@@ -18,11 +18,12 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from streaming.disk.logdirs import open_log_dirs
 from streaming.offline.open_transactions import Answer, find_open
 from streaming.settings import Settings
-from tests.broker.clients import SECONDS, create_topic, send
+from tests.broker.clients import create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
 from tests.broker.transactions import Markers, Told, Topics, Writer, find_hanging, load, markers, opened, told_by
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
+from tests.limits import SECONDS
 from tests.processes import Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark

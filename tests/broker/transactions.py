@@ -13,10 +13,11 @@ from typing import TypeVar
 
 from confluent_kafka import Producer
 
-from tests.broker.clients import SECONDS, producer, send, transaction
+from tests.broker.clients import producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
 from tests.broker.wire import OpenProducer, ProducerId, RefusedError, Wire
+from tests.limits import SECONDS
 from tests.processes import until
 
 Topics = Mapping[str, int]

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from streaming.simulator.batch_writer import Batch, Record, encode
+from tests.limits import SECONDS
 
 _PRODUCE, _LIST_OFFSETS, _INIT_PRODUCER_ID, _END_TXN, _DESCRIBE_PRODUCERS = 0, 2, 22, 26, 61
 _OFFSET_FETCH, _TXN_OFFSET_COMMIT = 9, 28
@@ -21,7 +22,6 @@ UNSTABLE_OFFSET_COMMIT = 88
 _IMPLICIT = 12
 """The first version of a produce request by which a broker adds the partition to the transaction itself."""
 
-_SECONDS = 600
 _LATEST = -1
 _T = TypeVar("_T")
 
@@ -56,7 +56,7 @@ class Wire:
     """A connection to one broker. An answer is waited for before the next request."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_SECONDS)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
         self._sent = 0
 
     def __enter__(self) -> Self:

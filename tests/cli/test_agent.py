@@ -20,7 +20,8 @@ from streaming.protocol.consumer_messages import Register
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.commands import run_command
-from tests.processes import SECONDS, SEGTAIL, Sample, Segtail, read_page, segtail, until
+from tests.limits import SECONDS
+from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
 from tests.scrub.real import flip
 
 

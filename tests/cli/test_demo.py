@@ -19,8 +19,8 @@ from streaming.settings import Settings
 from streaming.start_from import StartFrom
 from streaming.units import Address
 from tests import job_environment
+from tests.limits import SECONDS
 from tests.ports import free_ports
-from tests.processes import SECONDS
 from tests.top import terminal as screens
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from tests.broker.clients import SECONDS
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
 from tests.certificates import Authority, token_file
 from tests.cluster.standalone import standalone
+from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import Counts, Page, Sample, Segtail, exported, segtail, until
 

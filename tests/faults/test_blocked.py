@@ -15,7 +15,8 @@ from streaming.errors import AgentError
 from streaming.protocol.consumer_messages import Register
 from streaming.protocol.status_messages import Status
 from tests.builders import batch, log_dir, partition
-from tests.processes import SECONDS, Segtail, segtail, until
+from tests.limits import SECONDS
+from tests.processes import Segtail, segtail, until
 
 
 def address(agent: Segtail) -> str | None:

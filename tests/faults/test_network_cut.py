@@ -3,7 +3,7 @@
 import socket
 
 from tests.faults.network import Network
-from tests.processes import SECONDS
+from tests.limits import SECONDS
 
 _HOST = "127.0.0.1"
 _AS_IPV6 = "::ffff:127.0.0.1"  # gRPC connects so; the system lists these after all others

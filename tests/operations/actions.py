@@ -18,10 +18,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from tests.broker.clients import SECONDS
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import run_tool
 from tests.broker.wire import ProducerId, Wire
+from tests.limits import SECONDS
 from tests.processes import until
 
 Partitions = dict[tuple[str, int], PartitionMetadata]

@@ -17,8 +17,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.source.source_options import parse_options
 from streaming.source.stream import EventStreamReader
-from tests.broker.clients import SECONDS, create_topic
+from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
+from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import until
 from tests.soak.services import service

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 from confluent_kafka import Producer
 
-from tests.broker.clients import CODECS, SECONDS, create_topic, producer, transaction
+from tests.broker.clients import CODECS, create_topic, producer, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition
 from tests.broker.transactions import Topics, Writer, opened
+from tests.limits import SECONDS
 
 PLAIN, PACKED, PAID = "crash.plain", "crash-packed-1", "crash_paid"
 TOPICS: Topics = {PLAIN: 3, PACKED: 5, PAID: 4}
