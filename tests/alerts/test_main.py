@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.alerts.monitoring import PROGRAMS, free_addresses
-from tests.processes import SECONDS, until
+from tests.limits import SECONDS
+from tests.processes import until
 from tests.tools import require_tool
 
 ROOT = Path(__file__).resolve().parents[2]
