@@ -4,6 +4,8 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import unpacking
+
 LOG_DIRS = Path(__file__).parent / "data" / "log_dirs"
 NAMES = tuple(sorted(path.stem for path in LOG_DIRS.glob("*.tsv")))
 
@@ -27,6 +29,6 @@ class Frozen:
 def unpack(name: str, directory: Path) -> Frozen:
     """Put one of them below a directory; files keep their times."""
     with tarfile.open(LOG_DIRS / f"{name}.tar.gz") as packed:
-        packed.extractall(directory, filter="data")
+        unpacking.unpack(packed, directory)
     lines = (LOG_DIRS / f"{name}.tsv").read_text().splitlines()
     return Frozen(tuple(sorted(directory.glob("n*/d*"))), tuple(tuple(line.split("\t")) for line in lines))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import zstandard
 
+from tests import unpacking
+
 HERE = "@HERE@"
 """What stands in a configuration for the folder that it is unpacked into."""
 
@@ -84,7 +86,7 @@ def unpack(archive: Path, directory: Path) -> None:
             zstandard.ZstdDecompressor().stream_reader(raw) as stream,
             tarfile.open(fileobj=stream, mode="r|") as tar,
         ):
-            tar.extractall(directory, filter="data")
+            unpacking.unpack(tar, directory)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
         raise DamagedError(f"{archive} cannot be unpacked: {error}") from error
     for configuration in directory.rglob(CONFIGURATION):

@@ -75,14 +75,9 @@ def test_an_archive_that_could_not_be_written_leaves_the_old_one(log_dir: Path, 
 def test_names_that_lead_out_of_the_folder_are_refused(name: str, tmp_path: Path) -> None:
     with packing(tmp_path / "a.tar.zst") as packer:
         packer.bytes(b"", name, 0)
-    (tmp_path / "below" / "out").mkdir(parents=True)
-    if name.startswith("/"):  # the leading slash goes
+    with pytest.raises(DamagedError, match=r"a\.tar\.zst cannot be unpacked: .*outside may lead out"):
         unpack(tmp_path / "a.tar.zst", tmp_path / "below" / "out")
-        assert (tmp_path / "below" / "out" / name[1:]).exists()
-    else:
-        with pytest.raises(DamagedError, match=r"a\.tar\.zst cannot be unpacked: .*outside"):
-            unpack(tmp_path / "a.tar.zst", tmp_path / "below" / "out")
-    assert not [path for path in tmp_path.rglob("outside") if tmp_path / "below" / "out" not in path.parents]
+    assert not list(tmp_path.rglob("outside"))
 
 
 def test_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None:

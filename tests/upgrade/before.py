@@ -10,6 +10,7 @@ from streaming.event_row import EVENTS
 from streaming.protocol.consumer_messages import Plan
 from streaming.protocol.status_messages import Status
 from streaming.simulator.batch_writer import Batch, encode
+from tests import unpacking
 
 _LISTED = ("segments", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
 
@@ -19,7 +20,7 @@ DATA = Path(__file__).parents[1] / "data" / "upgrade" / "protocol_1"
 def unpack(name: str, directory: Path) -> Path:
     """What an archive holds, in ``directory``."""
     with tarfile.open(DATA / f"{name}.tar.gz") as archive:
-        archive.extractall(directory, filter="data")
+        unpacking.unpack(archive, directory)
     return directory
 
 
