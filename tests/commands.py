@@ -23,7 +23,7 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None) ->
         with CliRunner().isolation(env=clean | dict(environ or {})) as (out, err, _), pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["segtail", *given])
             with pytest.raises(SystemExit) as ended:
-                app.main()
+                app.run()
             sys.stdout.flush()
             sys.stderr.flush()
             return CompletedProcess(given, int(ended.value.code or 0), out.getvalue().decode(), err.getvalue().decode())

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from streaming import __version__
+from streaming.cli import spark_extra
 from streaming.errors import SegtailError
 
 INTERRUPTED = 130
@@ -81,7 +82,14 @@ def segtail() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit."""
+    """Run the command line in a process that is its own, and exit."""
+    if spark_extra.USED_BY.isdisjoint(sys.argv[1:2]):
+        spark_extra.leave_out_pandas()
+    run()
+
+
+def run() -> None:
+    """Run the command line and exit; the process may be somebody else's."""
     try:
         status = segtail.main(prog_name="segtail", standalone_mode=False)
     except SegtailError as error:

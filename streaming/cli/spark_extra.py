@@ -1,11 +1,15 @@
 """The extra ``[spark]``: the job and the demo need it, the agent and the commands on log dirs do not."""
 
 import importlib.util
+import sys
 
 from streaming.errors import UsageError
 
 MODULES = {"google.protobuf": "protobuf", "jinja2": "jinja2", "pandas": "pandas", "pyspark": "pyspark"}
 """What the extra brings: the name by which a module is imported, and that of its distribution."""
+
+USED_BY = frozenset({"demo", "doctor", "run"})
+"""The commands that use it, or look whether it is there."""
 
 INSTALL = "pip install 'kafka-segment-tail[spark]'"
 
@@ -23,6 +27,27 @@ def require_spark_extra(command: str) -> None:
             f"`segtail {command}` runs a Spark job, and of what it needs these are not installed: {needed}. "
             f"Install: {INSTALL}, or in a checkout: pip install '.[spark]'"
         )
+
+
+def leave_out_pandas() -> None:
+    """Let this process go on as where pandas is not installed.
+
+    pyarrow imports it, where it is, at the first array that it makes: a quarter of what a command's start takes, for nothing that is used.
+    """
+    sys.meta_path.insert(0, _NoPandas())
+
+
+class _NoPandas:
+    """Answers an import. (None in `sys.modules` would not do: pyarrow is compiled, and takes it for the module.)"""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Look for nothing.
+
+        Raises:
+            ModuleNotFoundError: what is asked for is pandas.
+        """
+        if name == "pandas":
+            raise ModuleNotFoundError(f"{name} is left out here", name=name)
 
 
 def _is_there(module: str) -> bool:
