@@ -130,8 +130,7 @@ class GroupPartitions:
 
     def _unknown(self, of: GroupPartition, observed: ObservedLog | None) -> str:
         if observed is None:
-            gone = self._cluster.known and self._cluster.partition_count(of.topic) == 0
-            return "topic_gone" if gone else "leader_not_observed"
+            return "topic_gone" if self._cluster.partition_count(of.topic) == 0 else "leader_not_observed"
         if of.topic_id and observed.key.topic_id and of.topic_id != observed.key.topic_id:
             return "topic_made_anew"
         return "leader_not_observed" if observed.ends is None else ""

@@ -104,7 +104,7 @@ class SegmentCheck:
         self._reached = checked.reached
         self.checked += self.position - at.position
         if checked.stop is Stop.END:
-            return checked.damages + self._at_end() if self.position >= self.segment.size or not size else checked.damages
+            return checked.damages + self._at_end() if self.position >= self.segment.size else checked.damages
         if checked.stop is Stop.SHORT and checked.reached.position > at.position:
             return checked.damages
         return checked.damages + self._unwhole(checked.stop, window[checked.reached.position - at.position :])
@@ -147,7 +147,7 @@ class SegmentCheck:
                 batches.last_offset[:] = batches.base_offset
             reached, order = check_order(batches, self._reached, self._around)
             self._reached, found = replace(reached, position=large.end), tuple(order)
-        return found + self._at_end() if large.end >= self.segment.size else found
+        return found
 
     def _search(self, begin: int, file: OpenSegment, buffer: Bytes) -> tuple[Damage, ...]:
         """Find the next batch that the index names and whose CRC is right. If there is none, the check of the segment is done."""

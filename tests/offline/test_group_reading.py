@@ -19,8 +19,10 @@ from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
+from streaming.simulator.metadata_writer import Replicas, partition_record, topic_record
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.elections import MetadataCopy
 from tests.frozen import unpack
 
 HOUR = 3_600_000
@@ -195,6 +197,19 @@ def test_a_log_that_is_not_here_leaves_the_lag_unknown(cluster: Cluster) -> None
     (group,) = cluster.read().groups
     assert (group.partitions[0].unknown, group.summary.unknown, group.summary.lag_offsets) == ("leader_not_observed", 1, -1)
     assert kinds(group) == [Kind.UNKNOWN]
+
+
+def test_a_topic_that_the_metadata_log_does_not_have_is_gone_and_one_that_it_has_is_elsewhere(cluster: Cluster) -> None:
+    ids = {"__consumer_offsets": UUID(int=7), "orders": UUID(int=8), "elsewhere": UUID(int=9)}
+    there = [topic_record(name, topic_id) for name, topic_id in ids.items()]
+    led = [Replicas(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
+    MetadataCopy(cluster.disk.path).write([*there, *map(partition_record, led)])
+    cluster.append(old(10))
+    for topic in ("orders", "elsewhere", "gone"):
+        cluster.commit(4, topic=topic)
+    (group,) = cluster.read().groups
+    unknown = {of.topic: of.unknown for of in group.partitions}
+    assert unknown == {"orders": "", "elsewhere": "leader_not_observed", "gone": "topic_gone"}
 
 
 def test_only_groups_that_are_named_are_read_and_those_that_are_not_there_are_told(cluster: Cluster) -> None:

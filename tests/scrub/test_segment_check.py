@@ -188,3 +188,4 @@ def test_a_batch_with_a_wrong_crc_is_no_place_to_go_on_at(tmp_path: Path) -> Non
     data[3 * size - 5] ^= 1  # and the third one, which the index names, is damaged
     path.write_bytes(data)
     assert checked(log.directory) == [Damage(Fault.FRAMING, size, 2)]
+    assert checked(log.directory, window=size) == [Damage(Fault.FRAMING, size, 2)]  # there is nothing else to go on at in its window

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from streaming.catalog.catalog_tables import UNREADABLE
 from streaming.metrics.disk_use import disk_found
 from streaming.metrics.view import view
 from streaming.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
@@ -13,7 +14,7 @@ from streaming.usage.disk_findings import ADVICE, findings, full_phrase, is_full
 from streaming.usage.reckoning import DAY_MS
 from streaming.usage.what_if import parse_trial, trying
 from tests.metrics.rows import new_table
-from tests.metrics.test_disk_use import grows
+from tests.metrics.test_disk_use import WEEK, grows
 from tests.metrics.test_host_families import agent, broker, log_dir
 from tests.metrics.test_retention_columns import MS, NOW, facts, orders
 
@@ -45,6 +46,15 @@ def test_nothing_grows_in_an_empty_log_dir_and_without_a_list_of_segments_it_is_
     assert (only(found_of(grows())).outlook, only(found_of(grows())).growth_unknown) == ("full", 0)
     unknown = only(found_of(orders(facts((0, 0, 0), configs=COMPACTED), log_dir="/d0")))
     assert (unknown.outlook, unknown.full_ms, unknown.growth_day, unknown.growth_unknown) == ("unknown", -1, -1, 1)
+
+
+def test_a_log_of_which_it_is_not_known_what_retention_frees_frees_nothing() -> None:
+    segments = (0, 500, 8 * 24 * 3600), (50, 300, 10), (100, 0, 0)
+    known = orders(facts(*segments, configs=WEEK), log_dir="/d0")
+    replicated = facts(*segments, configs=WEEK, replicas=(1, 2), isr=(1, 2))
+    unknown = orders(replicated, log_dir="/d0", partition=1, high_watermark=UNREADABLE)
+    assert (only(found_of(known)).frees_now, only(found_of(unknown)).frees_now) == (500, 0)
+    assert only(found_of(known, unknown)).frees_now == 500
 
 
 def test_only_so_many_unread_files_are_named_and_all_are_counted() -> None:
