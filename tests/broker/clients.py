@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tests.limits import SECONDS
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-SECONDS = 600  # for what hangs
 _LONG_MS = 30_000  # must stay below the message timeout, which for a transaction is its own
 _PATIENT_MS = 600_000  # what a test leaves open must not be aborted while a busy machine gets on with the rest
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-from tests.broker.clients import SECONDS
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.broker.lab import Commit, Consumed, Ends, Lab
+from tests.limits import SECONDS
 
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-from tests.broker.clients import CODECS, SECONDS, create_topic
+from tests.broker.clients import CODECS, create_topic
 from tests.broker.dumped_logs import DumpedBatch, dumped, places
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import TopicPartition
 from tests.broker.lab import Ends, Lab, Offset, Record
+from tests.limits import SECONDS
 
 SETTINGS: Mapping[str, object] = {"log.initial.task.delay.ms": 500, "log.cleaner.backoff.ms": 300}
 """For brokers that clean up without waiting half a minute first."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.broker.install import compiled, java_command
+from tests.limits import SECONDS
 
 _SOURCES = Path(__file__).parent / "java"
-_END_SECONDS = 600
 
 Record = tuple[str | None, int, int | None]
 """Key, bytes of the value (-1: a tombstone), timestamp (None: now)."""
@@ -55,7 +55,7 @@ class Lab:
 
     def close(self) -> None:
         """Ends it as if it were killed: transactions stay open, and members leave no group."""
-        self._process.communicate(timeout=_END_SECONDS)
+        self._process.communicate(timeout=SECONDS)
 
     def ask(self, do: str, **request: object) -> Any:
         """The answer to one request of `Lab.java`."""

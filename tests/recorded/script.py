@@ -14,6 +14,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tests.broker.install": (),  # where the jars come from: which they are, the version says
     "tests.broker.kafka": ("_SMALL", "_properties"),  # how a broker is configured; not how its process is started, ended and waited for
     "tests.broker.kafka_tools": (),  # how a tool is started: which one is asked what stands where it is asked
+    "tests.limits": (),  # how long is waited for what hangs
     "tests.recorded.making": (),  # what carries the answers from there to the archive
 }
 """Modules of which only some definitions count, so that a change of the rest asks for no new recording."""

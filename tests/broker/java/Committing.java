@@ -20,7 +20,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Groups of every kind, which commit the offsets that they are told to. */
 class Committing {
-    private static final long PATIENCE_MS = 60_000;
+    private static final long PATIENCE_MS = 600_000;
     private final String brokers;
     private final Admin admin;
     private final Map<String, KafkaConsumer<byte[], byte[]>> members = new HashMap<>();

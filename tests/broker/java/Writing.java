@@ -88,7 +88,7 @@ class Writing {
         settings.put("bootstrap.servers", brokers);
         settings.put("compression.type", codec);
         settings.put("linger.ms", 60_000);
-        settings.put("delivery.timeout.ms", 120_000);
+        settings.put("delivery.timeout.ms", 600_000);
         settings.put("batch.size", 900_000);
         return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
     }

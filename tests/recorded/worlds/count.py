@@ -8,10 +8,11 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.compressor import Codec
-from tests.broker.clients import CODECS, SECONDS, create_topic, producer, send, transaction
+from tests.broker.clients import CODECS, create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.legacy_messages import Messages
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 
 SMALL_SEGMENTS = {"internal.segment.bytes": "4000"}

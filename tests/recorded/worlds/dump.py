@@ -6,9 +6,10 @@ from contextlib import ExitStack
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.broker.clients import CODECS, SECONDS, create_topic
+from tests.broker.clients import CODECS, create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 
 TOPIC = "dump.live"

@@ -4,8 +4,9 @@ from contextlib import ExitStack
 
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-from tests.broker.clients import SECONDS, create_topic, producer, send
+from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import Kafka
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 
 TOPIC = "metadata.live"

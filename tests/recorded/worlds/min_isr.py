@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from tests.broker.clients import SECONDS, create_topic, send
+from tests.broker.clients import create_topic, send
 from tests.broker.kafka import Kafka
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 from tests.recorded.worlds.resting import rest, settle
 

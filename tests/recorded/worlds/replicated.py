@@ -6,9 +6,10 @@ from dataclasses import asdict
 
 from confluent_kafka.admin import AdminClient, TopicMetadata  # type: ignore[attr-defined]
 
-from tests.broker.clients import SECONDS, create_topic, producer, send
+from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 from tests.recorded.worlds.resting import rest
 

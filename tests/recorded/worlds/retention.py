@@ -14,9 +14,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from tests.broker.clients import SECONDS, create_topic, delete_topic, producer
+from tests.broker.clients import create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
+from tests.limits import SECONDS
 from tests.recorded.making import Making
 from tests.recorded.worlds.resting import settle
 

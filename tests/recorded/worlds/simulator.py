@@ -3,20 +3,19 @@
 import hashlib
 import shutil
 import time
-import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
+from streaming.simulator.compressor import Codec, compress
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.broker.oracle import end_offsets, log_totals
 from tests.recorded.making import Making
 
 SECONDS = 40
-_GZIP_LEVEL = 6
 QUIET = {
     "log.retention.check.interval.ms": 600_000,
     "log.initial.task.delay.ms": 600_000,
@@ -26,6 +25,7 @@ QUIET = {
 }
 """Settings with which a broker leaves the logs as they are."""
 
+CHECKPOINTS = "checkpoints"
 REBUILT = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 
@@ -33,7 +33,7 @@ def make(making: Making) -> None:
     """The disk is that of the real broker, without the logs: those are as the simulator wrote them, which is known by their digest."""
     start = int(time.time() * 1000) - SECONDS * 1000
     broker = simulate(making.directory / "simulated", start)
-    making.answer("simulated", {"start": start, "digest": digest(broker.log_dirs), "zlib": zlibs()}, by="the simulator")
+    making.answer("simulated", {"start": start, "digests": digests(broker.log_dirs), "zlib": zlibs()}, by="the simulator")
     totals = [(*place, asdict(found)) for place, found in log_totals(broker.log_dirs).items()]
     making.answer("totals", totals, by="kafka-dump-log")
     kafka = Kafka(making.directory / "real", settings=QUIET, version=making.version)
@@ -67,20 +67,21 @@ def simulate(directory: Path, start: int) -> SimulatedBroker:
     return broker
 
 
-def digest(log_dirs: Iterable[Path]) -> str:
-    """Of all files and their contents."""
-    found = hashlib.sha256()
+def digests(log_dirs: Iterable[Path]) -> dict[str, str]:
+    """Of the files of each log with their contents, and of those beside them as `CHECKPOINTS`."""
+    found = {CHECKPOINTS: hashlib.sha256()}
     for log_dir in log_dirs:
         for path in sorted(path for path in log_dir.rglob("*") if path.is_file()):
-            content = path.read_bytes()
-            found.update(f"{log_dir.name}/{path.relative_to(log_dir)} {len(content)}\n".encode() + content)
-    return found.hexdigest()
+            name, content = path.relative_to(log_dir), path.read_bytes()
+            of = found.setdefault(name.parent.name or CHECKPOINTS, hashlib.sha256())
+            of.update(f"{log_dir.name}/{name} {len(content)}\n".encode() + content)
+    return {log: made.hexdigest() for log, made in found.items()}
 
 
 def zlibs() -> str:
     """What the zlib of this machine makes of some text: another one writes other bytes, which are as good. All other codecs are pinned."""
     text = b"".join(b"%d bottles of beer on the wall, " % number for number in range(5_000))
-    return hashlib.sha256(zlib.compress(text, _GZIP_LEVEL)).hexdigest()
+    return hashlib.sha256(compress(Codec.GZIP, text)).hexdigest()
 
 
 def forget_what_can_be_rebuilt(log_dir: Path) -> None:
