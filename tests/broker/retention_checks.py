@@ -35,21 +35,19 @@ def checks(node: Node) -> Iterator[Check]:
             yield Check(began, at)
 
 
-def disproved(node: Node, predicted_ms: int, *, there_ms: int, gone_ms: int, early_ms: int = 0, late_ms: int = 0) -> str:
-    """Why the first check after a predicted moment was not the one that deleted; nothing if it may have been.
+def disproved(node: Node, earliest_ms: int, latest_ms: int, *, there_ms: int, gone_ms: int) -> str:
+    """Why the first check after a predicted moment, which is between two times, was not the one that deleted; nothing if it may have been.
 
     Args:
         there_ms: when the segment was last seen.
         gone_ms: when it was first seen to be gone, after which a check has ended.
-        early_ms: so much before that moment it may be deleted.
-        late_ms: so much after it a check may still find it not due.
     """
     done = list(checks(node))
-    said = f"predicted {predicted_ms}, last seen {there_ms}, gone {gone_ms}, checks {done}"
-    due = next((each for each in done if each.ended >= predicted_ms - early_ms), None)
+    said = f"predicted {earliest_ms} to {latest_ms}, last seen {there_ms}, gone {gone_ms}, checks {done}"
+    due = next((each for each in done if each.ended >= earliest_ms), None)
     if due is None or due.began > gone_ms:
         return f"deleted before it was due: {said}"
-    last = next((each for each in done if each.began >= predicted_ms + late_ms), None)
+    last = next((each for each in done if each.began >= latest_ms), None)
     if last is not None and last.ended < there_ms:
         return f"not deleted by the check after it was due: {said}"
     return ""

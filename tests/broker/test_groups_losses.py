@@ -1,5 +1,7 @@
 """When a group that stands still loses its first unread record: what is predicted, held against the broker that deletes it."""
 
+import math
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +19,7 @@ from streaming.offline.group_reading import read_groups
 from streaming.settings import Settings
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 from tests.broker.clients import create_topic
-from tests.broker.group_comparing import Told, told_offline
+from tests.broker.group_comparing import Told, told_from_disk
 from tests.broker.kafka import Kafka
 from tests.broker.retention_checks import LOGGER, disproved
 from tests.limits import SECONDS
@@ -26,9 +28,9 @@ from tests.processes import until
 CHECK_MS = 2_000
 _BROKER = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": CHECK_MS}
 _BATCH = (10, 90)  # records, bytes of each
-_EVERY_SECONDS = 0.25
+_EVERY_MS = 250
 _SMALL = {"internal.segment.bytes": "6000"}
-TOPICS = ("by-time", "by-size")
+BY_TIME, BY_SIZE = TOPICS = ("by-time", "by-size")
 _BYTES_A_SECOND = 4_000
 _LEAST_SECONDS = 20
 _GROUP = "stands-still"
@@ -46,44 +48,51 @@ def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactor
         kafka.kill()
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What was predicted, and when; Unix milliseconds."""
-
-    at_ms: int
-    loss_ms: int
-
-
 @dataclass(slots=True)
 class Appender:
-    """``latest_ms`` is the most by which a batch came after its time: a machine that is busy keeps no rate."""
+    """Appends a batch to each topic at equal distances by the times of its records, whenever the machine gets to it.
+
+    So a rate that those times show is exact, and what is predicted by it comes when the records have come so far. ``done_ms`` tells when
+    each batch was there, and ``turn`` is held while one is appended.
+    """
 
     began_ms: int
-    latest_ms: float = 0.0
+    done_ms: list[int] = field(default_factory=list)
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def error_ms(self, said: Said) -> int:
-        """By how much a prediction may be wrong that follows a rate: what came late changes it the more, the shorter it was observed."""
-        observed, ahead = said.at_ms - self.began_ms, max(0, said.loss_ms - said.at_ms)
-        return CHECK_MS + round(2 * self.latest_ms * (1 + ahead / observed))
+    @property
+    def now_ms(self) -> int:
+        """How far the records have come, by their own times."""
+        return self.began_ms + _EVERY_MS * len(self.done_ms)
+
+    def passed_ms(self, time_ms: int) -> int:
+        """When the records had come as far as a time of theirs; far ahead where they have not."""
+        batch = max(0, math.ceil((time_ms - self.began_ms) / _EVERY_MS) - 1)
+        return self.done_ms[batch] if batch < len(self.done_ms) else sys.maxsize
+
+    def between(self, topic: str, loss_ms: int) -> tuple[int, int]:
+        """The first and the last moment of the broker's clock that a prediction means."""
+        slack = 2 * _EVERY_MS  # one that follows a rate speaks of bytes, which come in batches
+        return (self.passed_ms(loss_ms - slack), self.passed_ms(loss_ms + slack)) if topic == BY_SIZE else (loss_ms, loss_ms)
 
 
 @contextmanager
 def appending(kafka: Kafka) -> Iterator[Appender]:
-    """A batch for each topic at equal distances, until the block ends."""
+    """A batch for each topic after the other, until the block ends."""
     over = threading.Event()
     client = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 30_000})
     records, size = _BATCH
     appender = Appender(now_ms())
 
     def append() -> None:
-        at = time.monotonic()
-        while not over.wait(max(0.0, at - time.monotonic())):
-            for topic in TOPICS:
-                for _ in range(records):
-                    client.produce(topic, b"x" * size, partition=0)
-            assert client.flush(SECONDS) == 0
-            appender.latest_ms = max(appender.latest_ms, 1000 * (time.monotonic() - at))
-            at += _EVERY_SECONDS
+        while not over.wait(max(0.0, (appender.now_ms - now_ms()) / 1000)):
+            with appender.turn:
+                for topic in TOPICS:
+                    at_ms = appender.now_ms + _EVERY_MS if topic == BY_SIZE else 0  # retention by time goes by the broker's clock
+                    for _ in range(records):
+                        client.produce(topic, b"x" * size, partition=0, timestamp=at_ms)
+                assert client.flush(SECONDS) == 0
+                appender.done_ms.append(now_ms())
 
     with ThreadPoolExecutor(1) as threads:
         appends = threads.submit(append)
@@ -111,45 +120,50 @@ def bases(kafka: Kafka, topic: str) -> list[int]:
     return sorted(int(path.stem) for log_dir in kafka.log_dirs for path in log_dir.glob(f"{topic}-0/*.log"))
 
 
-def told(kafka: Kafka) -> dict[str, Told]:
+def told(kafka: Kafka, at_ms: int) -> dict[str, Told]:
     """What segtail says of the group, by topic."""
-    return {topic: partition for (group, topic, _), partition in told_offline(kafka).items() if group == _GROUP}
+    found = told_from_disk(kafka.log_dirs, [kafka.broker(1).properties], "--at", str(at_ms))
+    return {topic: partition for (group, topic, _), partition in found.items() if group == _GROUP}
 
 
 @dataclass(slots=True)
 class Fate:
-    """Of the first unread record of a topic: when it was last seen and first seen to be gone, and what was said of that before; in ms."""
+    """Of the first unread record of a topic: when it was last seen and first seen to be gone, and what was said of that before.
+
+    All in milliseconds: the former two by the broker's clock, the latter by the times of the records.
+    """
 
     there_ms: int = 0
     gone_ms: int = 0
-    said: list[Said] = field(default_factory=list)
+    said: list[int] = field(default_factory=list)
     log_start: int = -1
     verdicts: frozenset[Kind] = frozenset()
 
 
-def look(kafka: Kafka, fates: Mapping[str, Fate]) -> None:
+def look(kafka: Kafka, appender: Appender, fates: Mapping[str, Fate]) -> None:
     """What the disks show of the group now, by a reader that knows the broker's settings."""
-    asked_ms = now_ms()
+    looked_ms = now_ms()
     settings = Settings(server_properties=(kafka.broker(1).properties,))
-    answer = read_groups(open_log_dirs(kafka.log_dirs), [_GROUP], settings, asked_ms)
+    with appender.turn:
+        answer = read_groups(open_log_dirs(kafka.log_dirs), [_GROUP], settings, appender.now_ms)
     assert (answer.missing, answer.doubts) == ((), ())
     (group,) = answer.groups
     for partition in group.partitions:
         fate = fates[partition.topic]
         if not partition.lost_offsets:
-            fate.there_ms = asked_ms
-            fate.said.append(Said(asked_ms, partition.loss_ms))
+            fate.there_ms = looked_ms
+            fate.said.append(partition.loss_ms)
         elif not fate.gone_ms:
             fate.gone_ms, fate.log_start = now_ms(), partition.log_start
-            fate.verdicts = frozenset(each.kind for each in judge(group, asked_ms, Bounds()))
+            fate.verdicts = frozenset(each.kind for each in judge(group, looked_ms, Bounds()))
 
 
-def deleted(kafka: Kafka) -> dict[str, Fate]:
+def deleted(kafka: Kafka, appender: Appender) -> dict[str, Fate]:
     """By topic; waits for it."""
     fates = {topic: Fate() for topic in TOPICS}
 
     def all_gone() -> bool:
-        look(kafka, fates)
+        look(kafka, appender, fates)
         return all(fate.gone_ms for fate in fates.values())
 
     until("the broker has deleted what was not read", all_gone, saw=lambda: fates)
@@ -163,11 +177,11 @@ def now_ms() -> int:
 def create_topics(kafka: Kafka) -> None:
     """Topics whose records are kept for ten times as long as segtail takes to tell of them on this machine."""
     began = time.monotonic()
-    told(kafka)
+    told(kafka, now_ms())
     seconds = max(_LEAST_SECONDS, round(10 * (time.monotonic() - began)))
     limits = {
-        "by-time": {"retention.ms": str(1000 * seconds)},
-        "by-size": {"retention.ms": "-1", "retention.bytes": str(_BYTES_A_SECOND * seconds)},
+        BY_TIME: {"retention.ms": str(1000 * seconds)},
+        BY_SIZE: {"retention.ms": "-1", "retention.bytes": str(_BYTES_A_SECOND * seconds)},
     }
     for topic in TOPICS:
         create_topic(kafka.bootstrap, topic, config=_SMALL | limits[topic])
@@ -181,23 +195,25 @@ def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_
     with appending(kafka) as appender:
         until("the second segments are closed", lambda: min(ends(admin, OffsetSpec.latest()).values()) > 3 * _COMMITTED)
         commit(kafka, _COMMITTED)
-        predicted = until("the commit is replicated", lambda: both if (both := told(kafka)).keys() == set(TOPICS) else None)
-        told_ms = now_ms()
+
+        def predicted() -> dict[str, Told]:
+            with appender.turn:
+                return told(kafka, appender.now_ms)
+
+        first = until("the commit is replicated", lambda: both if (both := predicted()).keys() == set(TOPICS) else None)
         following = {topic: next(base for base in bases(kafka, topic) if base > _COMMITTED) for topic in TOPICS}
         assert max(ends(admin, OffsetSpec.earliest()).values()) <= _COMMITTED, "it was told before it was gone"
-        fates = deleted(kafka)
+        fates = deleted(kafka, appender)
     for topic, fate in fates.items():
-        said = predicted[topic]
+        said = first[topic]
         # at the latest check that deletes it, as far as is known here: without server.properties that is 5 minutes later
         assert following[topic] - _COMMITTED <= said["loss_records"] <= said["lag_records_read_committed"]
         assert fate.said, "it was gone before it was looked at"
-        for prediction in (Said(told_ms, said["loss_ms"]), fate.said[len(fate.said) // 2]):
-            error_ms = appender.error_ms(prediction) if topic == "by-size" else 0
-            times = {"there_ms": fate.there_ms, "gone_ms": fate.gone_ms, "early_ms": error_ms, "late_ms": error_ms}
-            wrong = disproved(kafka.broker(1), prediction.loss_ms, **times)
-            assert not wrong, (topic, prediction, appender, times, wrong)
+        for loss_ms in (said["loss_ms"], fate.said[len(fate.said) // 2]):
+            wrong = disproved(kafka.broker(1), *appender.between(topic, loss_ms), there_ms=fate.there_ms, gone_ms=fate.gone_ms)
+            assert not wrong, (topic, loss_ms, appender, wrong)
         assert Kind.LOST in fate.verdicts
         assert _COMMITTED < fate.log_start <= ends(admin, OffsetSpec.earliest())[topic]  # asked a moment later, and retention goes on
-    for topic, said in told(kafka).items():
+    for topic, said in told(kafka, now_ms()).items():
         assert said["log_start"] > _COMMITTED
         assert said["lost_offsets"] == said["log_start"] - _COMMITTED, topic
