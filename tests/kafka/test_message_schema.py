@@ -1,5 +1,6 @@
 """What Kafka's own layouts describe is read into the fields of the same names, in every version."""
 
+import functools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,6 +173,7 @@ def told_of(found: object, told: object) -> object:
     return found
 
 
+@functools.cache  # a strategy that each example makes anew takes longer than all else
 def content_of(layout: Layout) -> st.SearchStrategy[object]:
     special = SPECIAL.get(layout.message, {})
     if layout.structure.fields[0][0] == "version":  # of a control record: the version of the message itself
