@@ -15,6 +15,8 @@ from streaming.simulator.facts import Facts
 from streaming.simulator.group_actors import COMMIT_MS
 from tests.kafka.dumped import columns
 
+pytestmark = pytest.mark.xdist_group("offline/test_simulated_groups")  # one process makes the broker, not each
+
 START = 1_700_000_000_000
 MINUTE = START + 60_000
 TRANSACTIONAL = "payment-processor"

@@ -12,6 +12,8 @@ from streaming.settings import Settings
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 
+pytestmark = pytest.mark.xdist_group("offline/test_simulated_trouble")  # one process makes the broker, not each
+
 START = 1_700_000_000_000
 NOW = START + 15_000
 

@@ -19,6 +19,8 @@ from tests.kafka.dumped import columns
 from tests.kafka.test_consumer_offsets import records_of
 from tests.simulator.test_group_writer import read
 
+pytestmark = pytest.mark.xdist_group("simulator/test_broker")  # one process makes the busy broker, not each
+
 START = 1_700_000_000_000
 MINUTE = 60_000
 RATE = 1_500_000
