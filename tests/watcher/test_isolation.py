@@ -95,6 +95,26 @@ def test_reading(
     assert station.fold_of("bad").next_offset == 9
 
 
+def test_an_error_behind_the_move_of_the_cursor(
+    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was read is not published, so it is skipped."""
+    station.look()
+    works = tail.Tail.append
+
+    def fails(of: tail.Tail, *args: Any, **kwargs: Any) -> int:
+        gaps = works(of, *args, **kwargs)
+        if of_bad_tail(of):
+            raise UnforeseenError("a number too large")
+        return gaps
+
+    monkeypatch.setattr(tail.Tail, "append", fails)
+    bad.append(batch(5))
+    good.append(batch(6))
+    station.look()
+    assert_stopped(station, bad, good, caplog)
+
+
 def test_scanning_many_logs_at_once(
     station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

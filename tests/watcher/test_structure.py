@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.log_dir_watch import RETRY_MS, ROUNDS
+from streaming.watcher.log_dir_watch import RETRY_MS, ROUNDS, LogDirWatch
 from streaming.watcher.structure import LOOK_MS
 from tests.builders import batch, delete, log_dir, partition
 from tests.tools import missing, require_tool
@@ -200,6 +201,20 @@ def test_inotify_that_fails_by_no_limit_names_none(monkeypatch: pytest.MonkeyPat
     assert denied["error"] == "Permission denied"
     assert "limit_of_watches" not in denied
     assert "limit_of_watches" in short
+
+
+def test_inotify_that_goes_on_failing_is_tried_after_twice_the_time_up_to_an_hour(monkeypatch: pytest.MonkeyPatch, disk: LogDir) -> None:
+    tried = []
+
+    def failing(*_: object) -> None:
+        tried.append(minute)
+        raise OSError(errno.EMFILE, "")
+
+    monkeypatch.setattr("streaming.watcher.log_dir_watch.Observation", failing)
+    watch = LogDirWatch(disk.path, lambda _: None)
+    for minute in range(250):
+        watch.look(minute * 60_000, everything=False)
+    assert [after - before for before, after in pairwise(tried)] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 def test_an_observer_of_which_a_thread_has_ended_is_replaced(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
