@@ -12,7 +12,7 @@ from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.pending_commits import MOST_GROUPS, Waiting, waiting_groups
+from streaming.watcher.pending_commits import MOST_GROUPS, READ_BYTES, Waiting, waiting_groups
 from tests.builders import NOW, abort, batch, partition
 from tests.watcher.station import Station
 
@@ -47,6 +47,24 @@ def test_only_so_many_are_named(log: PartitionLog) -> None:
     log.append(commits(P, *(f"g{number}" for number in range(MOST_GROUPS))))
     found = waiting(log, P, 3)
     assert (len(found.groups), found.groups[:2], found.more) == (MOST_GROUPS, ("billing", "stock"), True)
+
+
+def test_as_many_as_may_be_named_are_all_there_are(log: PartitionLog) -> None:
+    log.append(commits(P, *(f"g{number}" for number in range(MOST_GROUPS - 3))))
+    found = waiting(log, P, 3)
+    assert (len(found.groups), found.more) == (MOST_GROUPS, False)
+
+
+def test_only_so_many_bytes_are_read(log: PartitionLog) -> None:
+    log.append(*[batch(1, value_bytes=200_000)] * (READ_BYTES // 200_000 + 3), commits(P, "far"))
+    assert waiting(log, P, 3) == Waiting(("billing", "stock", "new"), True)
+
+
+def test_behind_a_flaw_there_may_be_others_and_behind_half_a_batch_there_are_not_yet(log: PartitionLog) -> None:
+    whole = log.active.path("log").read_bytes()
+    for behind, more in ((whole[:40], False), (b"\x07" * 100, True)):
+        log.active.path("log").write_bytes(whole + behind)
+        assert waiting(log, P, 3) == Waiting(("billing", "stock", "new"), more)
 
 
 def test_what_is_damaged_or_no_commit_names_nobody(log: PartitionLog) -> None:
