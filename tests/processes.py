@@ -188,6 +188,16 @@ class Segtail:
         return status
 
 
+def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """Wait for a process that was told to end. One that hangs is killed, and reported."""
+    try:
+        process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
 @contextmanager
 def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Segtail]:
     """A `segtail` that does not outlive the block, whatever happens in it. ``before`` is a command that runs it."""

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,18 +15,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests import witnesses
 from tests.alerts import rendering
 from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shorten_duration
+from tests.limits import SECONDS
 from tests.ports import free_ports
+from tests.processes import reap, until
 
 PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
 """The programs that must be there, as Debian calls them, each with the package that holds it."""
 
 _LOOKBACK = "5m"  # Prometheus' own
-_READY_SECONDS = 600  # after so long it hangs, and is not slow
-_ANSWER_SECONDS = 600
-_STOP_SECONDS = 60
 
 # Neither must outlive a run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.
 _ENDS_WITH_PARENT = (
@@ -86,12 +85,12 @@ class Monitoring:
         """Tell Alertmanager of alerts, as Prometheus would."""
         body = json.dumps([{"labels": each} for each in labels]).encode()
         request = urllib.request.Request(f"{self._alertmanager}/alerts", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
+        with urllib.request.urlopen(request, timeout=SECONDS):
             pass
 
     def muted(self) -> dict[str, bool]:
         """Every alert that Alertmanager knows, by its labels as sorted ``name=value``, and whether another one mutes it."""
-        with urllib.request.urlopen(f"{self._alertmanager}/alerts", timeout=_ANSWER_SECONDS) as answer:
+        with urllib.request.urlopen(f"{self._alertmanager}/alerts", timeout=SECONDS) as answer:
             alerts = json.load(answer)
         return {
             " ".join(f"{name}={value}" for name, value in sorted(alert["labels"].items())): bool(alert["status"]["inhibitedBy"])
@@ -104,7 +103,7 @@ class Monitoring:
 
     def _prometheus(self, what: str, **parameters: str) -> dict[str, Any]:
         url = f"http://{self.addresses.prometheus}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS) as answer:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
             data: dict[str, Any] = json.load(answer)["data"]
         return data
 
@@ -121,7 +120,7 @@ def monitoring(
         factor: divides all times alike, as `tests.alerts.shortening` has it.
 
     Raises:
-        MonitoringError: one of them ended, or did not become ready within ten minutes.
+        MonitoringError: one of them ended before it was ready.
     """
     rendering.write(directory, addresses, hurried=hurried, factor=factor)
     alertmanager = (
@@ -156,28 +155,18 @@ def _running(command: Sequence[str], said: Path, address: str) -> Iterator[None]
     with said.open("wb") as log:
         process = subprocess.Popen([*_ENDS_WITH_PARENT, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait_ready(process, command[0], said, f"http://{address}/-/ready")
+        until(f"{command[0]} is ready", lambda: _is_ready(process, command[0], said, address), saw=lambda: witnesses.tail(said))
         yield
     finally:
         process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        reap(process)
 
 
-def _wait_ready(process: subprocess.Popen[bytes], name: str, said: Path, url: str) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    while not _answers(url):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise MonitoringError(f"{name} did not start; it said:\n{said.read_text(encoding='utf-8', errors='replace')[-2000:]}")
-        time.sleep(0.1)
-
-
-def _answers(url: str) -> bool:
+def _is_ready(process: subprocess.Popen[bytes], name: str, said: Path, address: str) -> bool:
+    if process.poll() is not None:
+        raise MonitoringError(f"{name} did not start; it said:\n{witnesses.tail(said)}")
     try:
-        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS):
+        with urllib.request.urlopen(f"http://{address}/-/ready", timeout=SECONDS):
             return True
     except OSError:
         return False

@@ -398,7 +398,7 @@ def create_on(kafka: Kafka, topic: str, replicas: list[int]) -> None:
 def in_sync(kafka: Kafka, topic: str) -> tuple[int, list[int]]:
     """Leader and in-sync replicas of the one partition, as any node that is up knows them."""
     try:
-        told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=5).topics[topic].partitions[0]
+        told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[0]
     except KafkaException:
         return -1, []
     return told.leader, sorted(told.isrs)

@@ -11,8 +11,9 @@ from pathlib import Path
 import yaml
 
 from tests.helm.charts import SHARE, Manifest
+from tests.limits import SECONDS
 from tests.ports import free_ports
-from tests.processes import until
+from tests.processes import reap, until
 from tests.tools import require_tool
 
 NODES = ("node-1", "node-2")
@@ -116,7 +117,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         start("kube-scheduler", [*loopback, f"--secure-port={scheduler}", f"--cert-dir={folder / 'certs-scheduler'}"])
         start("kwok", [kubeconfig, "--manage-all-nodes=true", "--node-ip=127.0.0.1", f"--config={SHARE / 'stages.yaml'}"])
         made.apply(*map(_node, NODES))
-        made.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=120s")
+        made.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={SECONDS}s")
         yield made
 
 
@@ -128,11 +129,7 @@ def _running(folder: Path, name: str, arguments: Sequence[str | Path]) -> Iterat
         yield
     finally:
         process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        reap(process)
 
 
 def _kubeconfig(server: str) -> Manifest:

@@ -13,8 +13,7 @@ import yaml
 from tests.cluster.control_plane import Cluster
 from tests.helm.charts import Manifest
 from tests.image import containers
-
-_STOP_SECONDS = 600
+from tests.limits import SECONDS
 
 _DRIVER = """
 import sys, yaml
@@ -81,7 +80,7 @@ def driver(kubernetes: Cluster, namespace: str, folder: Path) -> Iterator[Driver
             yield Driver(process, log)
             assert process.stdin is not None
             process.stdin.close()
-            assert process.wait(_STOP_SECONDS) == 0, log.read_text()
+            assert process.wait(SECONDS) == 0, log.read_text()
         finally:
             process.kill()
 

@@ -11,9 +11,7 @@ from pathlib import Path
 from tests import witnesses
 from tests.broker.install import FAST_START
 from tests.ports import free_ports
-from tests.processes import until
-
-_STOP_SECONDS = 20
+from tests.processes import reap, until
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,7 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
 
     def stop() -> None:
         process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        reap(process)
 
     stack.callback(stop)
     return said

@@ -20,6 +20,7 @@ import streaming
 from tests.builders import batch, log_dir, partition
 from tests.helm.charts import pods, render, settings
 from tests.image.containers import IMAGE, command, podman, require_image, run
+from tests.limits import SECONDS
 from tests.processes import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,7 +110,7 @@ def running(folder: Path, *arguments: str, options: list[str]) -> Iterator[tuple
         assert process.poll() is None, said.read_text()
         yield (folder / "id").read_text(), said.read_text
         subprocess.run(podman("kill", "--signal=TERM", (folder / "id").read_text()), check=True, capture_output=True)
-        assert process.wait(60) == 0, said.read_text()
+        assert process.wait(SECONDS) == 0, said.read_text()
     finally:
         if process.poll() is None:
             subprocess.run(podman("kill", (folder / "id").read_text()), capture_output=True)

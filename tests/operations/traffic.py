@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from tests.broker.clients import create_topic, producer
 from tests.broker.kafka import Kafka
+from tests.processes import until
 
 ORDERS, PAYMENTS, LEDGER, AUDIT = "orders", "payments", "ledger", "audit"
 """Plain; with transactions; compacted; with small segments that retention deletes."""
@@ -27,9 +28,11 @@ _CONFIG = {
 }
 _PLAIN = (ORDERS, LEDGER, AUDIT)
 _PAUSE_SECONDS = 0.5
-_FLUSH_SECONDS = 5.0
+_FLUSH_SECONDS = 5.0  # what has not arrived by then does so later
 _COMMIT_MS = 1_000
-_END_SECONDS = 20.0
+_TRY_SECONDS = 20.0
+"""After so long a client with transactions gives up, for brokers may be away for longer, and another one begins."""
+
 _VALUE = b"." * 200
 
 
@@ -42,6 +45,8 @@ class Traffic:
         self._transactions = threading.Event()
         self._transactions.set()
         self._idle = threading.Event()
+        self._refused = ""
+        """Why the last transaction that failed did so."""
         for topic, partitions in PARTITIONS.items():
             create_topic(kafka.bootstrap, topic, partitions, replicas=3, config=_CONFIG[topic])
 
@@ -63,7 +68,7 @@ class Traffic:
     def without_transactions(self) -> Iterator[None]:
         """None is open inside the block, so that none is left open by what happens in it."""
         self._transactions.clear()
-        self._idle.wait(_END_SECONDS)
+        until("no transaction is open", self._idle.is_set, saw=lambda: self._refused)
         try:
             yield
         finally:
@@ -95,9 +100,9 @@ class Traffic:
                 client.begin_transaction()
                 for partition in range(PARTITIONS[PAYMENTS]):
                     client.produce(PAYMENTS, _VALUE, partition=partition)
-                client.commit_transaction(_END_SECONDS)
-            except KafkaException:  # its successor aborts what it has left open
-                client = None
+                client.commit_transaction(_TRY_SECONDS)
+            except KafkaException as error:  # its successor aborts what it has left open
+                client, self._refused = None, str(error)
 
     def _read(self, group: str, topic: str) -> None:
         client = Consumer(
@@ -121,5 +126,5 @@ class Traffic:
 
     def _transactional(self) -> Producer:
         client = producer(self._kafka.bootstrap, transactional_id="till-1")
-        client.init_transactions(_END_SECONDS)
+        client.init_transactions(_TRY_SECONDS)
         return client

@@ -19,6 +19,7 @@ from typing import Any
 from tests.dashboards.history import HANGING, SMALL
 from tests.dashboards.panels import DASHBOARDS
 from tests.dashboards.prometheus import END, Prometheus, serving
+from tests.limits import SECONDS
 from tests.pictures.page import page
 
 HERE = Path(__file__).parent
@@ -108,7 +109,7 @@ def _draw(content: dict[str, Any], path: Path) -> None:
             check=True,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=SECONDS,
         )
     errors = [line for line in drawn.stderr.splitlines() if "CONSOLE" in line and "Uncaught" in line]
     if errors:

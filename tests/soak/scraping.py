@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-_SECONDS = 30
+from tests.limits import SECONDS
+
 _PAUSE_SECONDS = 0.2
 _COUNTED = ("segtail_partition_", "segtail_topic_", "segtail_skipped_")
 _COUNTERS = ("_total", "_bucket", "_count", "_sum")
 _RECORDS = "segtail_partition_appended_records_total"
 
 
-def scrape(url: str, seconds: float = _SECONDS) -> str | None:
+def scrape(url: str) -> str | None:
     """The page, None while nobody answers."""
     try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
             page: bytes = answer.read()
             return page.decode()
     except OSError:
