@@ -4,12 +4,8 @@ Java maps an archive only where the class path begins as it did when the archive
 comes from a jar beside the archive. Where there is no archive, or none can be made, jobs run as they do elsewhere.
 """
 
-import fcntl
-import hashlib
 import os
-import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -19,14 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.errors import JavaError
-from streaming.java import find
-from tests.broker.class_archive import version
-from tests.broker.install import cache_dir
+from tests import class_archives
+from tests.broker.install import UnavailableError, archives, java
+from tests.limits import SECONDS
 
-_ARCHIVE, _CLASSES, _FAILED = "classes.jsa", "local-files.jar", "failed"
+_CLASSES = "local-files.jar"
 _NAME = "segtail.LocalFiles"
-_SECONDS = 900
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around the time limits of tests: the first one is not slower than others
@@ -46,41 +40,31 @@ class Archive:
 
 def found() -> Archive | None:
     """The one that there is. Executors elsewhere do not have its jar."""
-    directory = _directory()
-    if directory is None or not (directory / _ARCHIVE).is_file():
-        return None
-    return _archive(directory, f"-XX:SharedArchiveFile={directory / _ARCHIVE}")
+    place = _place()
+    archive = class_archives.found(place) if place else None
+    return _archive(archive.parent, f"-XX:SharedArchiveFile={archive}") if archive else None
 
 
 def make() -> None:
-    """Make it where there is none. One process does; others go on without meanwhile."""
-    directory = _directory()
-    if directory is None or (directory / _ARCHIVE).is_file() or (directory / _FAILED).is_file():
-        return
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        _make(directory)
+    """Have it made where there is none: in a process of its own, because a process has one JVM."""
+    place = _place()
+    if place:
+        class_archives.make(place, java(), [sys.executable, "-m", __spec__.name])
 
 
 @cache
-def _directory() -> Path | None:
+def _place() -> Path | None:
     """Where the archive of this Java, these jars and this class is, or will be."""
     from streaming.job import local_files
 
     spec = find_spec("pyspark")
-    try:
-        java_home = find(os.environ, cache_dir() / "java")
-    except JavaError:
-        return None
     if spec is None or spec.origin is None:
         return None
     jars = sorted(Path(spec.origin).parent.glob("jars/*.jar"))
-    known = [version(str(java_home / "bin" / "java")), *(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in jars)]
-    return cache_dir() / f"spark-{hashlib.sha256(chr(10).join([*known, local_files._SOURCE]).encode()).hexdigest()[:16]}"
+    try:
+        return class_archives.folder(archives(), "spark", java(), jars, local_files._SOURCE)
+    except UnavailableError:
+        return None
 
 
 def _archive(directory: Path, option: str) -> Archive:
@@ -90,23 +74,6 @@ def _archive(directory: Path, option: str) -> Archive:
     return Archive(f"{option} -Xshare:auto -Xlog:cds*=off", options)
 
 
-def _make(directory: Path) -> None:
-    """In a process of its own, because a process has one JVM. An archive with which Java does not start, as one cut off, is none."""
-    with tempfile.TemporaryDirectory(dir=directory) as scratch:
-        made = Path(scratch, _ARCHIVE)
-        java = find(os.environ, cache_dir() / "java") / "bin" / "java"
-        try:
-            _run([sys.executable, "-m", __spec__.name, str(directory), scratch], Path(__file__).parents[1])
-            _run([str(java), f"-XX:SharedArchiveFile={made}", "-version"], Path(scratch))
-            made.rename(directory / _ARCHIVE)
-        except (subprocess.SubprocessError, OSError) as error:
-            (directory / _FAILED).write_text(f"{error}\n{getattr(error, 'stderr', '')}")
-
-
-def _run(command: list[str], where: Path) -> None:
-    subprocess.run(command, cwd=where, capture_output=True, text=True, check=True, timeout=_SECONDS)
-
-
 def _main(directory: Path, scratch: Path) -> None:
     """A job over one small log, whose JVM writes down at its end what it has loaded."""
     from streaming.cli.app import main
@@ -114,9 +81,9 @@ def _main(directory: Path, scratch: Path) -> None:
     from tests import job_environment
     from tests.builders import batch, log_dir, partition
 
-    jvm._STOP_SECONDS = spark._STOP_SECONDS = _SECONDS
+    jvm._STOP_SECONDS = spark._STOP_SECONDS = SECONDS
     _compile(directory, scratch)
-    os.environ.update(job_environment.of_archive(_archive(directory, f"-XX:ArchiveClassesAtExit={scratch / _ARCHIVE}")))
+    os.environ.update(job_environment.of_archive(_archive(directory, f"-XX:ArchiveClassesAtExit={scratch / class_archives.ARCHIVE}")))
     disk = log_dir(scratch)
     log = partition(disk, "orders")
     log.append(batch(5))
@@ -138,7 +105,7 @@ def _compile(directory: Path, scratch: Path) -> None:
     classes.mkdir()
     conf = SparkConf(loadDefaults=False).setMaster("local").set("spark.driver.extraClassPath", str(classes))
     with (scratch / "lock").open("w") as lock:
-        started = Jvm(conf, java_home=find(os.environ, cache_dir() / "java"), scratch=scratch, lock_fd=lock.fileno())
+        started = Jvm(conf, java_home=Path(java()).parents[1], scratch=scratch, lock_fd=lock.fileno())
         assert local_files.compile_into(started.connect(conf).jvm, classes) == _NAME
         started.kill()
     with zipfile.ZipFile(scratch / _CLASSES, "w") as jar:

@@ -1,27 +1,22 @@
 """What JVMs do while the classes are noted that go into the archive: a broker that serves a transaction, and tools that ask about it."""
 
-import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
+from tests import class_archives
 from tests.broker import class_archive
 from tests.broker.clients import create_topic, producer, send, transaction
-from tests.broker.install import class_archives, class_path, java
+from tests.broker.install import archives, class_path, java
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_sizes, log_totals
 from tests.limits import SECONDS
 
 _TOPIC = "training"
-_SECONDS = 1200
 
 
 def make_archive() -> None:
     """Have it made where it is not there, a minute: in a process of its own, for what is started there is not what a test starts."""
-    if not class_archive.options(java(), class_path(), class_archives()):
-        command = [sys.executable, "-m", __spec__.name]
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, check=False, timeout=_SECONDS)
+    class_archives.make(class_archive.place(java(), class_path(), archives()), java(), [sys.executable, "-m", __spec__.name])
 
 
 def _train(directory: Path) -> None:
@@ -41,5 +36,11 @@ def _train(directory: Path) -> None:
         kafka.kill()
 
 
+def _main(scratch: Path) -> None:
+    with class_archive.recording(scratch / "lists") as lists:
+        _train(scratch / "training")
+    class_archive.dump(java(), class_path(), lists, scratch / class_archives.ARCHIVE)
+
+
 if __name__ == "__main__":
-    class_archive.make(java(), class_path(), class_archives(), _train)
+    _main(Path(sys.argv[2]))

@@ -85,7 +85,7 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "segtail-tests"
 
 
-def class_archives() -> Path:
+def archives() -> Path:
     """Where archives of classes lie."""
     return cache_dir() / "class-archives"
 
@@ -154,7 +154,7 @@ def java_command(
         log4j.parent.mkdir(parents=True, exist_ok=True)
         log4j.write_text(LOG4J)
     kafka = class_path(version)
-    archive = class_archive.options(java(), kafka, class_archives()) if set(FAST_START) <= set(options) else ()
+    archive = class_archive.options(java(), kafka, archives()) if set(FAST_START) <= set(options) else ()
     jvm = [f"-Xmx{heap_mb}m", f"-Dlog4j2.configurationFile={log4j}", *archive, *options]
     path = f"{kafka}{os.pathsep}{classes}" if classes else kafka  # the archive holds for what begins with Kafka's own path
     return [java(), *jvm, "-cp", path, main_class, *arguments]

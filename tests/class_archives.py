@@ -1,0 +1,73 @@
+"""Archives of the classes that JVMs load (AppCDS): with one a JVM starts with half of the work.
+
+Each is made once a machine, by a program, and lies in a folder of its own in the tests' cache. Nothing about one is a reason to fail: where
+there is none yet, or none can be made, JVMs start as they do elsewhere, and the file `failed` in the folder says why.
+"""
+
+import fcntl
+import hashlib
+import logging
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.limits import SECONDS
+
+ARCHIVE = "classes.jsa"
+_FAILED = "failed"
+_log = logging.getLogger(__name__)
+
+
+def folder(parent: Path, kind: str, java: str, jars: Iterable[Path], *more: str) -> Path:
+    """Where the archive of a Java and of jars is, or will be: all that a JVM compares before it takes one has a part in the name."""
+    known = [_version(java), *(f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars), *more]
+    return parent / f"{kind}-{hashlib.sha256(chr(10).join(known).encode()).hexdigest()[:16]}"
+
+
+def found(place: Path) -> Path | None:
+    """The archive in its folder, if it is there."""
+    archive = place / ARCHIVE
+    return archive if archive.is_file() else None
+
+
+def make(place: Path, java: str, program: Sequence[str]) -> None:
+    """Have an archive made unless it is there, or could not be made before. One process does; others go on without meanwhile.
+
+    Args:
+        program: a command. To its words come the folder of the archive, and another one that goes, in which it has to leave the archive.
+    """
+    if _settled(place):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        if not _settled(place):  # by another process, a moment ago
+            _make(place, java, program)
+
+
+def _settled(place: Path) -> bool:
+    return found(place) is not None or (place / _FAILED).is_file()
+
+
+def _make(place: Path, java: str, program: Sequence[str]) -> None:
+    """An archive with which Java does not start, as one cut off, is none."""
+    with tempfile.TemporaryDirectory(dir=place) as scratch:
+        made = Path(scratch, ARCHIVE)
+        try:
+            for command in ((*program, place, scratch), (java, f"-XX:SharedArchiveFile={made}", "-version")):
+                subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True, timeout=2 * SECONDS)
+            made.rename(place / ARCHIVE)
+        except (subprocess.SubprocessError, OSError) as error:
+            _log.warning("JVMs will start without an archive of classes: %s", error)
+            (place / _FAILED).write_text(f"{error}\n{getattr(error, 'stderr', '')}")
+
+
+@cache
+def _version(java: str) -> str:
+    """What a Java says of itself. Its path may stay the same when it is replaced, as that of a script that starts another one."""
+    return subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
