@@ -12,6 +12,7 @@ from streaming.cli.app import COMMANDS
 from streaming.settings import OPTIONS
 from streaming.web.web_config import read_web_config
 from tests.bench.__main__ import BENCHES
+from tests.commands import run_command
 from tests.docs.documented import ROOT, Command, blocks, commands, inline
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.running import DONE, Sandbox, as_shown, options, sandbox, subcommand
@@ -103,9 +104,7 @@ def test_the_options_of_a_job_are_what_it_takes(command: Command, world: Sandbox
     unknown = [word for word in command.words[2:] if word.startswith("--") and word.partition("=")[0] not in options(name)]
     assert unknown == []
     asked = command.text.replace(f"segtail {name}", "segtail config", 1)
-    done = subprocess.run(
-        ["bash", "-c", world.here(asked)], env=world.environment(), cwd=world.home, capture_output=True, text=True, check=False
-    )
+    done = world.do(world.here(asked))
     assert done.returncode == 0, done.stderr
 
 
@@ -189,11 +188,11 @@ def test_a_file_in_yaml_is_a_configuration_or_values_of_the_chart(document: Path
         return
     chart = yaml.safe_load((ROOT / "helm/segtail/values.yaml").read_text())
     if all(key in OPTIONS and not isinstance(chart.get(key), dict) for key in content):
-        asked = [sys.executable, "-m", "streaming.cli", "config", "--config", str(shown)]
+        done = run_command("config", "--config", shown, environ=world.environment())
     else:
         assert content.keys() <= chart.keys(), f"{document}: neither options of segtail nor values of the chart: {list(content)}"
         asked = [str(require_tool("helm")), "template", "segtail", "helm/segtail", "--values", str(shown)]
-    done = subprocess.run(asked, cwd=ROOT, env=world.environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(asked, cwd=ROOT, env=world.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
