@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
@@ -111,7 +111,17 @@ def ends(admin: AdminClient, which: OffsetSpec) -> dict[str, int]:
 def commit(kafka: Kafka, offset: int) -> None:
     """A group without members, which stands still after that."""
     client = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": _GROUP})
-    client.commit(offsets=[Partition(topic, 0, offset) for topic in TOPICS], asynchronous=False)
+    refused: list[KafkaException] = []
+
+    def committed() -> bool:
+        try:
+            client.commit(offsets=[Partition(topic, 0, offset) for topic in TOPICS], asynchronous=False)
+        except KafkaException as error:  # the first commit has the coordinators' topic made
+            refused.append(error)
+            return False
+        return True
+
+    until("the coordinator takes the commit", committed, saw=lambda: refused[-1:])
     client.close()
 
 
@@ -192,6 +202,7 @@ def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_
     create_topics(kafka)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     until("the broker knows the topics", lambda: admin.list_topics(timeout=SECONDS).topics.keys() >= set(TOPICS))
+    commit(kafka, 0)  # what is appended has no time to wait for a coordinator
     with appending(kafka) as appender:
         until("the second segments are closed", lambda: min(ends(admin, OffsetSpec.latest()).values()) > 3 * _COMMITTED)
         commit(kafka, _COMMITTED)
