@@ -20,6 +20,7 @@ from streaming.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, log_dir, partition
+from tests.limits import SECONDS
 
 ERASE = "\r\x1b[K"
 SLOW = ("--set", "read_rate=1MiB")
@@ -152,7 +153,7 @@ def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal)
     logging.getLogger().addHandler(handler)
     try:
         with shown_until(lambda: shown.is_set() and clock.now > 104, totals, line):
-            assert shown.wait(600)
+            assert shown.wait(SECONDS)
             while not line._shown:
                 pass
             logging.getLogger().warning("something")

@@ -15,6 +15,7 @@ from streaming.errors import FencedError, JournalError
 from streaming.event_row import Event
 from streaming.journal.journal import Journal
 from tests.builders import CLUSTER_ID, NOW, log_dir
+from tests.limits import SECONDS
 from tests.processes import until
 
 
@@ -73,7 +74,7 @@ class OneDeadLogDir:
 
     def free(self, reader: int = 0) -> None:
         os.close(os.open(self.fifo, os.O_WRONLY))
-        self.readers[reader].thread.join(600)
+        self.readers[reader].thread.join(SECONDS)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from streaming.agent.polls import Polls
 from streaming.watcher.structure import Structure
 from tests.agents import Agent
 from tests.builders import NOW, log_dir
+from tests.limits import SECONDS
 
 
 class Broken:
@@ -31,7 +32,7 @@ def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Pa
     structure = Structure((), lambda: None, lambda: NOW)
     thread = PollingThread(make, structure, read_rate=1, pulse=Pulse(), stop=threading.Event(), polls=Polls())
     thread.start()
-    thread.thread.join(600)
+    thread.thread.join(SECONDS)
     assert not thread.alive
     assert isinstance(thread.error, ZeroDivisionError)
     agent.close()

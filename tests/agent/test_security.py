@@ -22,6 +22,7 @@ from streaming.units import Address
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
+from tests.limits import SECONDS
 
 LOOPBACK, ANYWHERE = Address("127.0.0.1", 0), Address("0.0.0.0", 0)
 
@@ -249,7 +250,7 @@ def test_certificates_are_exchanged_without_a_restart(
         answers = []
         thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
         thread.start()
-        assert has_come.wait(600)
+        assert has_come.wait(SECONDS)
         files = after.issue("agent")
         assert served.tls_cert is not None
         assert served.tls_key is not None

@@ -11,6 +11,7 @@ import pytest
 
 from tests.builders import batch
 from tests.dump.writing import log_of
+from tests.limits import SECONDS
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 PAY = LOGS / "transactions" / "pay-0"
@@ -125,4 +126,4 @@ def test_ctrl_c_ends_it_at_once(large: Path) -> None:
         assert process.stdout is not None
         process.stdout.read(100)  # it is at work, and waits for somebody to read on
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=600) == 130
+        assert process.wait(timeout=SECONDS) == 130

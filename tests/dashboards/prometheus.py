@@ -13,8 +13,7 @@ from typing import Any
 
 from tests.dashboards.history import END, Cluster, write
 from tests.dashboards.panels import Target, fill
-
-_SECONDS = 600
+from tests.limits import SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Prometheus:
         """
         query = urllib.parse.urlencode(parameters).encode()
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/{path}", query, timeout=_SECONDS) as answer:
+            with urllib.request.urlopen(f"{self.url}/api/v1/{path}", query, timeout=SECONDS) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{parameters.get('query')}: {error.read().decode()}") from error

@@ -12,6 +12,7 @@ from streaming.disk.logdirs import open_log_dirs, read_topic_id
 from streaming.disk.segment_files import OpenSegment, list_segments
 from streaming.errors import LogDirError
 from tests.builders import batch, log_dir, partition
+from tests.limits import SECONDS
 from tests.processes import until
 
 
@@ -59,7 +60,7 @@ def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_pa
     thread.start()
     until("it is at the file", lambda: seen and seen[0].path is not None and Path(seen[0].path) == at, saw=lambda: seen and seen[0].path)
     at.write_bytes(b"")
-    thread.join(600)
+    thread.join(SECONDS)
     assert not thread.is_alive()
     assert seen[0].path is None
 

@@ -6,8 +6,7 @@ import pytest
 
 from streaming.errors import AgentError
 from streaming.job.group_calls import Calls
-
-PATIENCE_S = 600.0
+from tests.limits import SECONDS
 
 
 def raising(error: Exception) -> str:
@@ -18,7 +17,7 @@ def test_answers_and_errors_are_told_by_agent(caplog: pytest.LogCaptureFixture) 
     calls: Calls[str] = Calls("test")
     away = AgentError("away")
     asked = {"a1": lambda: "one", "a2": lambda: raising(away), "a3": lambda: raising(ValueError("what is this?"))}
-    answers, errors = calls.call(asked, PATIENCE_S)
+    answers, errors = calls.call(asked, SECONDS)
     assert answers == {"a1": "one"}
     assert errors["a2"] is away
     assert "what is this?" in str(errors["a3"])
@@ -32,11 +31,11 @@ def test_a_slow_agent_is_not_waited_for_and_answers_later() -> None:
 
     def slow() -> str:
         first.set()
-        go_on.wait(PATIENCE_S)
+        go_on.wait(SECONDS)
         return "late"
 
     assert calls.call({"a1": slow}, 0.0) == ({}, {})
-    assert first.wait(PATIENCE_S)
+    assert first.wait(SECONDS)
     assert not calls.free("a1")
     assert calls.call({"a1": lambda: "never asked"}, 0.0) == ({}, {})
     go_on.set()

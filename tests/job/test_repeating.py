@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from streaming.job.repeating import repeated
+from tests.limits import SECONDS
 
 
 def test_it_is_called_again_and_again_and_not_after_the_block() -> None:
@@ -16,7 +17,7 @@ def test_it_is_called_again_and_again_and_not_after_the_block() -> None:
             thrice.set()
 
     with repeated(action, 0.001):
-        assert thrice.wait(600)
+        assert thrice.wait(SECONDS)
     count = len(calls)
     assert threading.current_thread() not in calls
     assert not any(thread.is_alive() for thread in calls)

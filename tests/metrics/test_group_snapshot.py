@@ -4,8 +4,7 @@ from threading import Thread
 
 from streaming.metrics.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
 from tests.job.group_world import world
-
-PATIENCE_S = 600.0
+from tests.limits import SECONDS
 
 
 def snapshots(count: int) -> list[GroupSnapshot]:
@@ -22,7 +21,7 @@ def test_who_looks_waits_for_a_snapshot_that_is_announced() -> None:
     assert board.latest(first.at_ms) is first
     thread = Thread(target=board.publish, args=(second, number))
     thread.start()
-    assert board.latest(first.at_ms, PATIENCE_S) is second
+    assert board.latest(first.at_ms, SECONDS) is second
     thread.join()
 
 
@@ -35,7 +34,7 @@ def test_a_round_that_began_before_an_announcement_does_not_fulfil_it() -> None:
     later = board.begin()
     thread = Thread(target=board.publish, args=(second, later))
     thread.start()
-    assert board.latest(first.at_ms, PATIENCE_S) is second
+    assert board.latest(first.at_ms, SECONDS) is second
     thread.join()
 
 
@@ -45,7 +44,7 @@ def test_a_round_that_fails_keeps_nobody_waiting() -> None:
     board.publish(first)
     board.announce()
     board.end(board.begin())
-    assert board.latest(first.at_ms, PATIENCE_S) is first
+    assert board.latest(first.at_ms, SECONDS) is first
 
 
 def test_an_old_snapshot_is_not_shown() -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tests.limits import SECONDS
 from tests.operations.cluster import Cluster
 from tests.operations.recording import Alert, Changes
 from tests.operations.table import Row, of_document
@@ -11,9 +12,6 @@ from tests.processes import until
 
 LEAST_MINUTES = 6
 """So long, of minutes that the factor shortens, every step is watched: longer than most alerts wait before they fire."""
-
-PATIENCE_SECONDS = 600.0
-"""How long a step may take beyond that, of real seconds: brokers and jobs start in it."""
 
 _LOOK_SECONDS = 0.25
 
@@ -71,17 +69,17 @@ def union(rows: Sequence[Row]) -> Row:
 
 
 def watch(cluster: Cluster, row: Row, minutes: float) -> Changes:
-    """Look until all is there that the row names and nothing is about to fire, for a least time, and not for ever."""
+    """Look until all is there that the row names and nothing is about to fire, for a least time; brokers and jobs may start in it."""
     began = time.monotonic()
     least = minutes * 60 / cluster.factor
     while True:
         found = cluster.recorder.changes()
         elapsed = time.monotonic() - began
-        if elapsed > least + PATIENCE_SECONDS:
+        if elapsed > least + SECONDS:
             return found
         if elapsed > least and not differences(row, found) and not cluster.recorder.pending():
             return found
-        if elapsed > least + PATIENCE_SECONDS / 2 and (found.fires | found.muted) - row.fires - row.muted:
+        if elapsed > least + SECONDS / 2 and (found.fires | found.muted) - row.fires - row.muted:
             return found  # what should not have fired will not go unfired
         time.sleep(_LOOK_SECONDS)
 

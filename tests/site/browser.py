@@ -21,9 +21,8 @@ from streaming.site.page_site import PageSite
 from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
 from streaming.web.handler import Answer, Handler, Request
+from tests.limits import SECONDS
 from tests.tools import require_tool
-
-PATIENCE_S = 600.0
 
 
 class Browser:
@@ -57,7 +56,7 @@ class Browser:
 
     def wait_for(self, script: str) -> None:
         """Waits until a script returns something true."""
-        WebDriverWait(self.driver, PATIENCE_S, 0.05).until(lambda _: self.run(f"return {script}"))
+        WebDriverWait(self.driver, SECONDS, 0.05).until(lambda _: self.run(f"return {script}"))
 
     def press(self, *keys: str) -> None:
         for key in keys:

@@ -16,10 +16,10 @@ from streaming.metrics.table import Table
 from streaming.site.exporter import Exporter
 from streaming.web.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
+from tests.limits import SECONDS
 from tests.metrics.reading import page, samples
 from tests.metrics.rows import log, new_observer, new_table, recalled, states
 
-PATIENCE_S = 600.0
 """For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
 
 
@@ -79,7 +79,7 @@ class Answer:
 
 
 def ask(job: Job, path: str, method: str = "GET", *, body: bytes | None = None, **headers: str) -> Answer:
-    connection = http.client.HTTPConnection(*job.exporter.address, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(*job.exporter.address, timeout=SECONDS)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -89,7 +89,7 @@ def ask(job: Job, path: str, method: str = "GET", *, body: bytes | None = None, 
 
 
 def open_connection(job: Job, request: bytes = b"") -> socket.socket:
-    connection = socket.create_connection(job.exporter.address, timeout=PATIENCE_S)
+    connection = socket.create_connection(job.exporter.address, timeout=SECONDS)
     connection.sendall(request)
     return connection
 
@@ -194,7 +194,7 @@ def test_clients_that_say_nothing_keep_nobody_out_the_oldest_is_cut(job: Job) ->
 def test_a_client_is_turned_away_while_every_thread_is_at_work(job: Job) -> None:
     go_on = Event()
     request = b"GET /-/healthy HTTP/1.0\r\n\r\n"
-    job.healthy_is = lambda: go_on.wait(PATIENCE_S)
+    job.healthy_is = lambda: go_on.wait(SECONDS)
     with ExitStack() as stack:
         served = [stack.enter_context(open_connection(job, request)) for _ in range(MAX_THREADS)]
         one_more = stack.enter_context(open_connection(job))
@@ -252,7 +252,7 @@ def test_the_url_is_what_a_browser_takes(host: str, start: str) -> None:
     try:
         assert exporter.url.startswith(start)
         assert exporter.url.endswith(f":{exporter.address[1]}/metrics")
-        with socket.create_connection(exporter.address, timeout=PATIENCE_S) as connection:
+        with socket.create_connection(exporter.address, timeout=SECONDS) as connection:
             connection.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.0 200"
     finally:

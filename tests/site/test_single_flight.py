@@ -6,8 +6,7 @@ from threading import Event
 import pytest
 
 from streaming.site.single_flight import Shared
-
-PATIENCE_S = 600.0
+from tests.limits import SECONDS
 
 
 class Work:
@@ -19,7 +18,7 @@ class Work:
     def __call__(self) -> int:
         self.times += 1
         self.began.set()
-        assert self.may_end.wait(PATIENCE_S)
+        assert self.may_end.wait(SECONDS)
         return self.times
 
 
@@ -44,12 +43,12 @@ def test_who_asks_while_it_is_worked_out_gets_the_same() -> None:
     work = Work()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(shared.get, Key(), work)
-        assert work.began.wait(PATIENCE_S)
+        assert work.began.wait(SECONDS)
         keys = [Key() for _ in range(3)]
         others = [pool.submit(shared.get, key, work) for key in keys]
-        assert all(key.found.wait(PATIENCE_S) for key in keys)
+        assert all(key.found.wait(SECONDS) for key in keys)
         work.may_end.set()
-        assert [each.result(PATIENCE_S) for each in (first, *others)] == [1, 1, 1, 1]
+        assert [each.result(SECONDS) for each in (first, *others)] == [1, 1, 1, 1]
 
 
 def test_nothing_is_kept() -> None:
@@ -63,10 +62,10 @@ def test_another_key_does_not_wait() -> None:
     work = Work()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(shared.get, "slow", work)
-        assert work.began.wait(PATIENCE_S)
+        assert work.began.wait(SECONDS)
         assert shared.get("fast", lambda: 7) == 7
         work.may_end.set()
-        assert first.result(PATIENCE_S) == 1
+        assert first.result(SECONDS) == 1
 
 
 def test_a_failure_is_everybodys_and_forgotten() -> None:

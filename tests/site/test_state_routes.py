@@ -31,6 +31,7 @@ from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
 from streaming.site.exporter import Exporter
 from streaming.site.json_answers import JSON_TYPE, SECURED
+from tests.limits import SECONDS
 from tests.metrics.rows import log, new_observer, new_table, states
 
 M = TypeVar("M", bound=Message)
@@ -54,7 +55,7 @@ class Served:
     now: float = 1_700_000_000.0
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
-        connection = http.client.HTTPConnection(*self.exporter.address, timeout=600)
+        connection = http.client.HTTPConnection(*self.exporter.address, timeout=SECONDS)
         try:
             connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
             response = connection.getresponse()

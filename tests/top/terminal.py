@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 
 import pyte
 
+from tests.limits import SECONDS
+
 _OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 """Makes the pty the terminal that the process is controlled from."""
-
-_SECONDS = 600.0
 
 
 class Terminal:
@@ -63,9 +63,9 @@ class Terminal:
 
     def wait(self, holds: Callable[[], bool]) -> None:
         """Show what is written until this holds."""
-        until = time.monotonic() + _SECONDS
+        until = time.monotonic() + SECONDS
         while not holds():
-            assert time.monotonic() < until, f"after {_SECONDS} seconds the terminal shows\n{self.text}"
+            assert time.monotonic() < until, f"after {SECONDS} seconds the terminal shows\n{self.text}"
             self.read(0.1)
 
     def see(self, *texts: str) -> None:

@@ -14,6 +14,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher.beginnings import Beginning
 from tests.builders import batch, delete, log_dir, partition
+from tests.limits import SECONDS
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 
@@ -274,9 +275,9 @@ def test_a_beginning_from_another_thread_is_done_in_the_next_turn(bare: Station,
     done: list[threading.Event] = []
     thread = threading.Thread(target=lambda: done.append(bare.watcher.begin(Beginning("earliest", resumed=False))))
     thread.start()
-    thread.join(600)
+    thread.join(SECONDS)
     bare.turn()
-    assert done[0].wait(600)
+    assert done[0].wait(SECONDS)
     assert len(bare.watcher.tails()) == 1
     bare.close()
 

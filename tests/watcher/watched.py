@@ -7,8 +7,7 @@ from pathlib import Path
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.watcher.structure import LOOK_MS, Structure
-
-PATIENCE_SECONDS = 600.0
+from tests.limits import SECONDS
 
 
 def now_ms() -> int:
@@ -32,7 +31,7 @@ class Watched:
         hints: set[Path] = set()
 
         def come() -> bool:
-            self._come.wait(PATIENCE_SECONDS)
+            self._come.wait(SECONDS)
             self._come.clear()
             hints.update(self.structure.take())
             return hints >= set(expected)
@@ -53,11 +52,11 @@ class Watched:
         for thread in threading.enumerate():
             if type(thread).__name__ in ("InotifyFD", "InotifyBuffer"):
                 thread.stop()  # type: ignore[attr-defined]
-                thread.join(PATIENCE_SECONDS)
+                thread.join(SECONDS)
 
 
 def eventually(happens: Callable[[], bool], otherwise: Callable[[], object] = str) -> None:
     """Try until it happens."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + SECONDS
     while not happens():
         assert time.monotonic() < deadline, otherwise()

@@ -22,9 +22,9 @@ from streaming.web.gate import Gate
 from streaming.web.handler import Answer, Handler, Request
 from streaming.web.web_config import read_web_config
 from tests.certificates import Authority, Files
+from tests.limits import SECONDS
 
 PASSWORD = "ein Passwort"
-PATIENCE_S = 600.0
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ class Server:
     def ask(self, path: str = "/metrics", user: str = "", password: str = PASSWORD, context: ssl.SSLContext | None = None) -> int:
         headers = {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()} if user else {}
         if context is None:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         else:
-            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=context)
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=SECONDS, context=context)
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
@@ -147,7 +147,7 @@ def encrypted(authority: Authority, path: Path) -> Iterator[Server]:
 
 def test_with_tls_only_who_speaks_it_is_answered(encrypted: Server, authority: Authority) -> None:
     assert encrypted.ask(context=trusting(authority)) == 200
-    with socket.create_connection(("127.0.0.1", encrypted.port), timeout=PATIENCE_S) as plain:
+    with socket.create_connection(("127.0.0.1", encrypted.port), timeout=SECONDS) as plain:
         plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         assert b"/metrics" not in plain.makefile("rb").read()
     old = trusting(authority)
@@ -156,7 +156,7 @@ def test_with_tls_only_who_speaks_it_is_answered(encrypted: Server, authority: A
 
 
 def test_a_client_that_never_ends_its_handshake_keeps_nobody_waiting(encrypted: Server, authority: Authority) -> None:
-    with socket.create_connection(("127.0.0.1", encrypted.port), timeout=PATIENCE_S):
+    with socket.create_connection(("127.0.0.1", encrypted.port), timeout=SECONDS):
         assert encrypted.ask(context=trusting(authority)) == 200
 
 
