@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
 pytest_plugins = (
     "tests.check.again",
     "tests.check.budget",
+    "tests.check.leftovers",
     "tests.check.machine",
     "tests.check.starts",
     "tests.jvm_archive",
