@@ -238,6 +238,7 @@ class _Agent:
         if self._scrub is not None:
             self._scrub.start(self._ending.event)
             resources.callback(self._scrub.join, END_SECONDS)
+        resources.callback(self._ending.end)  # before they are waited for: nobody has told an agent that cannot listen
 
     def run(self, listening: Listening) -> None:
         """Do all periodic work except the watcher's, until the agent is stopped."""
