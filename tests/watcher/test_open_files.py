@@ -68,13 +68,19 @@ def test_a_quiet_log_s_file_is_closed_and_its_growth_seen_by_a_stat(few: OpenFil
     for _ in range(3):
         station.look()
         assert _held(disk) <= few.most
-    logs[0].append(batch(2))
-    station.look()
-    assert station.fold_of("t0").records == 3
+    closed = [tail for tail in station.watcher.tails() if tail.quiet and tail.file is None]
+    assert len(closed) >= len(logs) - few.most
+    station.look(set())
+    assert [tail for tail in closed if tail.file is not None] == []  # what has not grown is not opened
+    assert {tail.looked_ms for tail in closed} == {station.clock.now}
+    for log in logs:
+        log.append(batch(2))
+    station.look(set())  # without a survey, and no hint tells of an append
+    assert [station.fold_of(f"t{number}").records for number in range(12)] == [3] * 12
     logs[1].roll()
     logs[1].append(batch(4))
     station.look()
-    assert station.fold_of("t1").records == 5
+    assert station.fold_of("t1").records == 7
     logs[2].truncate(0)
     logs[2].append(batch(6), leader_epoch=1)
     station.look()
