@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,21 +19,12 @@ from streaming.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, log_dir, partition
+from tests.clocks import Clock
 from tests.limits import SECONDS
 
 ERASE = "\r\x1b[K"
 SLOW = ("--set", "read_rate=1MiB")
 """Work on `disk` takes two or three seconds by this."""
-
-
-@dataclass(slots=True)
-class Clock:
-    """Seconds, that a test moves."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -1,13 +1,7 @@
 """Of two runs that have one consumer, one is served."""
 
 from streaming.agent.owners import OWNED_SECONDS, Owners
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clocks import Clock
 
 
 def test_a_run_that_is_new_takes_over_at_once_and_the_one_before_it_does_not_come_back() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from tests.bench.bounds import Bounds
 from tests.bench.partitions import Partitions, now_ms
 from tests.bench.table import show
+from tests.clocks import Clock
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Clock, Station
+from tests.watcher.station import Station
 
 BATCHES = 6
 BATCH_BYTES = 16 << 10

@@ -1,14 +1,7 @@
 """When the query is well."""
 
 from streaming.job.wellness import FAILURES, Wellness
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clocks import Clock
 
 
 def test_one_that_looks_is_well_and_one_that_does_not_is_not() -> None:

@@ -9,13 +9,7 @@ from streaming.pace.freshness import Freshness
 from streaming.pace.pace_files import WorkCheck, write_check
 from streaming.pace.pacer import LIVE_SECONDS, Pacer
 from streaming.pace.schedule import Reason
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clocks import Clock
 
 
 def written(path: Path) -> dict[str, Any]:

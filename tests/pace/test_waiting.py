@@ -1,7 +1,7 @@
 """When the source waits, and when it does not."""
 
 import pickle
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,20 +9,7 @@ import pytest
 from streaming.pace.pace_files import WorkCheck, write_schedule
 from streaming.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
 from streaming.pace.waiting import Hurry, Turns
-
-
-@dataclass
-class Clock:
-    now: float = 100.0
-    slept: list[float] = field(default_factory=list)
-    parent: int = 1
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
+from tests.clocks import Clock
 
 
 @pytest.fixture
@@ -30,8 +17,8 @@ def clock() -> Clock:
     return Clock()
 
 
-def turns(clock: Clock, schedule: Path | None) -> Turns:
-    return Turns(schedule, clock, clock.sleep, lambda: clock.parent)
+def turns(clock: Clock, schedule: Path | None, parent: Callable[[], int] = lambda: 1) -> Turns:
+    return Turns(schedule, clock, clock.sleep, parent)
 
 
 def test_the_first_look_of_a_run_and_one_without_a_pace_are_not_waited_for(clock: Clock, tmp_path: Path) -> None:
@@ -99,13 +86,7 @@ def test_a_person_who_comes_meanwhile_is_not_kept_waiting(clock: Clock, tmp_path
 
 
 def test_it_ends_when_spark_is_gone(clock: Clock, tmp_path: Path) -> None:
-    source = turns(clock, tmp_path / "none")
+    source = turns(clock, tmp_path / "none", lambda: 0 if clock.slept else 1)
     source.checked(Hurry.NOT, idle=False)
-
-    def orphaned(seconds: float) -> None:
-        clock.now += seconds
-        clock.parent = 0
-
-    source._sleep = orphaned
     assert not source.wait()
     assert clock.now < 101.0

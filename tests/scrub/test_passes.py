@@ -15,24 +15,15 @@ from streaming.scrub.passes import LogDirScrub
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
+from tests.clocks import Clock
 from tests.scrub.real import closed, flip
 
 WEEK = 7 * 24 * 3_600_000
 
 
-class Clock:
-    """Unix milliseconds that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOW)
 
 
 @pytest.fixture

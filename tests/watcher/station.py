@@ -19,6 +19,7 @@ from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Leads
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
+from tests.clocks import Clock
 from tests.watcher.journalled import events_of
 
 SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
@@ -28,15 +29,6 @@ MOST_TURNS = 200
 
 
 @dataclass
-class Clock:
-    """Milliseconds that pass only when told to."""
-
-    now: int = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @dataclass
 class Leaders:
     """What the metadata log would say."""
@@ -180,7 +172,7 @@ class Station:
     """One agent's inside. ``looks`` are whole: turned until there is nothing more to do, and everything published is folded."""
 
     def __init__(self, *log_dirs: Path, journal: Path, clock: Clock | None = None) -> None:
-        self.clock = clock or Clock()
+        self.clock = clock or Clock(NOW)
         self.cluster = Leaders()
         self.paths = log_dirs
         self.directory = journal

@@ -17,10 +17,11 @@ from streaming.scan.producer_states import EXPIRATION_MS, Producers
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, NOW, batch, partition
+from tests.clocks import Clock
 from tests.kafka.segments import written
 from tests.scratch import scratch
 from tests.watcher.joined import join
-from tests.watcher.station import PRODUCERS_LIMIT, Clock, Station
+from tests.watcher.station import PRODUCERS_LIMIT, Station
 
 P, Q = 4000, 4001
 
@@ -137,7 +138,7 @@ moves = st.one_of(
 @given(st.lists(moves, max_size=12), st.integers(1, 8))
 def test_what_is_written_in_pages_is_what_is_known(done: list[list[tuple[int, int]] | str], limit: int) -> None:
     with scratch() as root:
-        journal = Journal(Path(root), CLUSTER_ID, Clock())
+        journal = Journal(Path(root), CLUSTER_ID, Clock(NOW))
         known, now = KnownProducers(limit), NOW
         known.reset(Producers.none(limit))
         for move in [*done, "write"]:

@@ -20,8 +20,9 @@ from streaming.watcher.leaving import HOLD_MS
 from streaming.watcher.registry import LogRegistry
 from streaming.watcher.taking_up import HALF_MADE_MS
 from tests.builders import batch, delete, partition
+from tests.clocks import Clock
 from tests.disk.descriptors import descriptors
-from tests.watcher.station import RESCAN_MS, Clock, Station
+from tests.watcher.station import RESCAN_MS, Station
 
 
 def names(station: Station) -> set[str]:
