@@ -42,18 +42,20 @@ def at(path: Path, time_ms: int) -> None:
 
 def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "orders")
-    log.append(data(7, timestamp=NOW - 5000), data(8), commit(8, epoch=0))
+    log.append(data(7, records=2, timestamp=NOW - 5000), data(8), commit(8, epoch=0))
     log.roll()
     log.append(data(9))
     at(list_segments(log.directory)[0].path, NOW - 1000)
-    found = past(log, 3)
-    assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (3, 3, False, True, ())
+    found = past(log, 4)
+    assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (4, 4, False, True, ())
     (step,) = found.ongoing
-    assert {name: int(step[name]) for name in ("step", "source", "producer_id", "first_offset", "bytes_before", "start_ms")} == {
+    told = ("step", "source", "producer_id", "first_offset", "next_offset", "bytes_before", "start_ms")
+    assert {name: int(step[name]) for name in told} == {
         "step": Step.ONGOING,
         "source": StartSource.RECORDED,
         "producer_id": 7,
         "first_offset": 0,
+        "next_offset": 2,
         "bytes_before": -1,
         "start_ms": NOW - 5000,
     }

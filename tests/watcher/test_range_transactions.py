@@ -18,7 +18,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
 from streaming.watcher.range_transactions import SEEN_WITHIN_MS
 from streaming.watcher.watcher import Doubt
-from tests.builders import NOW, abort, batch, commit, partition
+from tests.builders import NOW, abort, batch, commit, delete, partition
 from tests.watcher.joined import join
 from tests.watcher.station import Station
 
@@ -309,6 +309,9 @@ def test_a_snapshot_that_cannot_be_believed_is_counted_and_the_log_itself_tells(
     doubts = station.watcher.doubts()
     assert doubts[Doubt.PRODUCER_SNAPSHOT] >= 1
     assert doubts[Doubt.TIME_INDEX] == 0
+    delete(disk, log)
+    station.look()
+    assert (station.watcher.tails(), station.watcher.doubts()) == ([], doubts)  # it is a counter: it stays when the log goes
     station.close()
 
 

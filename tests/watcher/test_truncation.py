@@ -83,6 +83,14 @@ def test_without_a_new_epoch_at_least_the_batch_that_was_read_last_is_gone(stati
     assert shown(station.look()) == [(Kind.TRUNCATED, -1, 5), (Kind.APPENDED, 5, 12)]
 
 
+def test_another_batch_at_the_offsets_of_the_last_one_that_was_read_is_read_in_its_place(station: Station, disk: LogDir) -> None:
+    log = log_of(disk, 2, 3, 4)
+    station.look()
+    log.truncate(5)
+    log.append(batch(4, value_bytes=7), batch(1))
+    assert shown(station.look()) == [(Kind.TRUNCATED, -1, 5), (Kind.APPENDED, 5, 10)]
+
+
 def test_what_is_fetched_again_as_it_was_is_no_truncation(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2, 3, 4)
     station.look()
