@@ -1,15 +1,15 @@
 """The alerts on a real Prometheus and Alertmanager, against a page that stands still."""
 
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 
 import pytest
 
 from tests.alerts.monitoring import PROGRAMS, Monitoring, Page, free_addresses, monitoring
 from tests.alerts.rendering import Addresses
 from tests.processes import until
+from tests.serving import answering
 from tests.tools import require_tool
 
 pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("alerts/test_monitoring")]  # they share what runs
@@ -47,32 +47,11 @@ segtail_late_transaction_info{{{second},producer_epoch="0",transactional_id="",c
 """
 
 
+@dataclass(slots=True)
 class Exporter:
     """Serves a page that a test can change."""
 
-    def __init__(self, address: str) -> None:
-        self.page = HEALTHY
-        exporter = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.end_headers()
-                self.wfile.write(exporter.page.encode())
-
-            def log_message(self, *_: object) -> None:
-                """Scrapes need no log."""
-
-        host, _, port = address.rpartition(":")
-        self._server = ThreadingHTTPServer((host, int(port)), Handler)
-        self._serving = threading.Thread(target=self._server.serve_forever)
-        self._serving.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._serving.join()
-        self._server.server_close()
+    page: str = HEALTHY
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +62,9 @@ def addresses() -> Addresses:
 
 @pytest.fixture(scope="module")
 def exporter(addresses: Addresses) -> Iterator[Exporter]:
-    serving = Exporter(addresses.target)
-    try:
-        yield serving
-    finally:
-        serving.close()
+    made, port = Exporter(), int(addresses.target.rpartition(":")[2])
+    with answering(lambda _: (200, made.page.encode()), port, {"Content-Type": "text/plain; version=0.0.4"}):
+        yield made
 
 
 @pytest.fixture(scope="module")

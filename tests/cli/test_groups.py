@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from subprocess import CompletedProcess
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -16,7 +15,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.commands import run_command
-from tests.serving import served
+from tests.serving import answering
 
 HOUR = 3_600_000
 LONG = "g" * 10_240
@@ -152,17 +151,12 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
 def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", failing: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
     """Serves groups as a job does, two a page, at this path; of the one that is ``failing`` only its sums."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked = urlsplit(self.path)
-            name = unquote(asked.path.removeprefix(f"{path}/"))
-            answer = page(parse_qs(asked.query)) if asked.path == path else next((g for g in groups if g.summary.group == name), None)
-            self.send_response(503 if unavailable else 500 if failing and name == failing else 404 if answer is None else 200)
-            self.end_headers()
-            self.wfile.write(unavailable.encode() if answer is None or unavailable else answer.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
+    def answer(asked_path: str) -> tuple[int, bytes]:
+        asked = urlsplit(asked_path)
+        name = unquote(asked.path.removeprefix(f"{path}/"))
+        found = page(parse_qs(asked.query)) if asked.path == path else next((g for g in groups if g.summary.group == name), None)
+        status = 503 if unavailable else 500 if failing and name == failing else 404 if found is None else 200
+        return status, unavailable.encode() if found is None or unavailable else found.encode()
 
     def page(query: dict[str, list[str]]) -> GroupPage:
         after = query.get("after", [""])[0]
@@ -170,7 +164,7 @@ def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", f
         following = rest[1].group if len(rest) > 2 else ""
         return GroupPage(at_ms=NOW, groups=rest[:2], total=len(groups), next=following, omitted=omitted)
 
-    with served(Handler) as url:
+    with answering(answer) as url:
         yield url
 
 

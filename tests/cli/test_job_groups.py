@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,7 +16,7 @@ from streaming.verdicts.group_verdicts import Bounds, Kind, judge, worst
 from streaming.web.handler import Request
 from tests.job.group_agents import GROUP, WAITING
 from tests.job.group_world import STOPPED_MS, GroupJob, world
-from tests.serving import served
+from tests.serving import answering
 from tests.tables import each_row
 
 
@@ -28,19 +27,13 @@ def serving(job: GroupJob) -> Iterator[str]:
         job.board, EVERYTHING, GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, redacted=False).of
     )
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked = urlsplit(self.path)
-            request = Request(path=asked.path, query=asked.query, client="c", user_agent="", accept="", gzip=False)
-            answer = answers.answer(request, round(job.now * 1000))
-            self.send_response(answer.status)
-            self.end_headers()
-            self.wfile.write(answer.body)
+    def answer(path: str) -> tuple[int, bytes]:
+        asked = urlsplit(path)
+        request = Request(path=asked.path, query=asked.query, client="c", user_agent="", accept="", gzip=False)
+        found = answers.answer(request, round(job.now * 1000))
+        return found.status, found.body
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with served(Handler) as url:
+    with answering(answer) as url:
         yield url
 
 

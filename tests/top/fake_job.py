@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -25,6 +24,7 @@ from streaming.protocol.listing_json import (
 from streaming.protocol.partition_json import PartitionDetail
 from streaming.protocol.problem_json import PROBLEMS_PATH, Problem, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
+from tests.serving import answering
 
 NOW_MS = 1_780_000_000_000
 COMMAND = "kafka-transactions.sh --bootstrap-server b1:9092 abort --topic orders --partition 7 --start-offset 41"
@@ -157,31 +157,17 @@ def troubled() -> FakeJob:
 def serving(job: FakeJob, port: int = 0) -> Iterator[str]:
     """The address at which the job answers; leaving it, the job is gone."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            job.asked.append(self.path)
-            if job.hold is not None:
-                job.hold.wait()
-            message = None if job.error else job.answer(self.path)
-            self.send_response(job.error or (200 if message else 404))
-            self.end_headers()
-            self.wfile.write(message.encode() if message else b"starting" if job.error == 503 else b"no")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        allow_reuse_address = True
-
-    server = Server(("127.0.0.1", port), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
+    def answer(path: str) -> tuple[int, bytes]:
+        job.asked.append(path)
         if job.hold is not None:
-            job.hold.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+            job.hold.wait()
+        message = None if job.error else job.answer(path)
+        status = job.error or (200 if message else 404)
+        return status, message.encode() if message else b"starting" if job.error == 503 else b"no"
+
+    with answering(answer, port) as url:
+        try:
+            yield url
+        finally:
+            if job.hold is not None:
+                job.hold.set()
