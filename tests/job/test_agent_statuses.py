@@ -25,7 +25,7 @@ from streaming.metrics.table import Table
 from streaming.metrics.view import view
 from streaming.metrics.waiting_groups import Subject
 from streaming.protocol.consumer_messages import Register
-from streaming.protocol.status_messages import BlockedFile, Status, StatusRequest, UnreadableLog
+from streaming.protocol.status_messages import BlockedFile, CatalogPart, Status, StatusRequest, UnreadableLog
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections
@@ -304,6 +304,25 @@ def test_counts_of_partitions_are_sent_again_only_when_they_change(stage: Stage,
         assert stage.told("segtail_topic_partitions") == {("__transaction_state",): 4, ("tr",): 1}
     assert [bool(counts) for counts in answered] == [True, False, False]
     assert {each.counts_name for each in agent.service.status().broker_statuses} != {""}
+
+
+def test_what_an_agent_has_decided_is_asked_for_and_then_only_what_has_changed_of_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = stage.agent("a")
+    told: list[CatalogPart] = []
+    whole = AgentClient.status
+
+    def status(client: AgentClient, request: StatusRequest | None = None) -> Status:
+        answer = whole(client, request)
+        told.extend(answer.catalog)
+        return answer
+
+    monkeypatch.setattr(AgentClient, "status", status)
+    watch = stage.watch(stage.serve(agent))
+    agent.service.register(Register("job", "earliest", False))
+    agent.look()
+    for _ in range(2):
+        watch.poll()
+    assert [part.whole for part in told] == [True, False]
 
 
 def test_an_agent_of_which_a_copy_of_this_job_asks_too_is_down_for_it_and_up_for_the_others(stage: Stage) -> None:

@@ -13,6 +13,7 @@ from streaming.job.group_details import GroupDetails
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GroupDetail, GroupPartition, NextBatch
 from streaming.rows import SEGMENTS, TRANSACTIONS
+from streaming.rules.verdicts import NEVER_MS
 from tests.job.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
 from tests.job.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.metrics.rows import new_table, states
@@ -251,6 +252,37 @@ def test_since_when_a_record_is_readable_is_known_if_there_was_none_before() -> 
     assert (one.stopped_since_ms, one.stopped_earlier) == (1_010_000, False)
 
 
+def test_a_group_that_had_read_everything_stands_still_only_since_there_is_a_record_again() -> None:
+    job = world(kinds=["data"] * 12)
+    agent = job.agents["a1"]
+    agent.commit(3, commit_ms=900_000)
+    job.round()
+    agent.commit(10, commit_ms=1_005_000)
+    assert job.round(10).progress.stopped_since_ms.tolist() == [-1]
+    job.round(STOPPED_MS / 1000)
+    job.put(end=12)
+    progress = job.round(10).progress
+    assert (progress.stopped_since_ms.tolist(), progress.stopped_earlier.tolist()) == ([1_020_000 + STOPPED_MS], [False])
+    assert job.page()["group_stopped_partitions{g,orders}"] == 0
+
+
+@each_row(
+    ("commit_ms", "since_ms"),
+    [
+        (900_000, 1_000_000),  # older than the round before, which did not have it: it came late
+        (1_005_000, 1_005_000),
+        (9_000_000, 1_010_000),  # by a clock that is ahead
+        (-1, 1_010_000),
+    ],
+)
+def test_a_group_stands_still_since_a_time_between_two_rounds(commit_ms: int, since_ms: int) -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=800_000)
+    job.round()
+    job.agents["a1"].commit(4, commit_ms=commit_ms)
+    assert job.round(10).progress.stopped_since_ms.tolist() == [since_ms]
+
+
 NOW_MS = 1_000_000
 TIMEOUT_MS = 60_000
 
@@ -261,18 +293,22 @@ def opened(first: int, seconds: float) -> bytes:
     return np.array([transaction(9, first, age=0, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
 
 
-def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is() -> None:
-    for seconds in (1, 400):
+def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and_whether_it_has_a_timeout_or_none() -> None:
+    for seconds, timeout_ms, deadline_ms in (
+        (1, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
+        (400, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
+        (1, NEVER_MS, -1),
+    ):
         job = world(end=10, transactional=True, transactions=opened(4, seconds))
         job.agents["a1"].commit(4)
-        entry = {"transactional_id": "pay", "producer_id": 9, "state": "Ongoing", "timeout_ms": TIMEOUT_MS, "start_ms": NOW_MS - 2000}
+        entry = {"transactional_id": "pay", "producer_id": 9, "state": "Ongoing", "timeout_ms": timeout_ms, "start_ms": NOW_MS - 2000}
         job.table.apply(states(coordinator(entry, agent="a1", broker=1)))
         job.round()
         one = partition(job)
         assert one.held
         assert one.held_by is not None
         assert (one.held_by.producer_id, one.held_by.first_offset, one.held_by.transactional_id) == (9, 4, "pay")
-        assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, NOW_MS - 2000 + TIMEOUT_MS)
+        assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, deadline_ms)
 
 
 def test_an_open_transaction_holds_up_no_share_group() -> None:

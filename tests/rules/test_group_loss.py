@@ -184,3 +184,9 @@ def test_what_is_due_within_a_check_interval_goes_with_it() -> None:
     assert ends == [10, 10, 20, 20, following(log)[-1]]
     late = replace(log, limits=replace(log.limits, check_interval_ms=5))
     assert [lost_at(late, 3, now)[:2] for now in (155, 156, 176)] == [(151, 10), (151, 20), (151, following(log)[-1])]
+
+
+def test_the_active_segment_goes_as_soon_as_its_first_record_is_replicated() -> None:
+    for high_watermark, found in ((9, (-1, -1)), (10, (-1, -1)), (11, (151, 20)), (20, (151, 20))):
+        log = log_facts([(0, 10, 50, 50), (10, 10, 50, 50)], retention_ms=100, high_watermark=high_watermark)
+        assert lost_at(log, 12, 60)[:2] == found

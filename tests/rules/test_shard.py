@@ -5,13 +5,14 @@ from dataclasses import fields
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import Change, Kind, Step, unpack_entries, unpack_rows
+from streaming.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
 from streaming.rules import shard as rule
 from streaming.rules.fold import Changed
 from streaming.rules.log_state import LogState
@@ -222,6 +223,21 @@ def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar,
     state = columns.state.find(next(columns.state.known())[0])
     assert isinstance(state, LogState)
     assert (state.log_start_offset, state.high_watermark, state.leader) == (4, 9, 1)
+
+
+@pytest.mark.parametrize("few", [0, 1_000])
+def test_lists_of_segments_are_neither_read_nor_written_by_appends(columns: Columnar, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule, "FEW", few)
+    segments = np.array([(0, 100, 5, 6)], SEGMENTS).tobytes()
+    columns.fold([row(Kind.FOUND, 2, segments=segments)])
+    assert columns.lists is not None
+    before = ShardState(columns.value, lambda: pytest.fail("read"))
+    folded = fold_shard(7, before, [packed(appends(3))], cut=cut, overwritten_from=overwritten_from)
+    assert (folded.value is None, folded.lists) == (False, None)
+    again = ShardState(columns.value, lambda: columns.lists)
+    told = [packed([row(Kind.FOUND, 4, segments=segments, log_start_offset=4)])]
+    folded = fold_shard(7, again, told, cut=cut, overwritten_from=overwritten_from)
+    assert (folded.value is None, folded.lists) == (False, None)
 
 
 def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient
-from streaming.errors import AgentError
+from streaming.errors import AgentError, VersionError
 from streaming.protocol.consumer_messages import Range
 from streaming.protocol.problems import Reason
 from streaming.simulator.log import PartitionLog
@@ -277,6 +278,20 @@ def test_what_is_wrong_is_told_once_and_each_time_it_changes(caplog: pytest.LogC
     assert to.ask(lambda _: "answer") == "answer"
     to.ask(fails("two"))
     assert len(caplog.records) == 3
+
+
+def test_an_agent_of_another_version_is_understood_or_not_from_its_first_answer_on(hosts: list[Host]) -> None:
+    with hosts[0].agent.served() as address:
+        to = Line(address, NO_FILES)
+        known = to.client.status()
+        later = replace(known, protocol=known.protocol + 100)
+        assert to.misfit(known) is None
+        for _ in range(2):
+            refused = to.misfit(later)
+            assert isinstance(refused, VersionError)
+            assert refused is to.misfit(later)  # it is not asked each time
+            assert to.misfit(known) is None
+        to.client.close()
 
 
 def test_an_agent_that_answers_is_asked_and_nobody_else() -> None:
