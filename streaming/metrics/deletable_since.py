@@ -25,8 +25,8 @@ class DeletableSince:
         self._at_first = np.empty(0, np.bool_)  # by slot: it was deletable on the first page
 
     def bound(self, slots: Longs, now_ms: int) -> Bound:
-        """A function that bounds the overdue times of the logs in some slots of the table. All other slots are forgotten."""
-        count = int(slots.max()) + 1 if len(slots) else 0
+        """A function that bounds the overdue times of the logs in some slots of the table, at least one. All other slots are forgotten."""
+        count = int(slots.max()) + 1
         before, at_first_before = np.full(count, _NOT_SEEN, np.int64), np.zeros(count, np.bool_)
         common = min(count, len(self._since))
         before[:common], at_first_before[:common] = self._since[:common], self._at_first[:common]

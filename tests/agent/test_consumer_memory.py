@@ -38,7 +38,7 @@ def test_a_beginning_is_on_its_way_until_it_is_published() -> None:
 
 def test_what_was_asked_for_of_another_watcher_or_for_less_has_to_be_asked_for_again() -> None:
     arrivals, published, watcher = Arrivals(), threading.Event(), object()
-    assert arrivals.appears_again("job", 5, watcher) is None
+    assert [arrivals.appears_again("job", missed, watcher) for missed in (-1, 0, 5)] == [None] * 3
     arrivals.note_appearing("job", 5, watcher, published)
     assert arrivals.appears_again("job", 5, watcher) is published
     assert arrivals.appears_again("job", 6, watcher) is None

@@ -12,7 +12,7 @@ from streaming.job.group_rounds import FIRST_ASKED, HEARD_SECONDS
 from streaming.metrics.group_lag import REASONS, Reason
 from streaming.metrics.group_snapshot import GroupSnapshot
 from streaming.metrics.group_tracker import UNREAD_MS
-from streaming.protocol.group_messages import RecordsRequest
+from streaming.protocol.group_messages import FollowedLog, Following, RecordsRequest
 from streaming.protocol.group_stream import RecordsAnswer
 from streaming.protocol.problems import Reason as Problem
 from tests.job.group_agents import GROUP, WAITING, FakeAgent, Records
@@ -55,7 +55,11 @@ def test_a_commit_counts_when_the_data_that_it_is_held_against_has_arrived() -> 
     agent.seq = 2
     assert job.round(1).rows.offset.tolist() == [2]
     job.reach(seq=2)
+    agent.commit(10)
+    agent.seq = 3
     assert job.round(1).rows.offset.tolist() == [9]
+    job.reach(seq=3)
+    assert job.round(1).rows.offset.tolist() == [10]
 
 
 def test_positions_are_asked_once_and_then_only_for_what_has_moved() -> None:
@@ -183,6 +187,36 @@ def test_nothing_is_known_of_an_agent_that_does_not_answer_for_long() -> None:
     assert "group_lag_records{g,read_committed,orders}" not in job.page()
     job.agents["a1"].error = None
     assert reasons(job.round(5)) == [""]
+
+
+def test_an_agent_that_the_job_has_no_client_of_is_not_asked_and_the_others_are() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    gone = job.agents.pop("a1")
+    job.put(end=12)
+    gone.asked.clear()
+    assert reasons(job.round(5)) == [str(Reason.FILLING)]
+    assert gone.asked == []
+
+
+@each_row(
+    ("following", "coordinator", "reason"),
+    [
+        (Following.READ, 0, ""),
+        (Following.READING, 1, ""),
+        (Following.READING, 0, str(Reason.NOT_OBSERVED)),
+    ],
+)
+def test_commits_of_a_log_that_its_agent_reads_again_are_not_known_now(following: Following, coordinator: int, reason: str) -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.commit(3)
+    assert reasons(job.round()) == [""]
+    agent.others = [FollowedLog(broker=1, topic="__consumer_offsets", topic_id="", coordinator=coordinator, following=following)]
+    assert reasons(job.round(1)) == [reason]
+    agent.others = []
+    assert reasons(job.round(1)) == [""]
 
 
 def test_an_agent_of_an_earlier_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

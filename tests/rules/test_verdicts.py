@@ -162,6 +162,13 @@ def late(*transactions: Open, entries: tuple[dict[str, object], ...] = (), limit
     return offsets[chosen.items].tolist(), chosen.omitted
 
 
+def test_all_that_are_open_are_selected_if_no_age_is_given() -> None:
+    transactions = [Open(1, first_offset=2, start_ms=NOW), Open(2, first_offset=1, start_ms=NOW - MINUTE)]
+    found, ids, offsets = judged(*transactions), np.array([1, 2]), np.array([2, 1])
+    chosen = select_late(found, np.zeros(2, np.int64), ids, offsets, now_ms=NOW, late_after_ms=None, limit=1)
+    assert (chosen.items.tolist(), chosen.omitted) == ([1, 0], 0)
+
+
 def test_the_hanging_ones_come_first_then_the_oldest() -> None:
     live = (entry("a", producer=1, partitions=HERE, start_ms=NOW - 9 * MINUTE, timeout_ms=NEVER_MS),)
     young = Open(6, first_offset=5, start_ms=NOW - MINUTE, last_ms=NOW)
