@@ -1,5 +1,6 @@
 """The commands that the documents show: those of ``sh`` blocks, and those after ``$`` with the output that is shown for them."""
 
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -29,15 +30,20 @@ class Command:
     @property
     def words(self) -> list[str]:
         """The words of it as a shell splits them, without what is set before it and without a comment."""
-        words = shlex.split(self.text.replace("\\\n", " "), comments=True)
-        while words and re.match(r"[A-Z_]+=", words[0]):
-            words = words[1:]
-        return words
+        return [*_words(self.text)]
 
     @property
     def place(self) -> str:
         """Where it is, for people."""
         return f"{self.document.relative_to(ROOT)}:{self.line}"
+
+
+@functools.cache  # who looks for certain commands asks each of them
+def _words(text: str) -> tuple[str, ...]:
+    words = shlex.split(text.replace("\\\n", " "), comments=True)
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        words = words[1:]
+    return tuple(words)
 
 
 def commands() -> list[Command]:
