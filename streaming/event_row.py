@@ -44,7 +44,7 @@ class Event:
     codec_bytes: Counts = (0,) * len(CODECS)  # bytes of data batches by codec id
     batch_bytes_buckets: Counts = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
     batch_records_buckets: Counts = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
-    detail: Annotated[Blob, LATER] = None  # the batches one by one (see scan.detail), only in ranges that are published again
+    detail: Annotated[Blob, LATER] = None  # the batches one by one (see scan.detail), only of what is published again; b"": forgotten
     transactions: Blob = None  # TRANSACTION_STEPS of the range, or at its beginning; null for none
     active_producers: Annotated[Int, LATER] = -1  # producer ids with state at the end of the range, -1 not known
     sequence_gaps: Count = 0

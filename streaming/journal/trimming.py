@@ -16,6 +16,9 @@ from streaming.rows import Kind
 SLICE = 1000
 """The number of events of one slice."""
 
+FORGOTTEN = b""
+"""What remains of the batches of a range that was published again, so that it is still known as one."""
+
 _GOES_ON = (
     "broker",
     "log_dir",
@@ -97,7 +100,8 @@ class Trimming:
         Appends of a log that follow each other become one SKIPPED event at the seq of the last of them. It still contains which
         transactions they have opened and closed, and what coordinators wrote in them. Without that, transactions that ended there would
         seem open for ever. The last list of segments of each log is kept, because it is not published again. Nothing is merged across a
-        seq where some consumer may be.
+        seq where some consumer may be, nor what was published again with what was not: a consumer that had it before would not know how
+        much of the sum is new to it.
 
         Returns:
             How many more bytes of logs will never reach that consumer because of this merge; and whether there is more to merge.
@@ -123,6 +127,8 @@ class Trimming:
             """The earlier event that is merged with an event, and is deleted."""
             kept = known.get(event.log)
             if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):
+                return None
+            if _is_again(kept.event) is not _is_again(event):
                 return None
             gone.append(kept.seq)
             changed.pop(kept.seq, None)
@@ -162,6 +168,7 @@ def _skipped(before: Event | None, event: Event) -> Event:
     """A run of lost events of one log, with one more event added."""
     one = replace(
         Event(kind=Kind.SKIPPED, reason="journal_trimmed", transactions=still_counts(event.transactions), coordinator=event.coordinator),
+        detail=FORGOTTEN if _is_again(event) else None,
         **{name: getattr(event, name) for name in _GOES_ON},
     )
     if before is None:
@@ -174,6 +181,11 @@ def _skipped(before: Event | None, event: Event) -> Event:
         transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
         coordinator=merged_entries(before.coordinator, one.coordinator),
     )
+
+
+def _is_again(event: Event) -> bool:
+    """Whether a range had been published before: some consumers know it already."""
+    return event.detail is not None
 
 
 def _has_what_is_open(event: Event) -> bool:

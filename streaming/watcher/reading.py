@@ -192,7 +192,7 @@ class Reading:
         begin = tail.cursor.position
         tail.was_readable()
         scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
-        for part, at in by_epoch(scanned, start):
+        for part, at in by_epoch(scanned, start, tail.cursor.frontier):
             held, flaw = self._absorb_part(tail, at, buffer, part, done)
             if flaw is not None:
                 self._flawed(tail, flaw, done)
@@ -215,12 +215,12 @@ class Reading:
             self._caught_up(tail, done)
 
     def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
-        """Process batches of one leader epoch. Returns whether they have to wait, and what is wrong after them."""
+        """Process batches of one leader epoch, all new or none. Returns whether they have to wait, and what is wrong after them."""
         leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
         if leads is None:
             tail.poll_again()  # the range has not been read
             return True, None
-        published_again = tail.cursor.next_offset < tail.cursor.frontier
+        published_again = scanned.sums is not None and scanned.sums.base_offset < tail.cursor.frontier
         scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
         if scanned.sums is not None:
             columns = _RangeColumns(

@@ -213,6 +213,22 @@ def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_som
     ]
 
 
+def test_what_is_lost_to_a_slow_consumer_is_not_merged_over_the_end_of_what_was_published_again(desk: Desk) -> None:
+    desk.consumers.register("a")
+    for begin in (0, 10, 20):
+        desk.journal.publish([appended(begin, 10, detail=b"again")])
+    for begin in (30, 40):
+        desk.journal.publish([appended(begin, 10)])
+    desk.journal.reach(0, None)
+    for _ in range(2):
+        desk.trim(OLD)
+        assert [(seq, event.bytes, event.base_offset, event.next_offset) for seq, event in events_of(desk.journal, 0, 99)] == [
+            (3, 30, 0, 30),
+            (5, 20, 30, 50),
+        ]
+        desk.consumers = Consumers(desk.journal, desk.journal.now_ms)  # the process starts again
+
+
 def test_the_write_ahead_log_shrinks_again(desk: Desk, tmp_path: Path) -> None:
     wal, random = tmp_path / "journal" / "journal.db-wal", Random(1)
     desk.journal.publish([appended(number, 1, detail=random.randbytes(30_000)) for number in range(1000)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.world import BrokersAndJobs
+from tests.model.world import EVER, BrokersAndJobs
 
 
 @pytest.fixture
@@ -51,3 +51,18 @@ def test_what_was_led_and_left_before_it_began_is_none_of_its_share(world: Broke
     world.elect(bills, 2)
     world.reassign(bills, 3)
     world.settle()
+
+
+def test_what_is_forgotten_of_a_log_that_is_read_again_for_it_is_told_to_others_without_what_they_have(world: BrokersAndJobs) -> None:
+    orders = world.cluster.partitions["orders", 0]
+    world.append(orders, 1, 1)
+    world.settle()
+    world.append(orders, 3, 1)  # a larger one: a mean would be wrong
+    world.begin_job("second", "earliest")
+    world.look(1, hinted=False)
+    world.append(orders, 2, 1)
+    world.look(1, hinted=False)
+    world.trim(1, 0, EVER)
+    world.settle()
+    (told,) = [sum(state.skipped_bytes) for key, state in world.jobs["first"].logs().items() if key.topic == "orders" and key.broker == 1]
+    assert told == sum(each.bytes for each in orders.replicas[1].written()[1:])

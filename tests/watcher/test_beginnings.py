@@ -154,6 +154,15 @@ def test_a_range_that_is_told_again_carries_its_batches_and_no_other_does(statio
     assert [event.detail for event in station.look()] == [None]
 
 
+def test_a_range_that_is_told_again_ends_where_what_was_told_before_does(station: Station, disk: LogDir) -> None:
+    log = three_segments(disk)
+    station.look()
+    log.append(batch(2))
+    station.begin("active", "second")
+    told = [event for event in station.look() if event.kind is Kind.APPENDED]
+    assert [(each.base_offset, each.next_offset, each.detail is not None) for each in told] == [(9, 12, True), (12, 14, False)]
+
+
 def test_a_reader_that_resumes_by_another_journal_is_told_everything_with_its_batches(station: Station, disk: LogDir) -> None:
     log = three_segments(disk)
     station.look()
