@@ -98,11 +98,13 @@ def test_the_segment_that_is_read_is_counted_before_the_others_and_then_they_are
         assert {answer["state"] for answer in answers(agent, log, bases)} == {"filling"}
         known = []
         agent.ladders._meet(agent.ladders._dirs[path])
+        assert agent.ladders.unfilled_bytes == sum(segment.size for segment in list_segments(log.directory)[:-1])
         agent.ladders._urgent(path, agent.ladders._dirs[path], window())
         for _ in range(4):
             known.append([base for base, answer in zip(bases, answers(agent, log, bases), strict=True) if answer["state"] == "known"])
             agent.ladders._fill_next(path, agent.ladders._dirs[path])
         assert known == [bases[3:], bases[2:], bases[1:], bases]
+        assert agent.ladders.unfilled_bytes == 0
         check(agent, log)
 
 

@@ -89,6 +89,17 @@ def test_another_log_in_the_same_slot_has_a_history_of_its_own() -> None:
     assert history.hours(looked(history, table, START + 120), [0]) == [[]]
 
 
+def test_a_log_that_came_after_the_last_look_has_no_history_yet() -> None:
+    history, table = History(), new_table(log("old", appended_bytes=0))
+    looked(history, table, START)
+    table.apply(states(log("young", appended_bytes=0)))
+    now = seen(table, START + 1)
+    young = now.topics.index("young")
+    assert history.hours(now, [young]) == [[]]
+    assert history.minutes(now, young) == []
+    assert len(history.minutes(now, now.topics.index("old"))) == 1
+
+
 def test_time_that_goes_back_begins_anew() -> None:
     history, table = History(), new_table(log(appended_bytes=0))
     looked(history, table, START + 7200)

@@ -12,6 +12,7 @@ import pytest
 from streaming.agent.listening import Listening
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import ServerFiles, open_security
+from streaming.agent.service import Service
 from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
 from streaming.doctor.diagnosis import Asked, Finding
 from streaming.doctor.job_check import of_job
@@ -85,6 +86,15 @@ def test_an_agent_that_answers(agent: Agent, authority: Authority, tmp_path: Pat
     assert found[1].what.startswith(f"a1 at {address} answers: segtail ")
     assert late.state is WARNING
     assert late.what.startswith("the clock of a1 is 1m ahead of this one")
+
+
+def test_an_agent_of_another_version(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = Service.status
+    monkeypatch.setattr(Service, "status", lambda *asked: replace(status(*asked), protocol=10_000))
+    with agent.served() as address:
+        (found,) = asked(f"grpc://{address}")
+    assert found.state is FAULT
+    assert "speaks protocol 10000" in found.what
 
 
 def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authority, tmp_path: Path) -> None:

@@ -84,6 +84,9 @@ def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> No
     one = partition(job)
     assert one.loss_ms > 0
     assert (one.loss_records, one.loss_bytes) == (4, 400)
+    job.agents["a1"].commit(0)
+    job.round()
+    assert (partition(job).loss_records, partition(job).loss_bytes) == (6, 600)
 
 
 def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
