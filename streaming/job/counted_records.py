@@ -29,7 +29,6 @@ class CountedRecords:
         known, changed = self._counts.setdefault(agent, {}), dict[LogKey, tuple[int, ...]]()
         if answer.whole:
             changed = dict.fromkeys(known, _NOT_KNOWN)
-            known.clear()
         names = ("broker", "topic", "partition", "topic_id", "next_offset", *RECORD_KINDS)
         for broker, topic, partition, topic_id, end, *counts in zip(*(answer.rows[name].to_pylist() for name in names), strict=True):
             key = LogKey(broker, topic, partition, topic_id)

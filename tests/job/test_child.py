@@ -22,6 +22,13 @@ def test_the_job_s_agent_reads_the_settings_of_its_job(settings: Settings) -> No
     assert load(None, environment(settings), {}) == settings
 
 
+def test_the_job_s_agent_gets_no_setting_that_is_not_its_own_from_the_environment_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGTAIL_JOURNAL", "/elsewhere")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    found = environment(Settings())
+    assert ("SEGTAIL_JOURNAL" in found, found["LANG"]) == (False, "C.UTF-8")
+
+
 def test_one_that_ended_often_long_ago_is_started_again_at_once(tmp_path: Path) -> None:
     child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
     child.start()
