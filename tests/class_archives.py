@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 from tests.limits import SECONDS
 
@@ -56,15 +57,20 @@ def _settled(place: Path) -> bool:
 
 def _make(place: Path, java: str, program: Sequence[str]) -> None:
     """An archive with which Java does not start, as one cut off, is none."""
-    with tempfile.TemporaryDirectory(dir=place) as scratch:
+    with tempfile.TemporaryDirectory(dir=place) as scratch, Path(scratch, "said").open("w+") as said:
         made = Path(scratch, ARCHIVE)
         try:
-            for command in ((*program, place, scratch), (java, f"-XX:SharedArchiveFile={made}", "-version")):
-                subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True, timeout=2 * SECONDS)
+            _run([*program, str(place), scratch], Path(__file__).parents[1], said)
+            _run([java, f"-XX:SharedArchiveFile={made}", "-version"], Path(scratch), said)
             made.rename(place / ARCHIVE)
         except (subprocess.SubprocessError, OSError) as error:
             _log.warning("JVMs will start without an archive of classes: %s", error)
-            (place / _FAILED).write_text(f"{error}\n{getattr(error, 'stderr', '')}")
+            said.seek(0)
+            (place / _FAILED).write_text(f"{error}\n{said.read()}")
+
+
+def _run(command: list[str], where: Path, said: TextIO) -> None:
+    subprocess.run(command, cwd=where, stdout=said, stderr=subprocess.STDOUT, check=True, timeout=2 * SECONDS)
 
 
 @cache

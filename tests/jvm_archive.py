@@ -42,7 +42,7 @@ def found() -> Archive | None:
     """The one that there is. Executors elsewhere do not have its jar."""
     place = _place()
     archive = class_archives.found(place) if place else None
-    return _archive(archive.parent, f"-XX:SharedArchiveFile={archive}") if archive else None
+    return _archive(archive.parent, f"-XX:SharedArchiveFile={archive} -Xlog:cds*=off") if archive else None
 
 
 def make() -> None:
@@ -71,7 +71,7 @@ def _archive(directory: Path, option: str) -> Archive:
     from streaming.job import local_files
 
     options = {"spark.driver.extraClassPath": str(directory / _CLASSES), local_files.OPTION: _NAME}
-    return Archive(f"{option} -Xshare:auto -Xlog:cds*=off", options)
+    return Archive(f"{option} -Xshare:auto", options)
 
 
 def _main(directory: Path, scratch: Path) -> None:
