@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.catalog.catalog_tables import UNREADABLE
+from streaming.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
 from streaming.rules.segment_columns import LogFacts, Logs
 from tests.rules.logs import TIMES, any_log, log_facts
@@ -111,3 +112,10 @@ def test_where_the_high_watermark_or_the_cleaners_checkpoint_is_not_known_nothin
     for unknown in ({"high_watermark": -1}, {"cleaner_checkpoint": UNREADABLE}):
         found = CompactionRule(Logs([log_facts(THREE, cleanup_policy="compact", **unknown)])).at(50)
         assert (found.dirty_bytes[0], found.dirty_ratio[0], found.dirty_limit[0], found.uncleanable[0][0]) == (-1, -1, -1, -1)
+
+
+def test_a_segment_of_unknown_time_leaves_it_unknown_only_where_its_age_counts():
+    segments = [(0, 100, TIME_UNKNOWN, 10), *THREE[1:]]
+    for lag, dirty in ((0, 200), (5, -1)):
+        found = CompactionRule(Logs([log_facts(segments, cleanup_policy="compact", min_compaction_lag_ms=lag)])).at(50)
+        assert (found.dirty_bytes[0], found.dirty_ratio[0] >= 0) == (dirty, dirty >= 0)
