@@ -31,6 +31,7 @@ from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions, parse_options
 from streaming.units import Address
+from streaming.watcher.watcher import RESCAN_MS
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
@@ -162,6 +163,7 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
     assert stage.told("segtail_unreadable_logs") == {(): 1}
     segment.unlink()
     (tmp_path / "kept").rename(segment)
+    agent.now += RESCAN_MS  # by itself its clock needs twelve seconds for the minute until it looks again
     poll_until(watch, lambda: not watch.unreadable)
     assert stage.told("segtail_unreadable_logs") == {(): 0}
 
