@@ -24,7 +24,7 @@ from tests.builders import batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
 
-LOOPBACK, ANYWHERE = Address("127.0.0.1", 0), Address("0.0.0.0", 0)
+LOOPBACK = Address("127.0.0.1", 0)
 
 
 @pytest.fixture

@@ -41,7 +41,6 @@ class ScanTime:
     batches: int
     records: int
     bytes: int
-    wall_seconds: float
     cpu_seconds: float
 
 
@@ -72,7 +71,6 @@ def scan_headers(log: Path, *, crc: bool = False) -> ScanTime:
         batches=int(rounds[0][0]),
         records=int(rounds[0][1]),
         bytes=int(rounds[0][2]),
-        wall_seconds=statistics.median(float(columns[3]) for columns in warm),
         cpu_seconds=statistics.median(float(columns[4]) for columns in warm),
     )
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,11 +40,6 @@ def rows(*paths: Path, **asked: Any) -> list[dict[str, Any]]:
     done = dumped(*paths, format=Format.JSON, **asked)
     assert (done.findings, done.status) == ((), 0)
     return done.rows
-
-
-def without_file(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows as they are whatever the name of their file."""
-    return [{name: value for name, value in row.items() if name != "file"} for row in found]
 
 
 def findings_at(done: Dumped) -> list[tuple[str, int | None]]:

@@ -483,6 +483,16 @@ def test_an_agent_that_was_started_anew_before_it_was_ready_is_greeted_again(
 # --- who is new and who resumes
 
 
+def until_appeared(reader: EventStreamReader, start: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
+    """Where logs begin that have appeared, and the end of the micro-batch with them."""
+    appeared: list[int] = []
+    while not appeared:
+        end = next_batch(reader, start)
+        appeared = [row.next_offset for row in read(reader, start, end) if row.kind == Kind.APPEARED]
+        start = end
+    return appeared, end
+
+
 @pytest.mark.parametrize(("known", "begins"), [(False, 3), (True, 0)])
 def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_that_know_its_logs(
     agent: Agent, log: PartitionLog, known: bool, begins: int
@@ -492,12 +502,8 @@ def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_tha
     start = {"a1": {"journal": "an earlier one", "seq": 5, "total": 9, "turn": 0}} if known else {}
     with agent.served() as address:
         reader = reader_of(address, start_from="active")
-        rows: list[EventRow] = []
-        while not any(row.kind == Kind.APPEARED for row in rows):
-            end = next_batch(reader, start)
-            rows += read(reader, start, end)
-            start = end
-    assert [row.next_offset for row in rows if row.kind == Kind.APPEARED] == [begins]
+        appeared, _ = until_appeared(reader, start)
+    assert appeared == [begins]
 
 
 @pytest.mark.parametrize(("brokers", "begins"), [([7], 3), ([1], 0)])
@@ -509,12 +515,8 @@ def test_an_agent_that_a_job_meets_later_begins_where_the_job_says_unless_its_br
     start = {"other": {"journal": "j", "seq": 5, "total": 9, "turn": 0, "brokers": brokers}}
     with agent.served() as address:
         reader = reader_of(address, start_from="active", resumed="true")
-        rows: list[EventRow] = []
-        while not any(row.kind == Kind.APPEARED for row in rows):
-            end = next_batch(reader, start)
-            rows += read(reader, start, end)
-            start = end
-    assert [row.next_offset for row in rows if row.kind == Kind.APPEARED] == [begins]
+        appeared, end = until_appeared(reader, start)
+    assert appeared == [begins]
     assert end["a1"]["brokers"] == [1]
 
 
