@@ -5,6 +5,7 @@ import pytest
 from tests.broker.clients import CODECS, create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import LogTotals, TopicPartition, end_offsets, log_sizes, log_totals
+from tests.limits import SECONDS
 
 BATCHES, RECORDS = 3, 50
 TXN = "harness.txn"
@@ -18,7 +19,7 @@ def produced(kafka: Kafka) -> dict[TopicPartition, LogTotals]:
         send(producer(kafka.bootstrap, codec, idempotent=codec == "lz4"), f"harness-{codec}", 0, BATCHES, RECORDS)
     create_topic(kafka.bootstrap, TXN, partitions=2)
     client = producer(kafka.bootstrap, transactional_id="harness")
-    client.init_transactions(60)
+    client.init_transactions(SECONDS)
     with transaction(client):
         send(client, TXN, 0, 1, 3)
         send(client, TXN, 1, 1, 2)

@@ -12,6 +12,7 @@ from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
 from tests.broker.clients import create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
+from tests.limits import SECONDS
 from tests.scrub.real import flip
 
 _SMALL = {"internal.segment.bytes": "8000"}
@@ -40,7 +41,7 @@ def write(kafka: Kafka, done: threading.Event) -> None:
     try:
         plain = [producer(kafka.bootstrap, codec) for codec in ("none", "lz4", "zstd")]
         in_transactions = producer(kafka.bootstrap, transactional_id="scrubbed")
-        in_transactions.init_transactions(60)
+        in_transactions.init_transactions(SECONDS)
         for number in range(ROUNDS):
             for topic in TOPICS:
                 send(plain[number % 3], topic, 0, batches=1, records=20)
