@@ -124,6 +124,8 @@ def test_a_consumer_group_goes_through_its_states() -> None:
     assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
     (row,) = log.rows()
     assert (row["type"], row["protocol"], row["epoch"], row["state_ms"], row["topics"]) == ("Consumer", "consumer", 3, 55, ["t"])
+    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1").state() == ("Reconciling", 1)  # it has nothing any more
+    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
     assert log.consumer("METADATA", ConsumerGroup(4)).state() == ("Assigning", 1)
     log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1")
     assert log.consumer("MEMBER_METADATA", None, "m1").state() == ("Empty", 0)

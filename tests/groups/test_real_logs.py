@@ -1,9 +1,11 @@
 """Groups of a real broker, told as Kafka's own tools tell them."""
 
+import re
+
 from streaming.groups.commit_store import CommitStore
 from streaming.groups.commit_table import Commits, Current
 from streaming.groups.followed_groups import GroupLimit
-from tests.groups.logs import replayed, said, segments
+from tests.groups.logs import dumped, replayed, said, segments
 from tests.groups.test_commit_store import told
 
 OFFSETS, SHARE = "__consumer_offsets", "__share_group_state"
@@ -19,6 +21,14 @@ def everything(limit: GroupLimit) -> Commits:
         store.take("a", replayed(SHARE, partition, data, GroupLimit(100)).changes(0))
         currents[SHARE, partition] = Current("a", HIGH)
     return store.table(currents)
+
+
+def test_a_log_is_replayed_up_to_the_offset_behind_its_last_record() -> None:
+    for topic in (OFFSETS, SHARE):
+        for partition, data in segments(topic).items():
+            last = max((int(offset) for line in dumped(topic, partition) for offset in re.findall(r"lastOffset: (\d+)", line)), default=-1)
+            if last >= 0:
+                assert replayed(topic, partition, data, GroupLimit(100)).upto == last + 1
 
 
 def test_the_offsets_are_those_of_kafka_consumer_groups() -> None:

@@ -8,6 +8,7 @@ import pytest
 from streaming.journal import trimming
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
+from streaming.journal.losses import UNKNOWN, Loss
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.journal.test_journal import appended
@@ -170,6 +171,31 @@ def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
     assert 490 <= lost <= 520
     assert desk.journal.size() <= bounds.max_bytes + 1000
     assert sum(event.bytes for _, event in events_of(desk.journal, 0, 100)) == 1000
+
+
+@pytest.mark.parametrize(("total", "lost"), [(0, 30), (10, 20), (40, 0), (-1, UNKNOWN)])
+def test_a_consumer_that_is_restored_from_a_copy_has_lost_what_was_trimmed_since(desk: Desk, total: int, lost: int) -> None:
+    """``total``: how many bytes of logs it had there, if that is known."""
+    desk.consumers.register("a")
+    desk.publish(3)
+    desk.sent("a", 3)
+    desk.publish(2)
+    desk.trim(BOUNDS)
+    assert desk.held == [4, 5]
+    desk.consumers.set_back("a", 0, total)
+    assert desk.consumers.send("a", 5) == [Loss(0, 3, lost)]
+    assert desk.consumers.missed("a") == 3
+
+
+def test_a_consumer_that_is_restored_from_a_copy_has_lost_nothing_that_is_still_there(desk: Desk) -> None:
+    desk.consumers.register("a")
+    desk.publish(3)
+    desk.sent("a", 3)
+    desk.publish(2)
+    desk.trim(BOUNDS)
+    desk.sent("a", 5)
+    desk.consumers.set_back("a", 3, 30)
+    assert (desk.consumers.send("a", 5), desk.consumers.missed("a")) == ([], 0)
 
 
 def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

@@ -21,9 +21,9 @@ def test_one_head_is_read_as_the_columns_of_all_are(name: str) -> None:
         assert (entry.size, read_size(head), read_length(head)) == (size, size, size - 12)
         assert read_base_offset(head) == int.from_bytes(data[position : position + 8], "big")
         assert has_right_crc(memoryview(data)[position : position + size])
+        assert entry.max_timestamp == batches.max_timestamp[item]
         if batches.magic[item] == CURRENT_MAGIC:
             assert entry.last_offset == batches.last_offset[item]
-            assert entry.max_timestamp == batches.max_timestamp[item]
             assert read_base_offset(head) == batches.base_offset[item]
             assert read_leader_epoch(head) == batches.leader_epoch[item]
         else:

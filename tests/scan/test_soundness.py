@@ -131,6 +131,16 @@ def test_an_offset_that_does_not_fit_is_told_of_the_batch_that_has_it(four: Cont
     assert found.damages == (Damage(Fault.OFFSET, four.positions[item], offset),)
 
 
+@pytest.mark.parametrize(("offset", "blamed"), [(BASE + 4, 3), (BASE + 6, 2)], ids=["fits nowhere", "fits behind the one before that"])
+def test_of_two_batches_that_contradict_each_other_the_one_without_which_the_others_agree_is_blamed(
+    four: Content, offset: int, blamed: int
+) -> None:
+    """The third one begins later than it may, and the last one earlier than the third one ends."""
+    moved = restamped(replace(four, data=restamped(four, 2, base_offset=BASE + 5)), 3, base_offset=offset)
+    found = check(moved, replace(around(four, epochs=False), end_offset=2**40))
+    assert found.damages == (Damage(Fault.OFFSET, four.positions[blamed], BASE + 5 if blamed == 2 else offset),)
+
+
 def test_of_two_batches_that_contradict_each_other_the_one_before_is_blamed_over_the_end_of_a_window(four: Content) -> None:
     surroundings = replace(around(four, epochs=False), end_offset=2**40)
     found = check(restamped(four, 1, base_offset=BASE + 1000), surroundings, [four.positions[2]])

@@ -114,6 +114,23 @@ def test_an_old_copy_does_not_stand_in_for_one_in_a_log_dir_that_is_away(
     station.close()
 
 
+@pytest.mark.parametrize("named", [0, 1])
+def test_of_a_log_whose_log_dir_is_away_an_old_copy_counts_if_the_metadata_names_it(
+    station: Station, two: tuple[LogDir, LogDir], named: int
+) -> None:
+    live, stale = live_and_stale(station, two)
+    live.append(batch(4))
+    station.look()
+    station.look()
+    (tail,) = station.watcher.tails()
+    unmount(two[0].path)
+    station.cluster.leaders[tail.cursor.log] = (1, 0)
+    station.cluster.directories[tail.cursor.log] = (uuid_text(two[named].directory_id),)
+    station.look()
+    assert watched(station) == (live.directory, stale)[named]
+    station.close()
+
+
 def test_a_copy_that_is_as_far_stands_in_for_one_in_a_log_dir_that_is_away(station: Station, two: tuple[LogDir, LogDir]) -> None:
     live, _ = live_and_stale(station, two)
     unmount(two[1].path)

@@ -68,6 +68,12 @@ def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: S
     assert row["leader_metadata_version"] == 20
     station.cluster.changes = 4
     assert asker.changes(PARTITION) == []
+    station.cluster.metadata_versions[0], station.cluster.leaders[tail.cursor.log], station.cluster.changes = 21, (0, 6), 5
+    (row,) = asker.changes(PARTITION)
+    assert (row["leader"], row["leader_metadata_version"]) == (0, 21)
+    station.cluster.leaders[tail.cursor.log], station.cluster.metadata_versions[-1], station.cluster.changes = (-1, 7), 22, 6
+    (row,) = asker.changes(PARTITION)
+    assert (row["leader"], row["leader_metadata_version"]) == (-1, -1)
 
 
 @pytest.mark.parametrize(("isr", "eligible"), [((), [1, 2]), ((3,), [])])
