@@ -95,6 +95,7 @@ class FakeAgent:
     upto: int = 1_000_000
     edition: str = "c1"
     coordinator: int | None = 0
+    unreadable: int = 0
     others: list[FollowedLog] = field(default_factory=list)
     error: AgentError | None = None
     asked: list[list[tuple[str, int, int]]] = field(default_factory=list)
@@ -136,6 +137,7 @@ class FakeAgent:
             whole=whole,
             upto=self.upto,
             commits=pa.RecordBatch.from_pylist([{name: row[name] for name in COMMITS.names} for row in rows.values()], COMMITS),
+            unreadable=0 if share else self.unreadable,
             pending=pa.RecordBatch.from_pylist([] if share else self.pending, PENDING),
             groups=pa.RecordBatch.from_pylist([] if share else self.groups_, GROUPS),
         )

@@ -361,6 +361,17 @@ def test_a_share_group_has_no_isolation_and_what_it_is_done_with_is_not_left() -
     assert found["group_coordinators_unread{__share_group_state}"] == 0
 
 
+def test_records_that_are_not_understood_are_counted_by_the_topic_that_they_are_in() -> None:
+    job = world(topic_id=TOPIC_ID)
+    job.put("__share_group_state", end=1000)
+    job.agents["a1"].unreadable = 3
+    job.agents["a1"].commit(4, group="s", share=True, topic="", topic_id=TOPIC_ID)
+    job.round()
+    found = job.page()
+    name = "group_records_not_understood"
+    assert (found[f"{name}{{__consumer_offsets}}"], found[f"{name}{{__share_group_state}}"]) == (3, 0)
+
+
 KINDS = st.sampled_from(["data", "data", "aborted", "control", "gone"])
 STEPS = st.lists(st.tuples(st.lists(KINDS, max_size=4), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=8)
 """In each round: what is appended, the committed offset, and the log start, as far as they are possible."""

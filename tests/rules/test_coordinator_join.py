@@ -99,7 +99,9 @@ def test_a_producer_id_whose_epochs_are_used_up_is_named_after_the_id_that_went_
 
 def test_who_takes_part_is_told_by_topic_and_partition() -> None:
     rows = table(
-        entry("a", producer=1, partitions=("foo-0", "bar-1")), entry("b", producer=2, partitions=("foo-1",)), entry("c", producer=3)
+        entry("a", producer=1, partitions=("foo-0", "bar-1")),
+        entry("b", producer=2, partitions=("foo-1",)),
+        entry("c", producer=3) | {"partitions": None},
     )
     coordinators = Coordinators.of(rows, complete=True)
     items = coordinators.find(np.array([1, 1, 2, 3, 4]))

@@ -106,6 +106,13 @@ def test_a_log_that_was_dropped_as_a_whole_goes_on_where_it_begins_anew() -> Non
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10), row(Kind.TRUNCATED, 3, next_offset=100, bytes=100))
     assert (shard.log().log_end_offset, shard.log().skipped_bytes) == (100, (0,) * 5)
+    assert (shard.log().truncations, shard.log().truncated_bytes) == (1, 100)
+
+
+def test_a_truncation_counts_whose_bytes_nobody_knows() -> None:
+    shard = Shard()
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.TRUNCATED, 3, next_offset=4))
+    assert (shard.log().log_end_offset, shard.log().truncations, shard.log().truncated_bytes) == (4, 1, 0)
 
 
 def test_a_journal_that_reads_again_may_tell_a_truncation_of_what_an_earlier_one_told() -> None:
