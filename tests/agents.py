@@ -14,8 +14,11 @@ from streaming.agent.group_answers import GroupAnswers
 from streaming.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
+from streaming.agent.listening import Listening
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
+from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
 from streaming.event_row import EventRow
@@ -27,6 +30,7 @@ from streaming.units import Address
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 
+LOOPBACK = Address("127.0.0.1", 0)
 PRODUCERS_LIMIT = 100
 _WAKE_SECONDS = 0.02
 _TURN_MS = 100  # five times as fast as the clock on the wall
@@ -95,6 +99,15 @@ class Agent:
         """Another watcher goes on from the journal, as when a call of the first one does not return."""
         self.watcher.close()
         self.watcher = self._watcher()
+
+    @contextmanager
+    def listening(self, files: ServerFiles) -> Iterator[Listening]:
+        """It answers whoever has what these files ask for."""
+        made = Listening(self.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
+        try:
+            yield made
+        finally:
+            made.close()
 
     def close(self) -> None:
         self.watcher.close()

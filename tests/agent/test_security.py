@@ -4,13 +4,11 @@ import logging
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from streaming.agent.listening import Listening
-from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
@@ -19,12 +17,10 @@ from streaming.protocol.consumer_messages import Plan, PlanRequest, Range
 from streaming.protocol.problems import Reason
 from streaming.protocol.segment_list import Log
 from streaming.units import Address
-from tests.agents import Agent
+from tests.agents import LOOPBACK, Agent
 from tests.builders import batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
-
-LOOPBACK = Address("127.0.0.1", 0)
 
 
 @pytest.fixture
@@ -39,15 +35,6 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     made = Agent(log.directory.parent, journal=tmp_path / "journal")
     yield made
     made.close()
-
-
-@contextmanager
-def listening(agent: Agent, files: ServerFiles) -> Iterator[Listening]:
-    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def asked(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:
@@ -128,7 +115,7 @@ def test_a_secret_that_everybody_may_read_is_told(tmp_path: Path, caplog: pytest
 
 def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) -> None:
     tokens = token_file(tmp_path / "tokens", "# the job's", TOKEN, "another-token-of-somebody")
-    with listening(agent, ServerFiles(token_file=tokens)) as where:
+    with agent.listening(ServerFiles(token_file=tokens)) as where:
         assert asked(where, ClientFiles(token_file=token_file(tmp_path / "mine")), scheme="grpc") == "a1"
         for files in (NO_FILES, ClientFiles(token_file=token_file(tmp_path / "wrong", OTHER_TOKEN))):
             reason, said = refused(where, files, scheme="grpc")
@@ -138,7 +125,7 @@ def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) 
 
 
 def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
-    with listening(agent, ServerFiles(token_file=token_file(tmp_path / "tokens"))) as where:
+    with agent.listening(ServerFiles(token_file=token_file(tmp_path / "tokens"))) as where:
         client = AgentClient(f"grpc://{where.address}")
         for call in (
             lambda: client.read(Range("", "", agent.journal.id, 0, 0, 1)),
@@ -155,7 +142,7 @@ def test_tokens_are_exchanged_without_a_restart(agent: Agent, tmp_path: Path, ca
     caplog.set_level(logging.DEBUG)
     tokens, mine = token_file(tmp_path / "tokens"), token_file(tmp_path / "mine")
     files = ClientFiles(token_file=mine)
-    with listening(agent, ServerFiles(token_file=tokens)) as where:
+    with agent.listening(ServerFiles(token_file=tokens)) as where:
         client = AgentClient(f"grpc://{where.address}", files)
         assert client.status().agent == "a1"
         token_file(tokens, OTHER_TOKEN, TOKEN)  # first the agents learn the new one, then the jobs show it
@@ -185,7 +172,7 @@ def test_a_token_is_never_sent_in_the_clear_to_another_machine(tmp_path: Path) -
 
 
 def test_both_sides_show_who_they_are(agent: Agent, authority: Authority, tmp_path: Path) -> None:
-    with listening(agent, authority.server(client_ca=True)) as where:
+    with agent.listening(authority.server(client_ca=True)) as where:
         assert asked(where, authority.client(cert=True)) == "a1"
         assert refused(where, authority.client())[0] == Reason.PROTOCOL
         foreign = Authority(tmp_path / "foreign").issue("job", "job")
@@ -198,7 +185,7 @@ def test_both_sides_show_who_they_are(agent: Agent, authority: Authority, tmp_pa
 
 def test_an_agent_that_is_not_trusted_is_not_asked(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     foreign = Authority(tmp_path / "foreign")
-    with listening(agent, authority.server()) as where:
+    with agent.listening(authority.server()) as where:
         reason, said = refused(where, ClientFiles(ca=foreign.ca))
         assert reason == Reason.UNTRUSTED
         assert "not signed by --agent-ca" in said
@@ -210,24 +197,24 @@ def test_an_agent_that_is_not_trusted_is_not_asked(agent: Agent, authority: Auth
 
 def test_an_expired_certificate_is_named(agent: Agent, authority: Authority, caplog: pytest.LogCaptureFixture) -> None:
     expired = authority.issue("old", expired=True)
-    with listening(agent, ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as where:
+    with agent.listening(ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as where:
         assert "a certificate has ended or soon will" in caplog.text
         assert refused(where, authority.client()) == (Reason.UNTRUSTED, f"agent at grpc+tls://{where.address}: its certificate has expired")
 
 
 def test_a_certificate_is_for_a_name(agent: Agent, authority: Authority) -> None:
     pods = authority.issue("pods", "agents.kafka.svc")
-    with listening(agent, ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
+    with agent.listening(ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
         assert asked(where, authority.client(), name="agents.kafka.svc") == "a1"
         assert refused(where, authority.client())[1].endswith("its certificate is for another name")
 
 
 def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:
-    with listening(agent, ServerFiles()) as where:
+    with agent.listening(ServerFiles()) as where:
         reason, said = refused(where, authority.client())
         assert reason == Reason.PROTOCOL
         assert "speaks no TLS" in said
-    with listening(agent, authority.server()) as where:
+    with agent.listening(authority.server()) as where:
         reason, said = refused(where, NO_FILES, scheme="grpc")
         assert reason == Reason.PROTOCOL
         assert "grpc+tls://" in said
@@ -244,7 +231,7 @@ def test_certificates_are_exchanged_without_a_restart(
 
     monkeypatch.setattr(Service, "plan", noted_plan)
     served = authority.server()
-    with listening(agent, served) as where:
+    with agent.listening(served) as where:
         old = AgentClient(f"grpc+tls://{where.address}", authority.client())
         long_poll = PlanRequest("", "run", agent.journal.id, agent.journal.end().seq, None, 2_000)
         answers = []
@@ -269,7 +256,7 @@ def test_certificates_are_exchanged_without_a_restart(
 def test_a_job_takes_up_another_certificate_of_its_own(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     foreign = Authority(tmp_path / "foreign")
     mine = foreign.issue("job", "job")
-    with listening(agent, authority.server(client_ca=True)) as where:
+    with agent.listening(authority.server(client_ca=True)) as where:
         client = AgentClient(f"grpc+tls://{where.address}", ClientFiles(ca=authority.ca, cert=mine.cert, key=mine.key))
         with pytest.raises(AgentError):
             client.status()

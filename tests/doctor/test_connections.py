@@ -3,15 +3,12 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streaming.agent.listening import Listening
-from streaming.agent.own_page import AgentMetrics
-from streaming.agent.security import ServerFiles, open_security
+from streaming.agent.security import ServerFiles
 from streaming.agent.service import Service
 from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
 from streaming.doctor.diagnosis import Asked, Finding
@@ -20,12 +17,11 @@ from streaming.protocol.status_json import AgentState, Status
 from streaming.settings import Settings
 from streaming.targets import Target
 from streaming.units import Address
-from tests.agents import Agent
+from tests.agents import LOOPBACK, Agent
 from tests.builders import batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.doctor.examined import FAULT, FINE, NOW, UNKNOWN, WARNING, examined, only
 
-LOOPBACK = Address("127.0.0.1", 0)
 DAY = 86_400.0
 
 
@@ -41,15 +37,6 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     made = Agent(log.directory.parent, journal=tmp_path / "journal")
     yield made
     made.close()
-
-
-@contextmanager
-def listening(agent: Agent, files: ServerFiles) -> Iterator[str]:
-    made = Listening(agent.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
-    try:
-        yield f"grpc+tls://{made.address}"
-    finally:
-        made.close()
 
 
 def asked(address: str, now: float = NOW, **files: Path | None) -> list[Finding]:
@@ -78,7 +65,8 @@ def test_a_certificate_and_the_key_of_another(authority: Authority) -> None:
 
 def test_an_agent_that_answers(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     token = token_file(tmp_path / "token")
-    with listening(agent, authority.server(token_file=token)) as address:
+    with agent.listening(authority.server(token_file=token)) as where:
+        address = f"grpc+tls://{where.address}"
         clock = agent.service.status().now_ms / 1000
         found = asked(address, now=clock, agent_ca=authority.ca, agent_token_file=token)
         late = asked(address, now=clock - 60, agent_ca=authority.ca, agent_token_file=token)[-1]
@@ -99,7 +87,8 @@ def test_an_agent_of_another_version(agent: Agent, monkeypatch: pytest.MonkeyPat
 
 def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     right, wrong = token_file(tmp_path / "right", TOKEN), token_file(tmp_path / "wrong", OTHER_TOKEN)
-    with listening(agent, authority.server(token_file=right)) as address:
+    with agent.listening(authority.server(token_file=right)) as where:
+        address = f"grpc+tls://{where.address}"
         _, found = asked(address, agent_ca=authority.ca, agent_token_file=wrong)
     assert found.state is FAULT
     assert "it does not accept this job's token" in found.what
@@ -107,7 +96,8 @@ def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authorit
 
 def test_an_agent_whose_certificate_has_ended(agent: Agent, authority: Authority) -> None:
     old = authority.issue("agent", expired=True)
-    with listening(agent, ServerFiles(tls_cert=old.cert, tls_key=old.key)) as address:
+    with agent.listening(ServerFiles(tls_cert=old.cert, tls_key=old.key)) as where:
+        address = f"grpc+tls://{where.address}"
         certificate, call = asked(address, agent_ca=authority.ca)
     assert (certificate.state, call.state) == (FAULT, FAULT)
     assert "has ended at 2021-01-01T00:00:00Z" in certificate.what
