@@ -43,6 +43,7 @@ def test_listens_until_it_is_told_to_end(tmp_path: Path, disk: Path) -> None:
     with segtail(*arguments, said=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         assert client.status().agent == "n1"
+        assert client.status().scrubs == []  # it was given no rate for that
         agent.terminate()
         assert agent.wait() == 0
         with pytest.raises(AgentError):
@@ -81,15 +82,7 @@ def test_child_tells_its_address_and_ends_with_its_parent(tmp_path: Path, disk: 
         assert agent.wait(SECONDS) == 0
 
 
-def test_child_that_waits_for_its_journal_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
-    held = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*held, said=tmp_path / "said") as agent:
-        until("it listens", lambda: address(agent))
-        command = [SEGTAIL, *held, "--child"]
-        assert subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout == b""
-
-
-def test_journal_has_one_holder(tmp_path: Path, disk: Path) -> None:
+def test_journal_has_one_holder_and_a_child_that_waits_for_it_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
     arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
     with segtail(*arguments, said=tmp_path / "said") as agent:
         until("it listens", lambda: address(agent))
@@ -99,6 +92,8 @@ def test_journal_has_one_holder(tmp_path: Path, disk: Path) -> None:
                 second.said
                 == f"segtail: error: the journal in {tmp_path / 'j'} is held by another agent: stop it, or name another directory\n"
             )
+        child = subprocess.run([SEGTAIL, *arguments, "--child"], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        assert child.stdout == b""
 
 
 def test_killed_agent_leaves_its_journal_free(tmp_path: Path, disk: Path) -> None:
@@ -153,7 +148,13 @@ def families(text: str) -> set[tuple[str, ...]]:
     return {each for each in found if not each[0].endswith("_created")}
 
 
-def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None:
+def written(disk: Path) -> dict[Path, tuple[int, int]]:
+    """When each file and directory was written, and how large it is."""
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]}
+
+
+def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(tmp_path: Path, disk: Path) -> None:
+    before = written(disk)
     secrets = Authority(tmp_path / "tls").server(token_file=token_file(tmp_path / "token"))
     arguments = (
         *("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1"),
@@ -191,17 +192,9 @@ def test_tells_how_it_is_and_how_far_it_came(tmp_path: Path, disk: Path) -> None
         assert TOKEN not in "".join(process.command for process in agent.family)
         agent.terminate()
         assert agent.wait() == 0
+    assert written(disk) == before
     assert 'message="agent stops" agent=n1 seq=' in agent.said.splitlines()[-1]
     assert TOKEN not in agent.said
-
-
-def test_reads_what_it_may_and_writes_nothing_into_a_log_dir(tmp_path: Path, disk: Path) -> None:
-    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]}
-    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
-        client = AgentClient(until("it listens", lambda: address(agent)))
-        client.register(Register("job", "earliest", resumed=False))
-        until("it has read everything", lambda: client.status().caught_up)
-    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]} == before
 
 
 @pytest.mark.parametrize(
@@ -236,9 +229,6 @@ def test_the_scrub_runs_where_it_has_a_rate_and_goes_on_after_a_restart(tmp_path
         log.roll()
     flip(log.segments[1].path("log"), 8 * 70)
     arguments = ("agent", "--log-dirs", made.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
-    with segtail(*arguments, said=tmp_path / "off") as agent:
-        client = AgentClient(until("it listens", lambda: address(agent)))
-        assert client.status().scrubs == []
     ended = []
     for attempt in ("first", "second"):
         with segtail(*arguments, "--scrub-rate", "100MiB", said=tmp_path / attempt) as agent:
