@@ -143,6 +143,8 @@ def test_topics_that_a_regular_expression_has_found() -> None:
     key = ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", "a.*")
     log = Log().consumer("METADATA", ConsumerGroup(3)).add(key, RegexTopics(("ab", "aa"), 1, 1))
     assert log.rows()[0]["topics"] == ["aa", "ab"]
+    assert log.add(key, NOT_UNDERSTOOD).rows()[0]["topics"] == []
+    assert log.add(key, RegexTopics(("ac",), 2, 2)).rows()[0]["topics"] == ["ac"]
     assert log.add(key, None).rows()[0]["topics"] == []
 
 

@@ -15,7 +15,7 @@ from streaming.errors import FormatError
 from streaming.kafka.cluster_image import ClusterImage, Topic
 from streaming.kafka.configs import Config, ResourceType
 from streaming.kafka.metadata_brokers import BrokerState
-from streaming.kafka.metadata_partitions import PartitionState
+from streaming.kafka.metadata_partitions import PartitionState, without_elr
 from streaming.kafka.metadata_records import FeatureLevelRecord
 from streaming.kafka.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
@@ -252,6 +252,8 @@ def test_cleared_eligible_leader_replicas_are_a_change_where_there_are_any(recor
     cleared = image.partition(TOPIC_ID, 1)
     assert cleared is not None
     assert (cleared.eligible_leader_replicas, cleared.last_known_elr, cleared.partition_epoch) == ((), (), 10)
+    for only in (replace(CREATED, eligible_leader_replicas=(2,)), replace(CREATED, last_known_elr=(3,))):
+        assert without_elr(only) == replace(CREATED, partition_epoch=CREATED.partition_epoch + 1)
 
 
 def test_directories_that_do_not_fit_the_replicas_are_refused() -> None:

@@ -3,8 +3,10 @@
 import errno
 import logging
 import os
+import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +49,13 @@ def test_logs_are_counted_with_fewer_descriptors_than_logs(disk: LogDir, tmp_pat
     )
     assert done.stdout.splitlines() == [f"{round_ * LOGS} 0 True" for round_ in range(1, 5)], done.stderr
     assert done.stderr.count("more logs than files may be open") == 1
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1 << 20, (1 << 20) - 256), (600, 344), (512, 256), (300, 150)])
+def test_what_else_needs_descriptors_has_256_or_half_of_them(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    with ThreadPoolExecutor(1) as thread:  # each thread has its own
+        assert thread.submit(lambda: open_files().most).result() == most
 
 
 @pytest.fixture

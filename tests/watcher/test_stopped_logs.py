@@ -86,6 +86,21 @@ def test_what_may_only_be_half_written_is_looked_at_again_before_it_is_called_co
     assert station.fold_of("t").records == 5
 
 
+def test_what_is_half_written_behind_what_was_half_written_is_given_its_own_time(station: Station, disk: LogDir) -> None:
+    log = partition(disk, "t", preallocate=True)
+    log.append(batch(2))
+    for records in (3, 4):
+        data = encode(batch(records), log.log_end_offset)
+        patch(log, log.active.size, data[:22] + b"\x07" + data[23:40])
+        station.turn(station.everything())
+        assert losses(station) == []
+        station.clock.now += SUSPECT_MS
+        log.append(batch(records))
+    station.look(set())
+    assert losses(station) == []
+    assert station.fold_of("t").records == 9
+
+
 def test_what_grows_behind_a_flaw_is_counted_as_skipped_and_nothing_twice(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(batch(2))
