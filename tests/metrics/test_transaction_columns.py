@@ -224,6 +224,22 @@ def test_a_look_that_began_before_the_append_was_seen_says_nothing_of_it() -> No
     assert only(table, HANGING, after=62) == 1
 
 
+@pytest.mark.parametrize("behind", ["a2", "a3"])
+def test_of_several_coordinators_the_one_whose_log_was_read_first_decides(behind: str) -> None:
+    logs = [
+        coordinator(
+            partition=number, broker=broker, agent=f"a{broker}", leader=broker, facts=Facts(replicas=(broker,), isr=(broker,)).encode()
+        )
+        for number, broker in enumerate((2, 3))
+    ]
+    table = new_table(orders(transaction(7, 40, age=1000)), *logs, coordinator_partitions=2)
+    table.set_reading(dict.fromkeys(("a1", "a2", "a3"), NOW))
+    assert only(table, HANGING) is None
+    for seconds, hangs in ((29, None), (30, 1)):
+        table.set_reading(dict.fromkeys(("a1", "a2", "a3"), NOW + 59) | {behind: NOW + seconds})
+        assert only(table, HANGING, after=62) == hangs
+
+
 def test_an_agent_that_tells_nothing_of_its_reading_makes_it_unknown() -> None:
     table = two_agents(1000)
     table.set_reading({"a1": NOW + 100})
