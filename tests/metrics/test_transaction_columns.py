@@ -288,6 +288,11 @@ def test_readers_are_stalled_by_what_has_been_open_for_long_whether_it_writes_or
 def test_what_coordinators_should_have_ended_is_counted_by_their_broker_unless_they_are_behind() -> None:
     overdue = "segtail_coordinator_overdue_transactions"
     entries = [ONGOING | {"start_ms": MS - 121_000}, ONGOING | {"transactional_id": "b", "producer_id": 8, "start_ms": MS - 120_000}]
+    others = [{"state": "CompleteCommit"}, {"state": "PrepareAbort"}, {"timeout_ms": 2**31 - 1}, {"start_ms": -1}]
+    entries += [
+        ONGOING | {"transactional_id": f"other {number}", "producer_id": 90 + number, "start_ms": 1000} | other
+        for number, other in enumerate(others)
+    ]
     table = new_table(orders(), coordinator(*entries), coordinator_partitions=1)
     assert named(table, overdue, now=NOW) == {frozenset({("broker", "1")}): 1}
     assert named(table, overdue, now=NOW + 2) == {frozenset({("broker", "1")}): 2}

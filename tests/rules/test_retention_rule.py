@@ -106,6 +106,8 @@ def test_a_segment_of_unknown_time_ends_what_can_be_said_of_those_behind_it():
     assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1100)
     assert (at(5000, log).deletable[0], at(5000, log).reclaimable[0], at(5000, log).overdue[0]) == (-1, -1, 3900)
     assert at(5000, log).ahead[0] == -1
+    first = log_facts([(0, 10, TIME_UNKNOWN, 0), (5, 10, 300, 0)], retention_ms=1000)
+    assert (at(5000, first).overdue[0], at(5000, first).next_deletion[0]) == (-1, -1)
 
 
 def at(now: int, *logs: LogFacts):
