@@ -49,7 +49,9 @@ def test_each_thing_that_may_not_be_read_is_named_with_what_it_costs(disk: Path)
     (disk / "closed-0").chmod(0)
     log = next((disk / "hidden-0").glob("*.log"))
     log.chmod(0)
-    log.with_suffix(".index").touch(mode=0)  # which nobody reads
+    index = log.with_suffix(".index")
+    index.touch()
+    index.chmod(0)  # which segtail does not read
     (disk / "replication-offset-checkpoint").chmod(0)
     try:
         done = subprocess.run([sys.executable, "-c", CODE, str(disk)], capture_output=True, text=True, check=True)

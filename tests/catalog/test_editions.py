@@ -61,6 +61,20 @@ class Asker:
         return told
 
 
+def test_who_knows_a_version_from_before_what_is_remembered_is_told_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editions, "MOST_GONE", 2)
+    made, versions = Editions(), []
+    for first in range(4):  # one after the other goes
+        made.update(catalog(logs=[{"partition": number} for number in range(first, 5)]))
+        versions.append(changes(made).version)
+        if first == 2:  # two are gone, and that is remembered
+            assert [row["partition"] for row in changes(made, versions[0]).tables[-1].to_pylist()] == [0, 1]
+    told = [changes(made, version) for version in versions]
+    assert [each.whole for each in told] == [True, True, False, False]
+    rows = [[(row["partition"], row["gone"]) for row in each.tables[-1].to_pylist()] for each in told]
+    assert rows == [[(3, False), (4, False)]] * 2 + [[(2, True)], []]
+
+
 @given(st.lists(CATALOGS | st.sampled_from(["restart", "first asks", "second asks"]), max_size=20), st.sampled_from([2, 10_000]))
 def test_changes_come_to_the_whole(steps: list[Catalog | str], most_gone: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -88,20 +102,6 @@ def test_only_what_changed_is_told() -> None:
     assert not told.whole
     assert [(row["partition"], row["high_watermark"]) for row in told.tables[-1].to_pylist()] == [(2, 6)]
     assert asker.ask(made, []).pack() == ""
-
-
-def test_who_knows_a_version_from_before_what_is_remembered_is_told_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editions, "MOST_GONE", 2)
-    made, versions = Editions(), []
-    for first in range(4):  # one after the other goes
-        made.update(catalog(logs=[{"partition": number} for number in range(first, 5)]))
-        versions.append(changes(made).version)
-        if first == 2:  # two are gone, and that is remembered
-            assert [row["partition"] for row in changes(made, versions[0]).tables[-1].to_pylist()] == [0, 1]
-    told = [changes(made, version) for version in versions]
-    assert [each.whole for each in told] == [True, True, False, False]
-    rows = [[(row["partition"], row["gone"]) for row in each.tables[-1].to_pylist()] for each in told]
-    assert rows == [[(3, False), (4, False)]] * 2 + [[(2, True)], []]
 
 
 def test_the_same_again_is_no_other_version() -> None:
