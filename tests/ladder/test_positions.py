@@ -1,6 +1,7 @@
 """Positions against every record of the log, one by one."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from streaming.disk.scanning import window
 from streaming.ladder.count_log import count_log
 from streaming.ladder.positions import Position, PositionState
 from streaming.simulator.log import Appendable
+from tests.builders import abort, batch, commit, log_dir, partition
 from tests.ladder.logs import Entry, Real, listed, parse, steps, write
 
 BUFFER = window()
@@ -64,3 +66,15 @@ def test_every_offset_of_a_log_that_was_counted(
     assert counted.end_offset == log.log_end_offset
     assert counted.positions(offsets, upto) == [expected(real, entries, offset, upto) for offset in offsets]
     assert counted.positions([log.log_end_offset + 1], upto)[0].state is PositionState.BEYOND
+
+
+def test_a_log_that_begins_beyond_the_numbers_of_a_rung_is_counted_as_any_other(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t", base_offset=1 << 40)
+    for epoch in range(6):
+        end = (abort, commit)[epoch % 2](7, epoch=epoch)
+        log.append(batch(3), batch(2, producer=7, epoch=epoch, transactional=True), end)
+    segments = listed(log)
+    real, entries = parse(segments)
+    offsets = range(1 << 40, log.log_end_offset + 1)
+    counted = count_log(segments, 1 << 40, BUFFER)
+    assert counted.positions(offsets, log.log_end_offset) == [expected(real, entries, offset, log.log_end_offset) for offset in offsets]
