@@ -25,8 +25,8 @@ from tests.broker.retention_checks import LOGGER, disproved
 from tests.limits import SECONDS
 from tests.processes import until
 
-CHECK_MS = 2_000
-_BROKER = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": CHECK_MS}
+_CHECK_MS = 500
+_BROKER = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": _CHECK_MS}
 _BATCH = (10, 90)  # records, bytes of each
 _EVERY_MS = 250
 _SMALL = {"internal.segment.bytes": "6000"}
