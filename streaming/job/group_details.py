@@ -215,7 +215,7 @@ def _with_stake(of: GroupPartition, end: int, answers: Mapping[tuple[str, int, i
 
 
 def _is_suspect(of: GroupPartition) -> bool:
-    return of.unknown == _DAMAGED or of.next_batch_bytes > LARGE_BYTES or (of.stopped_since_ms >= 0 and not of.held)
+    return of.unknown == _DAMAGED or of.next_batch_bytes > LARGE_BYTES or of.stopped_since_ms >= 0
 
 
 def _request(of: GroupPartition) -> BatchRequest:

@@ -314,6 +314,17 @@ def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and
         assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, deadline_ms)
 
 
+def test_counts_up_to_an_earlier_last_stable_offset_make_no_lag() -> None:
+    job = world(end=10, transactional=True, transactions=opened(4, 10))
+    job.agents["a1"].commit(2)
+    assert job.round().found.lags.read_committed.tolist() == [2]
+    job.put(end=10, transactional=True)
+    job.agents["a1"].error = AgentError("away")
+    assert job.round(1).found.lags.read_committed.tolist() == [-1]
+    job.agents["a1"].error = None
+    assert job.round(1).found.lags.read_committed.tolist() == [8]
+
+
 def test_an_open_transaction_holds_up_no_share_group() -> None:
     job = world(end=10, topic_id=TOPIC_ID, transactional=True, transactions=opened(4, 1))
     job.put("__share_group_state", end=1000)

@@ -171,6 +171,8 @@ def test_growth_that_minutes_show_is_not_known():
     assert np.isnan(growth(log, now - LEAST_MS + 1, now))
     assert growth(log, now - LEAST_MS, now) * LEAST_MS == pytest.approx(600)
     assert np.isnan(growth(log, -1, now))
+    older = log_facts([(0, 600, now - 2 * HOUR, 0)])  # nobody knows since when it was written
+    assert (np.isnan(growth(older, -1, now)), np.isnan(growth(older, now - 3 * HOUR, now))) == (True, False)
     assert growth(log_facts([(0, 0, -1, now - 2 * WINDOW_MS)]), -1, now) == 0
 
 
