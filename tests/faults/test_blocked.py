@@ -5,6 +5,7 @@ A pipe stands for the file: to open one for reading waits for a writer, as a cal
 
 import os
 import re
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from streaming.protocol.status_messages import Status
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
+
+_LITTLE_TIME = "from streaming.agent import process; process.END_SECONDS = 0.1"
+HASTY = (sys.executable, "-c", f"import sys; del sys.argv[0]; {_LITTLE_TIME}; from streaming.cli.app import main; main()")
+"""Runs an agent that has little time to end, though nothing that waits in a call comes back."""
 
 
 def address(agent: Segtail) -> str | None:
@@ -90,7 +95,7 @@ def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -
     file.rename(file.with_name("kept"))
     os.mkfifo(file)
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, said=tmp_path / "said", before=HASTY) as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("the file is named", lambda: registered(client).blocked)
         agent.terminate()
