@@ -8,6 +8,7 @@ from streaming.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, Pr
 from streaming.protocol.status_json import AgentState, Status
 from streaming.site.home_view import HomeView, home
 from streaming.site.page_query import Query
+from streaming.site.page_views import shown_problems
 from streaming.site.page_words import Cell
 
 NOW_MS = 1_700_000_000_000
@@ -69,3 +70,16 @@ def test_agents_that_are_not_listed_are_counted_and_the_verdict_is_parted_after_
     assert (viewed().more_agents, viewed(omitted=2).more_agents) == ("", "2 more agents not listed.")
     assert viewed().verdict == ("One", ". ", "Two.")
     assert (viewed().filtered, viewed(filter="x").filtered, viewed(severity=INFO).filtered) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("what", "summary", "head", "detail"),
+    [
+        ("1 log is stopped: see its broker", "1 log is stopped", "1 log is stopped", "See its broker"),
+        ("1 log is stopped", "1 log is stopped", "1 log is stopped", ""),
+        ("1 log is stopped: see its broker", "", "1 log is stopped: see its broker", ""),
+    ],
+)
+def test_what_follows_a_summary_is_a_sentence_of_its_own(what: str, summary: str, head: str, detail: str) -> None:
+    (shown,) = shown_problems([Problem(kind="k", severity=WARNING, what=what, summary=summary)], NOW_MS)
+    assert (shown.head, shown.detail) == (head, detail)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from streaming.kafka.metadata_brokers import Phase
 from streaming.metrics.export import Export
 from streaming.metrics.observer import AgentStatus
@@ -61,6 +63,13 @@ def counted(**problem: int) -> str:
         )
     ]
     return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **problem)], affected=affected).pack()
+
+
+@pytest.mark.parametrize(("high_watermark", "found"), [(49, []), (50, ["compaction_stalled"])])
+def test_what_may_not_be_compacted_yet_does_not_make_a_log_uncompacted(high_watermark: int, found: list[str]) -> None:
+    listed = facts((0, 500, 14_400), (50, 300, 10), configs=COMPACT, cleaner_checkpoint=0, replicas=(1, 2), isr=(1, 2))
+    of = around(agent(well()), table=new_table(orders(listed, high_watermark=high_watermark)))
+    assert [kind for kind in kinds_of(of) if kind == "compaction_stalled"] == found
 
 
 def test_where_all_is_well_nothing_is_found() -> None:

@@ -127,6 +127,19 @@ def test_a_password_is_asked_for_but_not_by_those_who_keep_it_alive(guarded: Ser
     assert PASSWORD not in caplog.text
 
 
+def test_a_right_password_is_hashed_once_and_a_wrong_one_each_time(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes, asked = bcrypt.checkpw, []
+
+    def counted(password: bytes, against: bytes) -> bool:
+        asked.append(password)
+        return hashes(password, against)
+
+    monkeypatch.setattr(bcrypt, "checkpw", counted)
+    right, wrong = ("Basic " + base64.b64encode(f"prometheus:{each}".encode()).decode() for each in (PASSWORD, "falsch"))
+    assert [guarded.gate.admits("/metrics", each) for each in (right, wrong, right, wrong)] == [True, False, True, False]
+    assert asked == [PASSWORD.encode(), b"falsch", b"falsch"]
+
+
 @pytest.mark.parametrize("authorization", ["", "Basic", "Basic !!!", "Basic cHJvbWV0aGV1cw==", "Bearer abc", "Basic /////w=="])
 def test_a_header_that_is_none_is_no_password(guarded: Server, authorization: str) -> None:
     assert not guarded.gate.admits("/metrics", authorization)
