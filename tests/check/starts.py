@@ -66,7 +66,8 @@ class Seen:
         self._jvms = directory / "jvms"
         self._read = 0
         self._jvms.touch()
-        script = f"printf '%s\\n' \"$PYTEST_CURRENT_TEST\" >> '{self._jvms}'\n"
+        note = f"printf '%s\\n' \"$PYTEST_CURRENT_TEST\" >> '{self._jvms}'\n"
+        script = f"{note}unset SPARK_CONF_DIR\n"  # else it is on the JVM's class path, which no archive of classes fits then
         (directory / "spark-env.sh").write_text(script)  # what Spark's own scripts run before they start a JVM
         os.environ["SPARK_CONF_DIR"] = str(directory)
         sys.addaudithook(self._audit)

@@ -69,7 +69,9 @@ def test_the_longest_modules_are_there() -> None:
 
 STARTING = """\
 import subprocess
-def test_it(): subprocess.run([{script!r}], env={{"PYTEST_CURRENT_TEST": "test_it.py::test_it (call)", **__import__("os").environ}})
+def test_it():
+    named = {{"PYTEST_CURRENT_TEST": "test_it.py::test_it (call)"}}
+    subprocess.run([{script!r}], env={{**named, **__import__("os").environ}}, check=True)
 """
 
 
@@ -77,7 +79,7 @@ def test_it(): subprocess.run([{script!r}], env={{"PYTEST_CURRENT_TEST": "test_i
 def test_a_module_that_starts_more_than_the_table_says_fails(tmp_path: Path) -> None:
     """Spark's JVM is seen by the script that Spark runs, whoever starts it."""
     script = tmp_path / "promtool"
-    script.write_text('#!/bin/sh\n. "$SPARK_CONF_DIR/spark-env.sh"\n')
+    script.write_text('#!/bin/sh\n. "$SPARK_CONF_DIR/spark-env.sh"\n[ -z "$SPARK_CONF_DIR" ]\n')
     script.chmod(0o755)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_it.py").write_text(STARTING.format(script=str(script)))
