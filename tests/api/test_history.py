@@ -100,6 +100,18 @@ def test_a_log_that_came_after_the_last_look_has_no_history_yet() -> None:
     assert len(history.minutes(now, now.topics.index("old"))) == 1
 
 
+def test_a_log_keeps_its_history_when_another_one_goes() -> None:
+    history, table = History(), new_table(log("gone", appended_bytes=0), log("stays", appended_bytes=0))
+    looked(history, table, START)
+    table.apply(states(log("stays", appended_bytes=60)))
+    looked(history, table, START + 60)
+    table.apply(states(removed("gone")))
+    now = seen(table, START + 90)
+    assert list(now.topics) == ["stays"]
+    assert [each.bytes_rate for each in history.minutes(now, 0)] == [-1.0, 1.0]
+    assert [rate for rate in history.hours(now, [0])[0] if rate >= 0] == [1.0]
+
+
 def test_time_that_goes_back_begins_anew() -> None:
     history, table = History(), new_table(log(appended_bytes=0))
     looked(history, table, START + 7200)

@@ -246,6 +246,14 @@ def test_an_agent_that_tells_nothing_of_its_reading_makes_it_unknown() -> None:
     assert only(table, HANGING, after=100) is None
 
 
+def test_no_read_is_awaited_of_a_log_that_is_not_read() -> None:
+    table = two_agents(1300)
+    for agent in ("a1", "a2"):
+        table.set_reading({agent: NOW + 99})
+        (one,) = late(table, after=100)
+        assert (one["verdict"], one["stuck"]) == ("unknown", "true")
+
+
 def test_logs_that_cannot_be_read_and_log_dirs_that_are_away_make_it_unknown() -> None:
     table = two_agents(1000)
     read_upto(table, data=99, coordinators=99)
