@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from streaming.errors import AgentError
 from streaming.job.group_rounds import FIRST_ASKED, HEARD_SECONDS
+from streaming.metrics.group_ends import CHECKED_ROUNDS
 from streaming.metrics.group_lag import REASONS, Reason
+from streaming.metrics.group_places import RETRIED_ROUNDS
 from streaming.metrics.group_snapshot import GroupSnapshot
 from streaming.metrics.group_tracker import UNREAD_MS
 from streaming.protocol.group_messages import FollowedLog, Following, RecordsRequest
@@ -117,6 +119,20 @@ def test_a_log_that_was_compacted_is_counted_anew_in_the_same_round() -> None:
     assert job.round(15).found.lags.read_committed.tolist() == [4]
 
 
+def test_a_log_that_does_not_grow_is_counted_again_now_and_then() -> None:
+    job = world(kinds=["data"] * 10)
+    agent = job.agents["a1"]
+    agent.commit(3)
+    job.round()
+    agent.asked.clear()
+    for _ in range(2 * CHECKED_ROUNDS):
+        assert job.round(1).found.lags.read_committed.tolist() == [7]
+    assert [{offset for _, _, offset in asked} for asked in agent.asked] == [{10}, {10}]
+    records = agent.logs["orders", 0]
+    records.kinds[4:8], records.edition = ["gone"] * 4, "e2"
+    assert [job.round(1).found.lags.read_committed.tolist() for _ in range(CHECKED_ROUNDS)][-1] == [3]
+
+
 def test_an_agent_is_asked_for_no_more_at_once_than_it_answers_in_a_moment() -> None:
     job = world(end=3000)
     agent = job.agents["a1"]
@@ -159,6 +175,18 @@ def test_what_is_not_known_has_its_reason(reason: Reason, break_it: Any) -> None
     (name,) = [name for name in found if name.startswith("group_lag_unknown_partitions")]
     assert str(reason) in name
     assert not [name for name in found if name.startswith(("group_lag_records", "group_lag_bytes", "group_lag_seconds"))]
+
+
+def test_a_position_that_is_not_counted_yet_is_asked_for_now_and_then_until_it_is() -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.logs["orders", 0].state = "FILLING"
+    agent.commit(3)
+    for _ in range(1 + 2 * RETRIED_ROUNDS):
+        assert reasons(job.round(1)) == [str(Reason.FILLING)]
+    assert sum(offset == 3 for asked in agent.asked for _, _, offset in asked) == 1 + 2
+    agent.logs["orders", 0].state = "KNOWN"
+    assert [reasons(job.round(1)) for _ in range(RETRIED_ROUNDS)][-1] == [""]
 
 
 def test_a_topic_made_anew_is_told_by_its_id() -> None:
