@@ -288,7 +288,7 @@ def test_records_that_are_deleted_before_they_are_read_are_counted_once() -> Non
     assert job.round().counters.lost_records.tolist() == [0]
     job.put(end=6, log_start_offset=4)
     for _ in range(2):
-        job.round(15)
+        assert job.round(15).progress.rate.tolist() == [0]  # nobody has read them
         found = job.page()
         assert (found["group_lost_records_total{g,orders}"], found["group_lost_offsets_total{g,orders}"]) == (2, 0)
     job.put(end=6, log_start_offset=5)
@@ -322,6 +322,31 @@ def test_records_that_a_group_passes_are_counted() -> None:
     agent.commit(10)
     job.round(5)
     assert job.page()["group_committed_records_total{g,orders}"] == 6 + 5
+
+
+def test_groups_and_partitions_that_come_and_go_leave_the_counts_of_the_others() -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.logs["orders", 1] = Records(["data"] * 10)
+    agent.commit(0)
+    job.round()
+    agent.commit(3)
+    job.round(5)
+    job.put(partition=1, end=10)
+    agent.commit(5, partition=1)
+    agent.commit(1, group="a")
+    agent.commit(1, group="z")
+    job.round(5)
+    found = {name: value for name, value in job.page().items() if name.startswith("group_committed_records_total")}
+    assert found == {f"group_committed_records_total{{{group},orders}}": value for group, value in (("a", 0), ("g", 3), ("z", 0))}
+    agent.commit(4)
+    agent.commit(7, partition=1)
+    agent.commit(9, group="z")
+    agent.commits = [row for row in agent.commits if row["group"] != "a"]
+    agent.edition = "c2"
+    job.round(5)
+    found = {name: value for name, value in job.page().items() if name.startswith("group_committed_records_total")}
+    assert found == {f"group_committed_records_total{{{group},orders}}": value for group, value in (("g", 6), ("z", 8))}
 
 
 def test_a_group_has_stopped_when_its_offset_stays_although_a_record_is_readable() -> None:
