@@ -65,6 +65,13 @@ def counted(**problem: int) -> str:
     return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **problem)], affected=affected).pack()
 
 
+@pytest.mark.parametrize(("wrote", "found"), [(MINUTE, ["log_dir_offline"]), (MINUTE + 1, [])])
+def test_a_log_dir_without_a_checkpoint_is_offline_only_if_its_broker_writes_elsewhere(wrote: int, found: list[str]) -> None:
+    dirs = (log_dir(checkpoint_ms=NOW_MS - HOUR), log_dir("/elsewhere", checkpoint_ms=NOW_MS - wrote))
+    of = around(agent(well(appended_ms=NOW_MS - HOUR), log_dirs=dirs))
+    assert sorted({kind for kind in kinds_of(of) if kind == "log_dir_offline"}) == found
+
+
 @pytest.mark.parametrize(("high_watermark", "found"), [(49, []), (50, ["compaction_stalled"])])
 def test_what_may_not_be_compacted_yet_does_not_make_a_log_uncompacted(high_watermark: int, found: list[str]) -> None:
     listed = facts((0, 500, 14_400), (50, 300, 10), configs=COMPACT, cleaner_checkpoint=0, replicas=(1, 2), isr=(1, 2))

@@ -443,3 +443,23 @@ def test_logs_of_several_dirs_and_brokers_are_told_apart(tmp_path: Path) -> None
     d0, d1, d2 = (str(disk.path) for disk in disks)
     assert appended == {(1, 0, d1): 2, (1, 7, d0): 1, (2, 1, d2): 3}  # of two copies the one that goes further
     station.close()
+
+
+def test_for_an_epoch_that_the_metadata_lacks_it_is_read_once_more_before_anything_waits(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = partition(disk, "t")
+    log.append(batch(1), leader_epoch=5)
+    station.look()
+    (tail,) = station.watcher.tails()
+    station.cluster.leaders[tail.cursor.log], refreshed = (1, 5), []
+
+    def learn() -> None:
+        refreshed.append(station.clock.now)
+        station.cluster.leaders[tail.cursor.log] = (1, 5 + len(refreshed) // 2)
+
+    monkeypatch.setattr(station.cluster, "refresh", learn)
+    log.append(batch(2), leader_epoch=6)
+    began = len(station.events)
+    station.turn({log.directory})
+    assert [event.leads for event in station.events[began:] if event.kind is Kind.APPENDED] == [1]
