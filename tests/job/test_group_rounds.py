@@ -189,6 +189,17 @@ def test_a_position_that_is_not_counted_yet_is_asked_for_now_and_then_until_it_i
     assert [reasons(job.round(1)) for _ in range(RETRIED_ROUNDS)][-1] == [""]
 
 
+def test_a_group_stands_still_at_the_earliest_since_it_is_known_that_a_record_is_readable() -> None:
+    job = world()
+    job.agents["a1"].logs["orders", 0].state = "FILLING"
+    job.agents["a1"].commit(3, commit_ms=900_000)
+    assert job.round().progress.stopped_since_ms.tolist() == [-1]
+    job.agents["a1"].logs["orders", 0].state = "KNOWN"
+    snapshots = [job.round(1) for _ in range(RETRIED_ROUNDS)]
+    first = next(each for each in snapshots if reasons(each) == [""])
+    assert first.progress.stopped_since_ms.tolist() == [first.at_ms] == snapshots[-1].progress.stopped_since_ms.tolist()
+
+
 def test_a_topic_made_anew_is_told_by_its_id() -> None:
     job = world(topic_id=TOPIC_ID)
     job.agents["a1"].commit(3, topic_id="other")
