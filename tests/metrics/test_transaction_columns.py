@@ -110,6 +110,12 @@ def test_one_that_is_closed_holds_it_until_its_marker_is_replicated() -> None:
     assert [only(level, name) for name in (LSO, LAG, f"{P}high_watermark")] == [91, 0, 91]
 
 
+def test_of_a_partition_with_nobody_in_sync_it_is_known_that_nobody_is() -> None:
+    """As brokers with eligible leader replicas (KIP-966) leave it."""
+    table = new_table(orders(facts=Facts(replicas=(1, 2), isr=()).encode()))
+    assert (only(table, f"{P}in_sync_replicas"), only(table, f"{P}replicas")) == (0, 2)
+
+
 @pytest.mark.parametrize(("assumed", "high_watermark"), [(False, 30), (True, 100)])
 def test_without_metadata_the_checkpoint_counts_unless_all_is_taken_as_replicated(assumed: bool, high_watermark: int) -> None:
     table = new_table(orders(facts=None, leader=-2, leader_epoch=-1, high_watermark=30), assume_replicated=assumed)
