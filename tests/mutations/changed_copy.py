@@ -19,6 +19,8 @@ _LEFT_OUT = shutil.ignore_patterns(
 _PATIENCE_S = 1_800
 """What takes longer hangs because of the change."""
 
+_SUMMARY = "= short test summary info ="
+
 FAST = "not spark and not programs and not live and not image"
 """Those that `make fast` has."""
 
@@ -88,7 +90,8 @@ class ChangedCopy:
             return Outcome(False, f"no end within {_PATIENCE_S} s", "")
         if ended.returncode == 0:
             return Outcome(True, "", ended.stdout)
-        words = [line.split() for line in ended.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        summary = ended.stdout.rpartition(_SUMMARY)[2]  # lines of a log begin with ERROR, too
+        words = [line.split() for line in summary.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         if ended.returncode not in (1, 2) or not words:
             raise RuntimeError(f"pytest ended with {ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
         return Outcome(False, words[0][1], ended.stdout)

@@ -23,7 +23,8 @@ def tree(tmp_path: Path) -> Path:
     for path, text in {
         "streaming/__init__.py": "",
         "streaming/room.py": "def less(a, b):\n    return a < b\n\n\ndef more(a, b):\n    return a > b\n",
-        "tests/test_room.py": "from streaming.room import less\n\n\ndef test_less():\n    assert less(1, 2)\n    assert not less(2, 2)\n",
+        "tests/test_room.py": "from streaming.room import less\n\n\ndef test_less():\n"
+        "    print('ERROR    as a log has it')\n    assert less(1, 2)\n    assert not less(2, 2)\n",
         "pytest.ini": "[pytest]\n",
     }.items():
         (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
