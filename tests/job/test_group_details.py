@@ -21,8 +21,6 @@ from tests.metrics.test_transaction_columns import coordinator, transaction
 from tests.metrics.told import Facts
 from tests.tables import each_row
 
-TWO_DAYS_MS = 172_800_000
-
 
 def details(job: GroupJob, name: str = "g") -> GroupDetail | None:
     return GroupDetails(job.table, job.board, lambda: job.agents, lambda: job.now, redacted=False).of(name)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import SECONDS
 from tests.tools import require_tool
 from tests.top.fake_job import COMMAND, serving, troubled
 
 pytestmark = [pytest.mark.programs, pytest.mark.slow]
-
-_SECONDS = 600.0
 
 
 class Pane:
@@ -29,7 +28,7 @@ class Pane:
 
     def see(self, holds: Callable[[str], bool]) -> str:
         """Wait until this holds of the pane's text."""
-        until = time.monotonic() + _SECONDS
+        until = time.monotonic() + SECONDS
         while not holds(text := self.run("capture-pane", "-p")):
             assert time.monotonic() < until, text
         return text
