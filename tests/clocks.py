@@ -4,7 +4,7 @@
 class Clock:
     """``now`` is what it shows, in the unit of whoever asks; ``slept`` are the pauses that were asked for."""
 
-    def __init__(self, now: float = 100.0) -> None:
+    def __init__(self, now: float = 100) -> None:
         self.now = now
         self.slept: list[float] = []
 

@@ -129,11 +129,14 @@ def _failures(reporter: TerminalReporter) -> list[pytest.TestReport]:
 
 def _sort(reporter: TerminalReporter, second: Mapping[str, Second]) -> None:
     """Takes who passed alone from the failures; the others keep both failures."""
+    said = set[str]()
     for kind in ("failed", "error"):
         for report in reporter.stats.pop(kind, []):
             again = second[name_of(report.nodeid)]
             if again.outcome == "passed":
                 reporter.stats.setdefault(PASSED_ALONE, []).append(report)
                 continue
-            report.sections.append(("run again, alone", again.said))
+            if again.said not in said:  # one run was for all of them
+                report.sections.append(("run again, alone", again.said))
+                said.add(again.said)
             reporter.stats.setdefault(kind, []).append(report)

@@ -54,11 +54,13 @@ def test_what_cannot_be_remembered_is_said_and_makes_nothing_red(tmp_path: Path)
 
 
 def test_who_fails_twice_makes_the_run_red_with_both_failures(tmp_path: Path) -> None:
-    done = run(tmp_path, SUITE.replace("BROKEN", "True"), "--again")
+    done = run(
+        tmp_path, SUITE.replace("BROKEN", "True") + "def test_broken_too(): assert not BROKEN\n".replace("BROKEN", "True"), "--again"
+    )
     assert done.returncode == 1
-    assert "run again, alone" in done.stdout
-    assert done.stdout.count("assert not True") > 1
-    assert "1 failed, 1 passed, 1 passed alone in" in done.stdout.splitlines()[-1]
+    assert done.stdout.count("- run again, alone -") == 1
+    assert done.stdout.count("assert not True") > 3
+    assert "2 failed, 1 passed, 1 passed alone in" in done.stdout.splitlines()[-1]
 
 
 def test_without_the_option_nothing_is_run_again(tmp_path: Path) -> None:

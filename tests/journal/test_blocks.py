@@ -17,8 +17,8 @@ from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, block_of, cou
 from streaming.journal.journal import Journal
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
+from tests.clocks import Clock
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Clock
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "block_7.bin"
 """A block as a journal of version 7 has stored it: of each column a value that its name makes, and a second row of defaults."""

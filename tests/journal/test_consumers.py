@@ -11,9 +11,9 @@ from streaming.journal.journal import Journal
 from streaming.journal.losses import UNKNOWN, Loss
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
+from tests.clocks import Clock
 from tests.journal.test_journal import appended
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Clock
 
 HOUR = 3_600_000
 BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)

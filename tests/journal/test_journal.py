@@ -26,10 +26,10 @@ from streaming.log_key import LogKey
 from streaming.rows import Kind
 from streaming.scan.sums import joined
 from tests.builders import CLUSTER_ID
+from tests.clocks import Clock
 from tests.scratch import scratch
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Clock
 
 LOGS = [LogKey(1, "t", number, "id") for number in range(3)]
 

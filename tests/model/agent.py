@@ -26,8 +26,8 @@ from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, 
 from streaming.protocol.status_messages import StatusRequest
 from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
+from tests.clocks import Clock
 from tests.watcher import joined
-from tests.watcher.station import Clock
 
 MOST_TURNS = 200
 

@@ -25,13 +25,13 @@ from streaming.rows import TRANSACTIONS
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
 from streaming.watcher.watcher import RESCAN_MS
-from tests.builders import abort, batch, commit
+from tests.builders import NOW, abort, batch, commit
+from tests.clocks import Clock
 from tests.model import coordinators
 from tests.model.agent import Agent, Killed, Wire
 from tests.model.brokers import Cluster, Partition, Replica, Written
 from tests.model.job import Crashed, Job
 from tests.model.oracle import Account, Counted, Oracle, Sums
-from tests.watcher.station import Clock
 
 EVER = 10**15
 ROUNDS = 12
@@ -52,7 +52,7 @@ class BrokersAndJobs:
     def __init__(self, root: Path) -> None:
         self.oracle = Oracle()
         self.cluster = Cluster(root, self.oracle)
-        self.clocks = {number: Clock() for number in self.cluster.brokers}
+        self.clocks = {number: Clock(NOW) for number in self.cluster.brokers}
         self.agents = {
             number: Agent(number, [disk.directory.path for disk in broker.disks], root / f"journal-{number}", self.clocks[number])
             for number, broker in self.cluster.brokers.items()

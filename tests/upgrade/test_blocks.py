@@ -10,10 +10,10 @@ from streaming.journal.consumers import Consumers
 from streaming.journal.journal import Journal, Mark
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
+from tests.clocks import Clock
 from tests.journal.test_journal import appended, cursor
 from tests.upgrade.before import DATA
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Clock
 
 FOUND = Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="id", log_dir="/d", segments=bytes(range(32)), oldest_timestamp=5)
 CORRUPT = Event(kind=Kind.CORRUPT, broker=1, topic="\u00fc.x", partition=0, topic_id="id", reason="bad 'magic'", start_position=4)
