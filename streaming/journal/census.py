@@ -2,7 +2,8 @@
 
 It is written when a consumer begins, and when a consumer has missed a part of the journal. If such a consumer has a log of this agent that
 the census lacks, this log is gone, whatever events the consumer has missed. The census contains the keys of that moment: later events in
-the journal show which logs appear and leave.
+the journal show which logs appear and leave. A log dir that cannot be listed at that moment is left out: once it can be, another census is
+written, because its logs may have left while no journal knew them.
 """
 
 import zlib

@@ -166,6 +166,8 @@ class Watcher:
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of the available log dirs, as the registry knows them
         self._directories_changed = False  # directories have come or gone since the log dirs were listed
+        # log dirs that the last census left out: that of an earlier process any of several, but never the only one
+        self._left_out = frozenset(each.path for each in log_dirs) if attached and len(log_dirs) > 1 else frozenset()
         self._missed: threading.Event | None = None  # some consumer has missed forgotten events: set once that is made good
         self._next_rescan = self._next_listing = self._next_release = 0
 
@@ -328,14 +330,18 @@ class Watcher:
             each, began = self._waiting.get(), True
             self._attached = True
             found = self._registry.rescan(each.beginning)
-            self._publish([*found.events, self._census()], self.tails(), found.gone, each.registers, each.published)
+            self._publish([*found.events, self._census_anew()], self.tails(), found.gone, each.registers, each.published)
         return began
 
-    def _census(self) -> Event:
-        """The census of all logs; the list of segments of each log is published next."""
+    def _census_anew(self) -> Event:
+        """A census before everything is published again: the list of segments of each log comes next."""
         for tail in self.tails():
             tail.publish_again()
-        return census(self._registry.logs(), self.unseen())
+        return self._census()
+
+    def _census(self) -> Event:
+        self._left_out = frozenset(self.unseen())
+        return census(self._registry.logs(), self._left_out)
 
     def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
         if rescanned:
@@ -353,7 +359,9 @@ class Watcher:
         with self._asked_lock:
             missed, self._missed = self._missed, None
         if missed is not None:
-            self._publish([*self._registry.appear_again(), self._census()], self.tails(), published=missed)
+            self._publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
+        elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event tells that
+            self._publish([self._census()], self.tails())
         if is_due(now, self._next_release, LISTING_MS):
             self._next_release = now + LISTING_MS
             released = self._registry.release()

@@ -93,6 +93,51 @@ def test_it_names_the_log_dirs_of_which_it_tells_nothing(agent: Agent, directory
     both.close()
 
 
+def lost_with_the_journal(directory: LogDir, other: LogDir, journal: Path) -> tuple[Agent, Shard, Reader, Path]:
+    """A log dir is away, and what was known of its only log; meanwhile that log is deleted. Where the log dir is now."""
+    partition(other, "orders", 2).append(batch(3))
+    both, shard = Agent(directory.path, other.path, journal=journal), Shard()
+    reader = Reader(both)
+    shard.fold(*reader.begin().step())
+    gone(other, 2)
+    away = other.path.with_name("away")
+    other.path.rename(away)
+    both.lose_journal()
+    shard.fold(*reader.begin().step())
+    assert there(shard) == {0, 1, 2}  # nobody knows better
+    return both, shard, reader, away
+
+
+def there(shard: Shard) -> set[int]:
+    return {key.partition for key, state in shard.states.items() if not state.departed}
+
+
+def test_what_it_left_out_is_told_once_by_the_next_one(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+    other = log_dir(tmp_path, "d1")
+    both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
+    both.look()
+    assert censuses(both) == 1
+    away.rename(other.path)
+    for _ in range(3):
+        both.look()
+    assert censuses(both) == 2
+    shard.fold(*reader.step())
+    assert there(shard) == {0, 1}
+    both.close()
+
+
+def test_what_that_of_an_earlier_process_left_out_is_told_too(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+    other = log_dir(tmp_path, "d1")
+    both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
+    reader.commit()
+    away.rename(other.path)
+    both.restart()
+    both.look()
+    shard.fold(*reader.step())
+    assert there(shard) == {0, 1}
+    both.close()
+
+
 def test_a_log_that_cannot_be_looked_at_is_there(agent: Agent, directory: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path, *_: object) -> None:
         raise PermissionError(13, "no", str(path))
