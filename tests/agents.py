@@ -29,6 +29,7 @@ from streaming.rules import row_values
 from streaming.units import Address
 from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
+from tests.ports import free_ports
 
 LOOPBACK = Address("127.0.0.1", 0)
 PRODUCERS_LIMIT = 100
@@ -148,9 +149,13 @@ class Agent:
             pass
 
     @contextmanager
-    def served(self, *, port: int = 0) -> Iterator[str]:
-        """Serve it on loopback and turn it on a thread; yields the address."""
-        server = AgentServer(self.service, Address("127.0.0.1", port))
+    def served(self, *, port: int | None = None) -> Iterator[str]:
+        """Serve it on loopback and turn it on a thread; yields the address.
+
+        A port of its own: this process remembers for half a minute who is refused at an address.
+        """
+        (own,) = free_ports(1) if port is None else (port,)
+        server = AgentServer(self.service, Address("127.0.0.1", own))
         ends = threading.Event()
         thread = threading.Thread(target=self._turn_until, args=(ends,), name=f"agent {self.name}")
         thread.start()

@@ -191,6 +191,7 @@ def _receiver(path: Path) -> str:
     return _run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *words).strip()
 
 
+@pytest.mark.programs
 def test_what_is_critical_pages_and_nothing_else_does() -> None:
     wanted = {path.stem: "pager" if _alert(path)["labels"]["severity"] == "critical" else "tickets" for path in ALERTS}
     assert {path.stem: _receiver(path) for path in ALERTS} == wanted | {ALWAYS: "watchdog"}
