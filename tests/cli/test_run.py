@@ -17,6 +17,7 @@ from streaming.job.checkpoint import Checkpoint
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import Authority, token_file
 from tests.commands import run_command
+from tests.ports import free_ports
 from tests.processes import Page, Sample, read_page, segtail, until
 
 JAVA_11 = """\
@@ -178,7 +179,8 @@ def test_once_ends_where_no_agent_answers(
     tmp_path: Path, java_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(job, "PATIENCE_SECONDS", 0.1)
-    settings = load(None, {}, {"agents": "grpc://127.0.0.1:1", "checkpoint": str(tmp_path / "c")})
+    (nobody,) = free_ports(1)  # of its own: a process tells once why nobody answers at an address
+    settings = load(None, {}, {"agents": f"grpc://127.0.0.1:{nobody}", "checkpoint": str(tmp_path / "c")})
     with pytest.raises(AgentError, match="no agent answers") as error, job.Job(settings, serve=False):
         pass
     assert error.value.exit_status == 1
