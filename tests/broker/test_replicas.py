@@ -28,6 +28,9 @@ METADATA = "__cluster_metadata"
 
 OFFSET_NOT_AVAILABLE = 78
 
+_SEVERAL = -2
+"""In place of a broker: several of them are said to lead."""
+
 Key = tuple[str, int]
 Unlike = dict[Key, tuple[object, object]]
 Sizes = dict[frozenset[object], dict[tuple[int, str, int], int]]
@@ -109,7 +112,7 @@ def state(kafka: Kafka, topic: str, number: int) -> tuple[int, int]:
 
 
 def by_page(page: Page) -> dict[Key, Told]:
-    """The same as the job exports it. A partition that comes twice fails."""
+    """The same as the job exports it. Of a topic made anew several brokers may lead a partition for a moment, which none of them tells."""
     rows: dict[Key, dict[str, float]] = {}
     for series, value in page.items():
         labels = dict(series.labels)
@@ -117,13 +120,14 @@ def by_page(page: Page) -> dict[Key, Told]:
             continue
         if series.name.startswith("segtail_partition_") and labels["topic"] != METADATA and len(labels) == 3:
             row = rows.setdefault((labels["topic"], int(labels["partition"])), {"broker": int(labels["broker"])})
-            assert row["broker"] == int(labels["broker"]), series
+            if row["broker"] != int(labels["broker"]):
+                row["broker"] = _SEVERAL
             row[series.name.removeprefix("segtail_partition_")] = value
     found = {}
     for key, row in rows.items():
         leads = row.get("leader") == 1
         found[key] = Told(
-            leader=int(row["broker"]) if leads else -1,
+            leader=int(row["broker"]) if leads or row["broker"] == _SEVERAL else -1,
             replicas=int(row.get("replicas", -1)),
             in_sync=int(row.get("in_sync_replicas", -1)),
             min_in_sync=int(row.get("min_in_sync_replicas", -1)),
