@@ -64,6 +64,7 @@ class BrokersAndJobs:
         self._residues: dict[tuple[str, int], int] = {}
         self._anew: set[int] = set()  # brokers whose journal was lost since the last settlement
         self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
+        self._unseen: set[int] = set()  # brokers: the journal is another one, and it may know nothing of a log dir that is away
         for (topic, number), on in TOPICS.items():
             self.create(topic, number, on)
         self.begin_job("first", "earliest")
@@ -238,6 +239,7 @@ class BrokersAndJobs:
 
     def _journal_lost(self, broker: int) -> None:
         self._anew.add(broker)
+        self._unseen.add(broker)
         for job in self.jobs:
             for account in self.oracle.of(job, broker).values():
                 account.journal_lost()
@@ -365,6 +367,7 @@ class BrokersAndJobs:
             for broker in self.agents:
                 self.look(broker, hinted=False)
         self._drain()
+        self._unseen = {broker for broker in self._unseen if not self.cluster.brokers[broker].whole}
         for job in self.jobs.values():
             self._check(job)
         self._anew.clear()
@@ -415,8 +418,7 @@ class BrokersAndJobs:
         return deficit
 
     def _check_departed(self, job: Job, log: LogKey, account: Account, state: LogState) -> None:
-        away = not self.cluster.brokers[log.broker].whole
-        assert state.departed or away  # a journal that begins while the log dir is away knows nothing of the log
+        assert state.departed or log.broker in self._unseen
         grown = _counted(state).sums.shared - account.before.sums.shared
         least, most = self.oracle.least(log, account).shared, self.oracle.most(log, account).shared
         if (job.name, log.broker) in self._lossy:
