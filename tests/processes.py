@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests import job_environment, witnesses
 from tests.limits import SECONDS
+from tests.marked_processes import Process, marked
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
 _POLL_SECONDS = 0.05
@@ -67,13 +68,6 @@ def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS
         time.sleep(_POLL_SECONDS)
 
 
-class Process(NamedTuple):
-    """One of a family."""
-
-    pid: int
-    command: str
-
-
 class Segtail:
     """A running `segtail`; everything it starts belongs to its family, whoever the parent is by now."""
 
@@ -114,8 +108,8 @@ class Segtail:
 
     @property
     def family(self) -> list[Process]:
-        """The processes of it that are alive; a zombie has no environment any more."""
-        return [process for process in _processes() if process is not None and self._family in _environment(process.pid)]
+        """The processes of it that are alive."""
+        return [*marked(self._family)]
 
     def member(self, words: str) -> Process | None:
         """One whose command line holds ``words``."""
@@ -211,8 +205,7 @@ def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = Non
 
 def left_of(ended: Sequence[Segtail]) -> list[Process]:
     """What is alive of families whose first process has ended, found in one look at all processes."""
-    marks = {each.mark for each in ended}
-    return [process for process in _processes() if process is not None and marks.intersection(_environment(process.pid))]
+    return [*marked(*(each.mark for each in ended))]
 
 
 def read_page(text: str) -> Page:
@@ -269,22 +262,6 @@ def exported(page: Page) -> dict[tuple[str, int], Counts]:
     names = ("appended_bytes_total", "appended_batches_total", "appended_records_total", "log_end_offset")
     columns = [values(page, f"segtail_partition_{name}") for name in names]
     return {key: Counts(*(column[key] for column in columns)) for key in columns[0]}
-
-
-def _processes() -> Iterator[Process | None]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                yield Process(int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-            except OSError:
-                yield None  # it has ended
-
-
-def _environment(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return []
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

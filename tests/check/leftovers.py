@@ -7,14 +7,13 @@ which it is found. A run that gets to its end leaves nothing; what is found ther
 import os
 import signal
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
+from tests.marked_processes import marked
+
 _NAME = "TEST_RUN"
-_PROCESSES = Path("/proc")
 _SHOWN = 160
 """So many characters of a command line are shown."""
 
@@ -31,15 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not (word := config.stash.get(_WORD, "")):
         return
-    for pid, command in left(word):
+    for left in marked(word):
         with suppress(ProcessLookupError):  # it ended meanwhile
-            os.kill(pid, signal.SIGKILL)
-            config.get_terminal_writer().line(f"left by the tests, and ended: {command:.{_SHOWN}}")
-
-
-def left(word: str) -> Iterator[tuple[int, str]]:
-    """The processes that have a word in their environment, with their command lines; none where the system does not tell."""
-    for entry in _PROCESSES.glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is another user's
-            if word.encode() in (entry / "environ").read_bytes().split(b"\0"):
-                yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            os.kill(left.pid, signal.SIGKILL)
+            config.get_terminal_writer().line(f"left by the tests, and ended: {left.command:.{_SHOWN}}")

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from streaming.start_from import StartFrom
 from streaming.units import Address
 from tests import job_environment
 from tests.limits import SECONDS
+from tests.marked_processes import marked
 from tests.ports import free_ports
 from tests.top import terminal as screens
 
@@ -78,17 +80,12 @@ class Lines:
 def left_running(mark: str) -> list[str]:
     """Command lines of the processes that carry ``mark`` in their environment and do not end soon."""
     left = []
-    for process in Path("/proc").iterdir():
-        try:
-            if not process.name.isdigit() or mark.encode() not in (process / "environ").read_bytes():
-                continue
-            command = (process / "cmdline").read_text().replace("\0", " ")
-            ended = os.pidfd_open(int(process.name))
-        except OSError:  # ended meanwhile, or another user's
-            continue
-        if not select.select([ended], [], [], SECONDS)[0]:
-            left.append(command)
-        os.close(ended)
+    for process in marked(mark):
+        with suppress(ProcessLookupError):  # ended meanwhile
+            ended = os.pidfd_open(process.pid)
+            if not select.select([ended], [], [], SECONDS)[0]:
+                left.append(process.command)
+            os.close(ended)
     return left
 
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.job import worker_daemon
-from tests.processes import Process, Segtail, left_of
+from tests.marked_processes import Process
+from tests.processes import Segtail, left_of
 
 AGENT, CHILD, DRIVER, JVM, SOURCE, WORKER, ALL = "agent", "child", "driver", "jvm", "source", "worker", "all"
 PARTS = (AGENT, DRIVER, JVM, SOURCE, WORKER, ALL)
