@@ -1,9 +1,11 @@
 """The stream reader with real agents, without Spark: what it plans, asks for and hands on."""
 
 import pickle
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -331,7 +333,8 @@ def test_an_agent_that_comes_back_at_another_address_is_found_there(agent: Agent
                 agent.restart()
                 file.write_text(stack.enter_context(agent.served()))
 
-        monkeypatch.setattr(agents_module.time, "sleep", come_back)
+        # of this module alone: other threads of the process sleep too
+        monkeypatch.setattr(agents_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=come_back))
         rows = read(reader, {}, end)
     assert (records(rows), len(pauses)) == (3, 2)
 
