@@ -1,4 +1,4 @@
-"""What all tests share: how thorough property tests are, which tests share a process, and the Java they use."""
+"""What all tests share: how thorough property tests are, which tests share a process, a log with its agent, and the Java they use."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +13,12 @@ from streaming.errors import JavaError
 from tests.check.order import LONGEST
 from tests.tools import missing
 
-if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import
+if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; and what a plugin imports before its turn is not rewritten
     from pyspark.sql import SparkSession
+
+    from streaming.simulator.log import PartitionLog
+    from tests.agents import Agent
+    from tests.certificates import Authority
 
 pytest_plugins = (
     "tests.check.again",
@@ -71,6 +75,34 @@ def _group(item: pytest.Item) -> str:
     return _module(item)
 
 
+@pytest.fixture
+def log(tmp_path: Path) -> "PartitionLog":
+    """Three records, alone in a log dir. A module that wants another log has one of its own."""
+    from tests.builders import batch, log_dir, partition
+
+    made = partition(log_dir(tmp_path), "orders")
+    made.append(batch(3))
+    return made
+
+
+@pytest.fixture
+def agent(log: "PartitionLog", tmp_path: Path) -> Iterator["Agent"]:
+    """An agent beside the log, inside this process."""
+    from tests.agents import Agent
+
+    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> "Authority":
+    """Who signs the certificates of a test."""
+    from tests.certificates import Authority
+
+    return Authority(tmp_path / "tls")
+
+
 @pytest.fixture(scope="session")
 def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The Java home that segtail itself would choose, set as ``JAVA_HOME`` for what the tests start."""
@@ -88,7 +120,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The Spark that a job would start, with a small heap, and the data source in it."""
     from streaming.job.spark import Spark
     from streaming.source.datasource import SegtailDataSource
-    from tests.job_environment import PATIENT  # a plugin that is imported before it is registered would not be rewritten
+    from tests.job_environment import PATIENT
 
     directory = tmp_path_factory.mktemp("spark")
     with (directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:

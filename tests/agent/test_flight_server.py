@@ -31,13 +31,6 @@ def log(tmp_path: Path) -> PartitionLog:
 
 
 @pytest.fixture
-def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def client(agent: Agent) -> Iterator[AgentClient]:
     with agent.served() as address:
         made = AgentClient(address)

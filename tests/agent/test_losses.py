@@ -283,13 +283,6 @@ TestJobsOfOneAgent = pytest.mark.slow(JobsOfOneAgent.TestCase)
 
 
 @pytest.fixture
-def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def log(tmp_path: Path) -> PartitionLog:
     return partition(log_dir(tmp_path), "orders")
 

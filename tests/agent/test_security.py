@@ -3,7 +3,6 @@
 import logging
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,23 +17,8 @@ from streaming.protocol.problems import Reason
 from streaming.protocol.segment_list import Log
 from streaming.units import Address
 from tests.agents import LOOPBACK, Agent
-from tests.builders import batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path / "tls")
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
-    log = partition(log_dir(tmp_path), "orders")
-    log.append(batch(3))
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
 
 
 def asked(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:

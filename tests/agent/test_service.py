@@ -1,6 +1,6 @@
 """What an agent answers: nothing that a job needs is left out, whatever is lost on the way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,6 @@ from tests.watcher.journalled import events_of
 @pytest.fixture
 def log(tmp_path: Path) -> PartitionLog:
     return partition(log_dir(tmp_path), "orders")
-
-
-@pytest.fixture
-def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
 
 
 def kinds(rows: Sequence[EventRow]) -> list[str]:

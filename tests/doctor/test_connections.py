@@ -18,25 +18,11 @@ from streaming.settings import Settings
 from streaming.targets import Target
 from streaming.units import Address
 from tests.agents import LOOPBACK, Agent
-from tests.builders import batch, log_dir, partition
+from tests.builders import log_dir
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.doctor.examined import FAULT, FINE, NOW, UNKNOWN, WARNING, examined, only
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path / "tls")
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
-    log = partition(log_dir(tmp_path), "orders")
-    log.append(batch(3))
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
 
 
 def asked(address: str, now: float = NOW, **files: Path | None) -> list[Finding]:

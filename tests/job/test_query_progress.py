@@ -3,7 +3,6 @@
 import itertools
 import json
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from streaming.source import agent_connections
 from streaming.source.stream import EventStreamReader
 from streaming.state_row import STATES
 from tests.agents import Agent, event_rows
-from tests.builders import batch, log_dir, partition
+from tests.builders import batch
 from tests.events import Shard
 from tests.metrics.reading import named
 from tests.metrics.rows import new_observer, new_table
@@ -64,20 +63,6 @@ class Job:
             list(named(new_table(), f"segtail_tail_lag_{name}", self._observer, now=self._now).values()) for name in ("bytes", "seconds")
         )
         return bytes_, seconds
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> PartitionLog:
-    made = partition(log_dir(tmp_path), "orders")
-    made.append(batch(3))
-    return made
-
-
-@pytest.fixture
-def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
 
 
 def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(

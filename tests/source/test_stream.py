@@ -2,7 +2,6 @@
 
 import pickle
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,20 +33,6 @@ from tests.tables import each_row
 
 ALL = ReadAllAvailable()
 SHARDS = 4
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> PartitionLog:
-    made = partition(log_dir(tmp_path), "orders")
-    made.append(batch(3))
-    return made
-
-
-@pytest.fixture
-def agent(log: PartitionLog, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ from tests.limits import SECONDS
 PASSWORD = "ein Passwort"
 
 
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path / "tls")
-
-
 def hashed(password: str = PASSWORD) -> str:
     return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
 
