@@ -60,9 +60,16 @@ def test_a_time_is_milliseconds_or_a_date(time: str) -> None:
 
 
 def test_a_summary_is_exact() -> None:
+    """Sums of the rows that the same log is dumped as."""
     (summary,) = map(json.loads, segtail_dump(PAY, "--summary", "--format", "json").stdout.splitlines())
-    assert summary["bytes"] == sum(path.stat().st_size for path in PAY.glob("*.log"))
-    assert (summary["segments"], summary["batches"], summary["records"], summary["next_offset"]) == (2, 104, 290, 290)
+    batches = [json.loads(line) for line in segtail_dump(PAY, "--format", "json").stdout.splitlines()]
+    assert summary["bytes"] == sum(path.stat().st_size for path in PAY.glob("*.log")) == sum(row["size"] for row in batches)
+    assert (summary["segments"], summary["batches"], summary["records"]) == (2, len(batches), sum(row["count"] for row in batches))
+    assert (summary["base_offset"], summary["next_offset"]) == (batches[0]["base_offset"], batches[-1]["last_offset"] + 1) == (0, 290)
+    assert summary["control_batches"] == sum(row["control"] for row in batches)
+    assert summary["transactional_batches"] == sum(row["transactional"] for row in batches)
+    assert summary["producers"] == len({row["producer_id"] for row in batches} - {None})
+    assert summary["max_timestamp"] == max(row["max_timestamp"] for row in batches)
     assert sum(codec["bytes"] for codec in summary["codecs"].values()) == summary["bytes"]
 
 

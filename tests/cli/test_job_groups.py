@@ -11,6 +11,7 @@ from streaming.cli.group_report import as_json
 from streaming.cli.job_groups import ask
 from streaming.job.group_details import GroupDetails
 from streaming.metrics.export import EVERYTHING
+from streaming.protocol.group_json import GROUPS_PATH, GroupPage, GroupSummary
 from streaming.site.group_routes import GroupAnswers
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge, worst
 from streaming.web.handler import Request
@@ -103,6 +104,17 @@ def test_a_group_that_has_read_all_is_not_asked_for_unless_it_is_wanted_whole() 
         listed = ask(url, (), whole=False)
     assert [len(each.partitions) for each in listed.groups] == [0, 1, 1]
     assert not listed.doubts
+
+
+def test_a_list_of_which_groups_go_while_it_is_read_ends_with_its_last_page() -> None:
+    """Each page says how many there are; with the last one fewer may have come, or more."""
+    pages = {
+        GROUPS_PATH: GroupPage(at_ms=1_000, groups=[GroupSummary(group="a")], total=3, next="a"),
+        f"{GROUPS_PATH}?after=a": GroupPage(at_ms=1_000, groups=[GroupSummary(group="b")], total=3),
+    }
+    with answering(lambda path: (200, pages[path].encode())) as url:
+        listed = ask(url, (), whole=False)
+    assert [each.summary.group for each in listed.groups] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("limit", "value"), [("_MOST_DETAILS", 1), ("_MOST_SECONDS", 0.0)])
