@@ -182,6 +182,11 @@ class Segtail:
         return status
 
 
+def heed_interrupts() -> None:
+    """For ``preexec_fn``: a shell lets what it starts in the background ignore Ctrl-C, and what that starts inherits it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     """Wait for a process that was told to end. One that hangs is killed, and reported."""
     try:

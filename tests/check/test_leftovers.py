@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.limits import SECONDS
-from tests.processes import until
+from tests.processes import heed_interrupts, until
 
 _ROOT = Path(__file__).parents[2]
 
@@ -25,12 +27,27 @@ def test_it():
 """
 
 
-def start(directory: Path, *, waits: bool) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(directory: Path, *, waits: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """A run of a test that leaves a process, and waits for an interrupt or not."""
     (directory / "pytest.ini").write_text("[pytest]\n")
     (directory / "test_it.py").write_text(LEAVING.replace("WAITS", str(waits)))
     command = [sys.executable, "-m", "pytest", "-p", "tests.check.leftovers", "-n", "1"]
     environ = {"PYTHONPATH": str(_ROOT), "PATH": "/usr/bin:/bin"}
-    return subprocess.Popen(command, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    ) as run:
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGKILL)
 
 
 def runs(pid: int) -> bool:
@@ -45,11 +62,12 @@ def runs(pid: int) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_what_a_run_has_started_ends_with_it(tmp_path: Path, interrupted: bool) -> None:
-    run, pid = start(tmp_path, waits=interrupted), tmp_path / "pid"
-    if interrupted:
-        until("the test has begun", lambda: pid.exists() and pid.read_text(), saw=run.poll)
-        os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C does
-    printed, _ = run.communicate(timeout=SECONDS)
+    pid = tmp_path / "pid"
+    with started(tmp_path, waits=interrupted) as run:
+        if interrupted:
+            until("the test has begun", lambda: pid.exists() and pid.read_text(), saw=run.poll)
+            os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C does
+        printed, _ = run.communicate(timeout=SECONDS)
     assert b"left by the tests, and ended: " in printed, printed
     until("it has ended", lambda: not runs(int(pid.read_text())))
     assert (run.returncode == 0) is not interrupted

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import batch
 from tests.dump.writing import log_of
 from tests.limits import SECONDS
-from tests.processes import SEGTAIL
+from tests.processes import SEGTAIL, heed_interrupts
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 PAY = LOGS / "transactions" / "pay-0"
@@ -27,11 +27,6 @@ def large(tmp_path: Path) -> Path:
 
 def segtail_dump(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-
-
-def heed_interrupts() -> None:
-    """A shell lets what it starts in the background ignore them, and what that starts inherits it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def command(*arguments: str | Path) -> list[str]:
