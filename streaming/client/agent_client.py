@@ -167,7 +167,8 @@ class AgentClient:
 
     def _rows(self, asked: Range) -> pa.Table:
         try:
-            rows = self._open().do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
+            connection = self._open()
+            rows = connection.do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
         except _WRONG as error:
             raise self._failed(error) from error
         try:
@@ -185,7 +186,8 @@ class AgentClient:
     def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
         """Scan the record batches of a segment now (`streaming.rows.BATCHES`)."""
         try:
-            for chunk in self._open().do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
+            connection = self._open()
+            for chunk in connection.do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
                 yield chunk.data
         except _WRONG as error:
             raise self._failed(error) from error
@@ -232,7 +234,8 @@ class AgentClient:
 
     def _messages(self, action: str, body: bytes | pa.Buffer, seconds: float) -> Iterator[pa.Buffer]:
         try:
-            for result in self._open().do_action(flight.Action(action, body), self._options(seconds)):
+            connection = self._open()
+            for result in connection.do_action(flight.Action(action, body), self._options(seconds)):
                 yield result.body
         except _WRONG as error:
             raise self._failed(error) from error
@@ -246,16 +249,17 @@ class AgentClient:
 
     def _call(self, action: str, body: bytes, seconds: float) -> bytes:
         try:
-            (result,) = self._open().do_action(flight.Action(action, body), self._options(seconds))
+            connection = self._open()
+            (result,) = connection.do_action(flight.Action(action, body), self._options(seconds))
         except (*_WRONG, ValueError) as error:
             raise self._failed(error) from error
         return bytes(result.body.to_pybytes())
 
     def _open(self) -> flight.FlightClient:
+        """The connection; the caller holds it until its call has ended."""
         shown = self._credentials()
         with self._lock:
             if self._connection is not None and self._shown is not shown:  # the files have changed: use their content from now on
-                self._connection.close()
                 self._connection = None
             if self._connection is None:
                 self._connection = self._connect(shown)
@@ -296,8 +300,10 @@ class AgentClient:
         return AgentError(f"agent at {self.address}: {what}", reason)
 
     def close(self) -> None:
-        """Close the connection; the next call opens another."""
+        """Let the connection go; the next call opens another.
+
+        It is closed with the last call that holds it: Arrow ends the process (``std::bad_weak_ptr``) where one thread closes a connection
+        while another one begins a call on it.
+        """
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._connection = None
