@@ -27,7 +27,8 @@ _SEEN_CHARACTERS = 3000
 _TELLING = ("segtail_agent_up", "segtail_tail_lag", "segtail_query_", "segtail_skipped_bytes")
 """The series of a page that tell how a job and its agents are."""
 
-_MARK = "TEST_FAMILY"  # segtail refuses variables with its own prefix that it does not know
+MARK = "TEST_FAMILY"
+"""All that a test's `segtail` starts inherits it. Segtail refuses variables with its own prefix that it does not know."""
 
 _Found = TypeVar("_Found")
 
@@ -72,7 +73,7 @@ class Segtail:
     """A running `segtail`; everything it starts belongs to its family, whoever the parent is by now."""
 
     def __init__(self, arguments: Sequence[object], said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
-        self._family = f"{_MARK}={uuid.uuid4()}"
+        self._family = f"{MARK}={uuid.uuid4()}"
         self._said = said
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
         name, _, value = self._family.partition("=")

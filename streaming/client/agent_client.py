@@ -259,9 +259,7 @@ class AgentClient:
         """The connection; the caller holds it until its call has ended."""
         shown = self._credentials()
         with self._lock:
-            if self._connection is not None and self._shown is not shown:  # the files have changed: use their content from now on
-                self._connection = None
-            if self._connection is None:
+            if self._connection is None or self._shown is not shown:  # where the files have changed, use their content from now on
                 self._connection = self._connect(shown)
                 self._shown = shown
             return self._connection

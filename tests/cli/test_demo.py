@@ -23,6 +23,7 @@ from tests import job_environment
 from tests.limits import SECONDS
 from tests.marked_processes import marked
 from tests.ports import free_ports
+from tests.processes import MARK
 from tests.top import terminal as screens
 
 
@@ -95,7 +96,7 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    environ = clean | job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch)}
+    environ = clean | job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch), MARK: str(scratch)}
     process = subprocess.Popen(
         [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
@@ -123,7 +124,7 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
-    assert left_running(f"TMPDIR={scratch}") == []
+    assert left_running(f"{MARK}={scratch}") == []
     assert list(scratch.iterdir()) == []
 
 
@@ -133,13 +134,13 @@ def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path) -
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"]
-    environ = job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch)}
+    environ = job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch), MARK: str(scratch)}
     with screens.terminal(command, columns=150, lines=40, **environ) as shown:
         shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")
         shown.press("q")
         assert shown.ended() == 0
         assert shown.is_ordinary
-    assert left_running(f"TMPDIR={scratch}") == []
+    assert left_running(f"{MARK}={scratch}") == []
     assert list(scratch.iterdir()) == []
 
 
