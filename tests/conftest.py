@@ -26,6 +26,7 @@ pytest_plugins = (
     "tests.check.leftovers",
     "tests.check.machine",
     "tests.check.starts",
+    "tests.check.workers",
     "tests.jvm_archive",
     "tests.witnesses",
 )

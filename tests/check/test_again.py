@@ -30,8 +30,12 @@ def run(directory: Path, suite: str, *options: str) -> subprocess.CompletedProce
     (directory / "pytest.ini").write_text("[pytest]\n")
     (directory / "test_it.py").write_text(suite)
     command = [sys.executable, "-m", "pytest", "-p", "tests.check.again", "-n", "1", "--dist", "loadgroup", *options]
-    clean = {"PYTHONPATH": str(_ROOT), "PATH": "/usr/bin:/bin", "PYTEST_ADDOPTS": "-p tests.check.again"}
-    return subprocess.run(command, cwd=directory, env=clean, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=directory, env=environment("tests.check.again"), capture_output=True, text=True, check=False)
+
+
+def environment(plugin: str) -> dict[str, str]:
+    """Of a run that knows nothing of this one, with one of our plugins alone, also in its processes."""
+    return {"PYTHONPATH": str(_ROOT), "PATH": "/usr/bin:/bin", "PYTEST_ADDOPTS": f"-p {plugin}"}
 
 
 def test_who_passes_alone_is_listed_with_the_failure_and_the_run_is_green(tmp_path: Path) -> None:
