@@ -63,7 +63,7 @@ mutations: setup ## Break the code in seventy places, one by one, and see that a
 	@$(BIN)/python -m tests.mutations $(ONLY)
 
 check: setup ## Lint, generated files, and the tests nearest to the changes since main (or BASE) that start nothing: a minute
-	@until=$$(($$(date +%s) + 42)); $(LINT); BIN=$(BIN) .ci/current; \
+	@until=$$(($$(date +%s) + 36)); $(LINT); BIN=$(BIN) .ci/current; \
 	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
 	  --quiet $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
 
