@@ -13,7 +13,7 @@ from tests.check.changes import NoGitError, since_main
 from tests.check.nearest import nearest, read
 
 ROOT = Path(__file__).parents[2]
-_LEAST_SECONDS = 15
+_LEAST_SECONDS = 10
 _LEFT_OUT = """\
 Not run either: tests that are not near, that are slow, or that start Spark, a broker or another program.
 `make fast` runs all that start neither a JVM nor another program, `make test` these too.
