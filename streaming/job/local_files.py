@@ -12,6 +12,8 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
+from streaming.query.failure import reason, told
+
 log = logging.getLogger(__name__)
 
 OPTION = "spark.hadoop.fs.AbstractFileSystem.file.impl"
@@ -87,6 +89,8 @@ def compile_into(gateway: Any, classes: Path) -> str:
             (classes / f"{name.replace('.', '/')}.class").write_bytes(bytes(code))
         gateway.java.lang.Class.forName(_NAME)
     except (Py4JError, TypeError, OSError) as error:
-        log.warning("each file of the checkpoint costs a process, because the file system cannot be compiled", extra={"error": str(error)})
+        log.warning(
+            "each file of the checkpoint costs a process, because the file system cannot be compiled", extra={"error": reason(told(error))}
+        )
         return FALLBACK
     return _NAME

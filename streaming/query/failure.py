@@ -2,11 +2,21 @@
 
 import re
 
+from py4j.protocol import Py4JError, Py4JJavaError
+
 _RAISED = re.compile(r"[\w.]*(Error|Exception)\b.*: ")
 
 _CALL_FAILED = "An error occurred while calling "
 _CAUSE = "Caused by: "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\]")
+
+
+def told(error: Exception) -> str:
+    """The text of an error. Only the JVM has that of its own exceptions: where it is gone, what was called has to do."""
+    try:
+        return str(error)
+    except (Py4JError, OSError):  # py4j asks the JVM for the text each time
+        return error.errmsg.strip() if isinstance(error, Py4JJavaError) else type(error).__name__
 
 
 def reason(text: str) -> str:

@@ -1,8 +1,11 @@
 """One line for a failure."""
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from streaming.query.failure import reason
+from streaming.query.failure import reason, told
+from tests.ports import free_ports
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,14 @@ from streaming.query.failure import reason
 )
 def test_reason_is_the_last_thing_raised_else_the_first_line(text: str, line: str) -> None:
     assert reason(text) == line
+
+
+def test_an_exception_of_a_jvm_that_is_gone_is_told_by_what_was_called() -> None:
+    """py4j asks the JVM for the text, each time."""
+    (nobody,) = free_ports(1)
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=nobody))
+    error = Py4JJavaError("An error occurred while calling o44.stop.\n", JavaObject("o45", gateway._gateway_client))
+    with pytest.raises((Py4JNetworkError, OSError)):
+        str(error)
+    assert told(error) == "An error occurred while calling o44.stop."
+    assert told(Py4JNetworkError("Answer from Java side is empty")) == "Answer from Java side is empty"
