@@ -12,7 +12,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from streaming.query.failure import reason, told
+from streaming.query.failure import error_text, reason
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,8 @@ def compile_into(gateway: Any, classes: Path) -> str:
         gateway.java.lang.Class.forName(_NAME)
     except (Py4JError, TypeError, OSError) as error:
         log.warning(
-            "each file of the checkpoint costs a process, because the file system cannot be compiled", extra={"error": reason(told(error))}
+            "each file of the checkpoint costs a process, because the file system cannot be compiled",
+            extra={"error": reason(error_text(error))},
         )
         return FALLBACK
     return _NAME

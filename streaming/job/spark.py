@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource
 from streaming.job import jvm_output, local_files, worker_daemon
 from streaming.job.jvm import Jvm, SparkError
 from streaming.job.package import zip_package
-from streaming.query.failure import reason, told
+from streaming.query.failure import error_text, reason
 
 log = logging.getLogger(__name__)
 
@@ -121,10 +121,10 @@ class Spark:
             self.session = SparkSession(context)
             self.session.dataSource.register(data_source)
         except (Py4JError, OSError) as error:
-            said = told(error)
+            text = error_text(error)
             self._jvm.kill()
             raise SparkError(
-                f"Spark's JVM ended while Spark was started ({reason(said)}), its status is {self.status}: see its messages"
+                f"Spark's JVM ended while Spark was started ({reason(text)}), its status is {self.status}: see its messages"
             ) from error
         except BaseException:
             self._jvm.kill()
@@ -146,7 +146,7 @@ class Spark:
             files = offsets.getFileSystem(self._context._jsc.hadoopConfiguration())
             names = [str(each.getPath().getName()) for each in files.listStatus(offsets)] if files.exists(offsets) else []
         except Py4JError as error:
-            raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(told(error))}") from error
+            raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(error_text(error))}") from error
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def hush(self) -> None:
@@ -181,7 +181,7 @@ def within(seconds: float, action: Callable[[], None]) -> None:
         try:
             action()
         except (Py4JError, OSError) as error:
-            log.debug("the JVM does not answer any more", extra={"error": told(error)})
+            log.debug("the JVM does not answer any more", extra={"error": error_text(error)})
 
     thread = threading.Thread(target=act, daemon=True, name="stop")
     thread.start()

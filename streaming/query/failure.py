@@ -11,7 +11,7 @@ _CAUSE = "Caused by: "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\]")
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The text of an error. Only the JVM has that of its own exceptions: where it is gone, what was called has to do."""
     try:
         return str(error)

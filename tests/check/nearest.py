@@ -12,6 +12,9 @@ OWN = ("streaming", "tests", "docs", "helm")
 FAR = 4
 """So many steps of import from a change a test is left to the whole suite, unless it shares the change's folder."""
 
+WHOLE = 2
+"""So near tests of the whole tree are to every change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -48,15 +51,17 @@ def nearest(changed: Iterable[str], tree: Tree) -> list[str]:
     """Test modules from the nearest to the farthest.
 
     The changed tests come first, then those that import what was changed or stand beside it, then those that reach it by more steps.
-    Tests of the whole tree, at the top of tests/, belong to every change.
+    Tests of the whole tree, at the top of tests/, belong to every change: each name and each import is under their rules, so they come
+    before the many that only share the change's folder.
     """
     changed = tuple(changed)
     steps = _steps({name: step for path in changed for name, step in _origins(path, tree).items()}, tree)
     rooms = {room for path in changed if (room := _room(path))}
     found: list[tuple[bool, int, str]] = []
     for name in tree.tests():
-        beside = name.split(".")[1] in rooms or name.count(".") == 1
-        step = steps.get(name, FAR)
+        whole = name.count(".") == 1
+        beside = whole or name.split(".")[1] in rooms
+        step = min(steps.get(name, FAR), WHOLE if whole else FAR)
         if changed and (beside or step < FAR):
             found.append((not beside and step > 1, step, name))
     return [name for _, _, name in sorted(found)]

@@ -33,8 +33,8 @@ def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
     assert nearest(["streaming/kafka/varint.py"], TREE) == [
         "tests.kafka.test_varint",
         "tests.kafka.test_records",
-        "tests.kafka.test_beside",
         WHOLE,
+        "tests.kafka.test_beside",
         "tests.disk.test_reader",
         "tests.dump.test_text",
     ]
@@ -58,10 +58,10 @@ def test_a_file_that_is_no_python_belongs_to_those_that_name_it_and_then_to_thos
 
 def test_a_module_that_was_deleted_leaves_what_lies_beside_it() -> None:
     assert nearest(["streaming/kafka/gone.py"], TREE) == [
+        WHOLE,
         "tests.kafka.test_beside",
         "tests.kafka.test_records",
         "tests.kafka.test_varint",
-        WHOLE,
     ]
 
 
