@@ -1,21 +1,20 @@
-"""Agents inside the test's own process: turned by hand, or served over Flight on loopback with a thread that turns them."""
+"""Agents inside the test's own process: turned by hand, or served on loopback with a thread that turns them."""
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from streaming.agent.call_answers import Answer, answers
+from streaming.agent.call_server import AgentServer
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.dir_calls import DirCalls
-from streaming.agent.flight_server import AgentServer
 from streaming.agent.group_answers import GroupAnswers
 from streaming.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
-from streaming.agent.listening import Listening
-from streaming.agent.own_page import AgentMetrics
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.security import ServerFiles, open_security
@@ -102,9 +101,9 @@ class Agent:
         self.watcher = self._watcher()
 
     @contextmanager
-    def listening(self, files: ServerFiles) -> Iterator[Listening]:
+    def listening(self, files: ServerFiles) -> Iterator[AgentServer]:
         """It answers whoever has what these files ask for."""
-        made = Listening(self.service, LOOPBACK, open_security(files, LOOPBACK), AgentMetrics())
+        made = AgentServer(answers(self.service), LOOPBACK, open_security(files, LOOPBACK))
         try:
             yield made
         finally:
@@ -155,17 +154,17 @@ class Agent:
         A port of its own: this process remembers for half a minute who is refused at an address.
         """
         (own,) = free_ports(1) if port is None else (port,)
-        server = AgentServer(self.service, Address("127.0.0.1", own))
+        server = AgentServer(answers(self.service), Address("127.0.0.1", own))
         ends = threading.Event()
         thread = threading.Thread(target=self._turn_until, args=(ends,), name=f"agent {self.name}")
         thread.start()
         try:
-            yield f"127.0.0.1:{server.port}"
+            yield str(server.address)
         finally:
             ends.set()
             self.polls.want()
             thread.join()
-            server.shutdown()
+            server.close()
 
     def _turn_until(self, ends: threading.Event) -> None:
         while not ends.is_set():
@@ -175,6 +174,16 @@ class Agent:
             self.host_status.refresh()
             if not more:
                 self.polls.rest(_WAKE_SECONDS)
+
+
+@contextmanager
+def served(answers: Mapping[str, Answer]) -> Iterator[str]:
+    """A server with these answers alone; yields its address."""
+    server = AgentServer(answers, LOOPBACK)
+    try:
+        yield str(server.address)
+    finally:
+        server.close()
 
 
 class Reader:

@@ -1,1 +1,1 @@
-"""The agent: one process beside a broker, which runs the watcher and serves the journal over Flight."""
+"""The agent: one process beside a broker, which runs the watcher and serves the journal over gRPC."""

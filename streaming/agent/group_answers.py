@@ -36,7 +36,7 @@ BATCH_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswers:
-    """Called from the threads of the Flight server.
+    """Called from the threads of the server.
 
     Args:
         tails: the logs that are watched at this moment.

@@ -1,4 +1,4 @@
-"""Runs the agent as a process. One thread watches, another checks it, and Flight's threads answer. It ends with its parent or a signal."""
+"""Runs the agent as a process. One thread watches, another checks it, others answer. It ends with its parent or a signal."""
 
 import logging
 import os
@@ -14,6 +14,8 @@ import pyarrow as pa
 
 import streaming
 from streaming.agent.blocking import POLL_SECONDS, Blocking
+from streaming.agent.call_answers import answers
+from streaming.agent.call_server import AgentServer
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.descriptors import raise_limit
@@ -24,7 +26,6 @@ from streaming.agent.group_following import GroupFollowing
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
-from streaming.agent.listening import Listening
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
 from streaming.agent.polling_thread import HostWatch, PollingThread
@@ -36,7 +37,7 @@ from streaming.agent.service import Service
 from streaming.definitions import agent_metrics
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import FirstRead, open_answering
-from streaming.errors import JournalBusyError
+from streaming.errors import JournalBusyError, UsageError
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.protocol.group_messages import Following
@@ -66,6 +67,9 @@ RIGHTS_EVERY_SECONDS = 600.0
 
 JOURNAL_WAIT_SECONDS = 10.0
 """How long a child waits for a journal that is in use: after a job was killed, its agent needs a moment to notice and end."""
+
+CLOSE_SECONDS = 2.0
+"""How long running calls have to end."""
 
 _JOURNAL_POLL_SECONDS = 0.1
 
@@ -140,15 +144,24 @@ def serve(options: AgentOptions) -> None:
         agent.start_background(resources)
         service, rights = agent.service(), Rights(log_dirs)
         _show_metrics(metrics, service, security, rights, agent)
-        listening = Listening(service, options.listen, security, metrics)
-        resources.callback(listening.close)
+        server = _listen(service, options.listen, security, metrics)
+        resources.callback(server.close, CLOSE_SECONDS)
         threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
-        log.info("agent listens", extra={"address": str(listening.address), "journal": journal.id, "agent": options.name})
+        log.info("agent listens", extra={"address": str(server.address), "journal": journal.id, "agent": options.name})
         if options.child:
-            send_address(str(listening.address))
-        agent.run(listening)
+            send_address(str(server.address))
+        agent.run(server)
         stopped = {"agent": options.name, "seq": journal.end().seq, "published_bytes": journal.end().total}
         log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
+
+
+def _listen(service: Service, listen: Address, security: Security, metrics: AgentMetrics) -> AgentServer:
+    try:
+        return AgentServer(answers(service, metrics.rows.inc), listen, security, metrics)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {listen} ({error}): stop the process that uses it, or name another address with --listen"
+        ) from error
 
 
 class _Agent:
@@ -240,12 +253,12 @@ class _Agent:
             resources.callback(self._scrub.join, END_SECONDS)
         resources.callback(self._ending.end)  # before they are waited for: nobody has told an agent that cannot listen
 
-    def run(self, listening: Listening) -> None:
+    def run(self, server: AgentServer) -> None:
         """Do all periodic work except the watcher's, until the agent is stopped."""
         next_trim, stop = time.monotonic(), self._ending.event
         while not stop.is_set():
             self.blocking.poll()
-            listening.refresh()
+            server.end_overdue()
             if time.monotonic() >= next_trim and not self._trim():
                 next_trim = time.monotonic() + TRIM_EVERY_SECONDS
             stop.wait(POLL_SECONDS)

@@ -1,14 +1,11 @@
 """Decides who may use an agent: certificates, tokens, and the rule that an agent without them listens on loopback only."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.flight as flight
-
 from streaming.certificates import Pair, read_ca, read_pair, warn_if_open
 from streaming.errors import UsageError
-from streaming.protocol.tokens import HEADER, accepts, read_tokens
+from streaming.protocol.tokens import read_tokens
 from streaming.reloading import Reloading
 from streaming.targets import is_loopback
 from streaming.units import Address
@@ -95,20 +92,3 @@ def _tokens(path: Path | None) -> Reloading[tuple[bytes, ...]] | None:
     found = Reloading(lambda: (read_tokens(path, "--token-file"), [path]))
     warn_if_open(path, "--token-file")
     return found
-
-
-class TokenGate(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Refuses every call that has none of the tokens."""
-
-    def __init__(self, tokens: Reloading[tuple[bytes, ...]], refused: Callable[[], None]) -> None:
-        super().__init__()
-        self._tokens = tokens
-        self._refused = refused
-
-    def start_call(self, info: flight.CallInfo, headers: Mapping[str, list[str]]) -> None:
-        """Called before each call."""
-        del info
-        shown = headers.get(HEADER, [""])[0]
-        if not accepts(self._tokens.get(), shown):
-            self._refused()
-            raise flight.FlightUnauthenticatedError("segtail: this agent asks for a token that it knows")

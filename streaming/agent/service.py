@@ -62,7 +62,7 @@ _ASKS_ALL = StatusRequest()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One agent. Called from the threads of the Flight server.
+    """One agent. Called from the threads of the server.
 
     A consumer's position is what its Spark job has committed of what arrived. Every range is sent from this position, however far the plans
     have gone. So events that a read lost on its way, or that an unreachable agent could not send, come again with the next range. At a

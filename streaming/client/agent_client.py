@@ -2,19 +2,21 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+import grpc
 import pyarrow as pa
-import pyarrow.flight as flight
 
 import streaming
 from streaming.certificates import Pair, read_ca, read_pair
 from streaming.client.column_versions import as_events
 from streaming.errors import AgentError, UsageError, VersionError
+from streaming.protocol.agent_calls import PIECE_BYTES, Call, joined, method
 from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
 from streaming.protocol.group_messages import (
     MOST_POSITIONS,
@@ -52,8 +54,11 @@ POSITIONS_SECONDS = 30.0
 SCAN_SECONDS = 3600.0
 """How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
 
-_WRONG = (flight.FlightError, pa.ArrowException, OSError)
-"""The exceptions that Arrow raises when a call fails."""
+_OPTIONS = [
+    ("grpc.max_receive_message_length", PIECE_BYTES + 1),
+    ("grpc.max_reconnect_backoff_ms", 1000),  # whoever asks again wants to know whether the agent is there now
+    ("grpc.use_local_subchannel_pool", 1),  # two connections share nothing: one may have other credentials
+]
 
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -116,27 +121,27 @@ class AgentClient:
         self.address = address
         self._files = files
         self._lock = threading.Lock()
-        self._connection: flight.FlightClient | None = None
+        self._connection: _Connection | None = None
         self._shown: Credentials | None = None  # the credentials of the connection
         self._version = "of unknown version"
 
     def status(self, request: StatusRequest | None = None) -> Status:
         """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
-        status = self._ask("status", (request or StatusRequest()).encode(), Status)
+        status = self._ask(Call.STATUS, (request or StatusRequest()).encode(), Status)
         self._version = status.version
         return status
 
     def register(self, request: Register) -> Status:
         """Register a consumer that starts."""
-        return self._ask("hello", request.encode(), Status)
+        return self._ask(Call.HELLO, request.encode(), Status)
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask how far a budget reaches."""
-        return self._ask("plan", request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
+        return self._ask(Call.PLAN, request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
 
     def committed(self, message: Committed) -> None:
         """Report that a micro-batch is committed, so that its events will not be requested again."""
-        self._call("committed", message.encode(), ANSWER_SECONDS)
+        self._one(Call.COMMITTED, message.encode(), ANSWER_SECONDS)
 
     def check(self, status: Status) -> None:
         """Check whether this version of segtail can read the rows that the agent sends.
@@ -159,20 +164,16 @@ class AgentClient:
         """
         table = self._rows(asked)
         try:
-            self._call("received", asked.encode(), ANSWER_SECONDS)
+            self._one(Call.RECEIVED, asked.encode(), ANSWER_SECONDS)
         except AgentError as error:
             # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
             log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
 
     def _rows(self, asked: Range) -> pa.Table:
+        rows = self._tables(self._messages(Call.EVENTS, asked.encode(), STREAM_SECONDS))
         try:
-            connection = self._open()
-            rows = connection.do_get(flight.Ticket(b"events " + asked.encode()), self._options(STREAM_SECONDS)).read_all()
-        except _WRONG as error:
-            raise self._failed(error) from error
-        try:
-            return as_events(rows)
+            return as_events(pa.concat_tables(rows))
         except ValueError as error:
             raise VersionError(
                 f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
@@ -181,22 +182,18 @@ class AgentClient:
 
     def logs(self) -> list[Log]:
         """List all segments that the agent can scan."""
-        return self._ask("logs", b"{}", Logs, STREAM_SECONDS).logs
+        return self._ask(Call.LOGS, b"{}", Logs, STREAM_SECONDS).logs
 
     def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
         """Scan the record batches of a segment now (`streaming.rows.BATCHES`)."""
-        try:
-            connection = self._open()
-            for chunk in connection.do_get(flight.Ticket(b"batches " + segment.encode()), self._options(SCAN_SECONDS)):
-                yield chunk.data
-        except _WRONG as error:
-            raise self._failed(error) from error
+        for table in self._tables(self._messages(Call.BATCHES, segment.encode(), SCAN_SECONDS)):
+            yield from table.to_batches()
 
     # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
 
     def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
         """What has changed in the coordinators' logs since the versions that the request names; everything without one."""
-        messages = self._messages("groups", (request or GroupsRequest()).encode(), GROUPS_SECONDS)
+        messages = self._messages(Call.GROUPS, (request or GroupsRequest()).encode(), GROUPS_SECONDS)
         try:
             return read_groups(messages)
         except AgentError as error:
@@ -207,7 +204,7 @@ class AgentClient:
         found = [POSITIONS.empty_table()]
         for begin in range(0, asked.num_rows, MOST_POSITIONS):
             part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
-            answers = self._messages("positions", table_message(part), POSITIONS_SECONDS)
+            answers = self._messages(Call.POSITIONS, table_message(part).to_pybytes(), POSITIONS_SECONDS)
             try:
                 rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
             except AgentError as error:
@@ -219,7 +216,7 @@ class AgentClient:
 
     def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
         """How many records each log has, of those in which this has changed since the version that the request names."""
-        messages = list(self._messages("records", (request or RecordsRequest()).encode(), GROUPS_SECONDS))
+        messages = list(self._messages(Call.RECORDS, (request or RecordsRequest()).encode(), GROUPS_SECONDS))
         try:
             return read_records(messages)
         except AgentError as error:
@@ -228,34 +225,41 @@ class AgentClient:
     def batch(self, request: BatchRequest) -> BatchCheck:
         """Check the batch at an offset, as it is on disk."""
         try:
-            return self._ask("batch", request.encode(), BatchCheck, POSITIONS_SECONDS)
+            return self._ask(Call.BATCH, request.encode(), BatchCheck, POSITIONS_SECONDS)
         except AgentError as error:
             raise self._named(error) from error
 
-    def _messages(self, action: str, body: bytes | pa.Buffer, seconds: float) -> Iterator[pa.Buffer]:
+    def _messages(self, call: str, body: bytes, seconds: float) -> Iterator[bytes]:
+        """The messages of an answer."""
         try:
             connection = self._open()
-            for result in connection.do_action(flight.Action(action, body), self._options(seconds)):
-                yield result.body
-        except _WRONG as error:
+            yield from joined(connection.call(call, body, seconds, self._headers()))
+        except grpc.RpcError as error:
             raise self._failed(error) from error
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def _tables(self, messages: Iterable[bytes]) -> Iterator[pa.Table]:
+        try:
+            for message in messages:
+                yield pa.ipc.open_stream(message).read_all()
+        except pa.ArrowException as error:
+            raise self._error(f"its rows cannot be read ({error}): are job and agent of the same version?", Reason.PROTOCOL) from error
 
     def _named(self, error: AgentError) -> AgentError:
         """The error with the address of the agent."""
         return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
 
-    def _ask(self, action: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
-        return kind.decode(self._call(action, body, seconds))
+    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
+        return kind.decode(self._one(call, body, seconds))
 
-    def _call(self, action: str, body: bytes, seconds: float) -> bytes:
-        try:
-            connection = self._open()
-            (result,) = connection.do_action(flight.Action(action, body), self._options(seconds))
-        except (*_WRONG, ValueError) as error:
-            raise self._failed(error) from error
-        return bytes(result.body.to_pybytes())
+    def _one(self, call: str, body: bytes, seconds: float) -> bytes:
+        found = list(self._messages(call, body, seconds))
+        if len(found) != 1:
+            raise self._error(f"it answers {call} with {len(found)} messages", Reason.PROTOCOL)
+        return found[0]
 
-    def _open(self) -> flight.FlightClient:
+    def _open(self) -> "_Connection":
         """The connection; the caller holds it until its call has ended."""
         shown = self._credentials()
         with self._lock:
@@ -264,20 +268,21 @@ class AgentClient:
                 self._shown = shown
             return self._connection
 
-    def _connect(self, shown: Credentials) -> flight.FlightClient:
+    def _connect(self, shown: Credentials) -> "_Connection":
         try:
             target = Target.parse(self.address)
         except ValueError as error:
             raise self._error(f"no such address, write {error}", Reason.FAILED) from error
+        where = str(target.address)
         if target.scheme is Scheme.PLAIN:
             if shown.token is not None and not is_loopback(target.address.host):
                 raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
-            return flight.connect(f"grpc://{target.address}")
+            return _Connection(grpc.insecure_channel(where, _OPTIONS))
         if shown.ca is None:
             raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
-        pair = {} if shown.pair is None else {"cert_chain": shown.pair.cert, "private_key": shown.pair.key}
-        name = {"override_hostname": target.name} if target.name else {}
-        return flight.connect(f"grpc+tls://{target.address}", tls_root_certs=shown.ca, **pair, **name)
+        pair = (None, None) if shown.pair is None else (shown.pair.key, shown.pair.cert)
+        name = [("grpc.ssl_target_name_override", target.name)] if target.name else []
+        return _Connection(grpc.secure_channel(where, grpc.ssl_channel_credentials(shown.ca, *pair), [*_OPTIONS, *name]))
 
     def _credentials(self) -> Credentials:
         try:
@@ -285,11 +290,11 @@ class AgentClient:
         except UsageError as error:
             raise self._error(str(error), Reason.FAILED) from error
 
-    def _options(self, seconds: float) -> flight.FlightCallOptions:
+    def _headers(self) -> tuple[tuple[str, str], ...]:
         token = self._credentials().token
-        return flight.FlightCallOptions(timeout=seconds, headers=[] if token is None else [header_of(token)])
+        return () if token is None else (header_of(token),)
 
-    def _failed(self, error: Exception) -> AgentError:
+    def _failed(self, error: grpc.RpcError) -> AgentError:
         reason, meaning = explain(error)
         log.debug("a call failed", extra={"address": self.address, "error": str(error)})
         return self._error(meaning, reason)
@@ -298,10 +303,19 @@ class AgentClient:
         return AgentError(f"agent at {self.address}: {what}", reason)
 
     def close(self) -> None:
-        """Let the connection go; the next call opens another.
-
-        It is closed with the last call that holds it: Arrow ends the process (``std::bad_weak_ptr``) where one thread closes a connection
-        while another one begins a call on it.
-        """
+        """Let the connection go; the next call opens another. It is closed with the last call that holds it."""
         with self._lock:
             self._connection = None
+
+
+class _Connection:
+    """A channel of gRPC, closed when nobody holds it any more: a call that runs goes on when others let it go."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self._channel = channel
+        weakref.finalize(self, channel.close)
+
+    def call(self, name: str, request: bytes, seconds: float, headers: tuple[tuple[str, str], ...]) -> Iterator[bytes]:
+        """The pieces of the answer. Raises grpc.RpcError."""
+        ask: grpc.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(method(name))
+        yield from ask(request, timeout=seconds, metadata=headers)

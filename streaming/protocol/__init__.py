@@ -1,4 +1,4 @@
-"""What an agent and its clients exchange over Flight: messages, versions, tokens, and rows."""
+"""What an agent and its clients exchange over gRPC: messages, versions, tokens, and rows."""
 
 import os
 

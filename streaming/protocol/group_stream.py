@@ -14,6 +14,9 @@ from streaming.protocol.group_messages import RECORDS, FollowedLog, Following, J
 MOST_ROWS = 65_536
 """The most rows of a table."""
 
+MESSAGE_BYTES = 8 << 20
+"""Rows of more bytes are cut into several messages."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsAnswer:
@@ -45,6 +48,16 @@ def table_message(table: pa.RecordBatch | pa.Table) -> pa.Buffer:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write(table)
     return sink.getvalue()
+
+
+def row_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Buffer]:
+    """Rows as messages of some MiB each; those of one row may be larger."""
+    for batch in batches:
+        if batch.num_rows > 1 and (batch.num_rows > MOST_ROWS or batch.nbytes > MESSAGE_BYTES):
+            half = batch.num_rows // 2
+            yield from row_messages([batch.slice(0, half), batch.slice(half)])
+        else:
+            yield table_message(batch)
 
 
 def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:

@@ -2,7 +2,9 @@
 
 from enum import StrEnum
 
-import pyarrow.flight as flight
+import grpc
+
+from streaming.protocol.agent_calls import REASON
 
 
 class Reason(StrEnum):
@@ -28,18 +30,16 @@ class Reason(StrEnum):
 TWIN = "another run of this job's query is served"
 """The beginning of the error that refuses a second job with the same id."""
 
-UNKNOWN_ACTION = "this agent knows no action"
-"""The beginning of the error for a question that an agent does not know."""
+UNKNOWN_CALL = "this agent knows no call"
+"""The beginning of the error for a call that an agent does not know."""
 
 _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
     ("certificate has expired", Reason.UNTRUSTED, "its certificate has expired"),
-    ("certificate verify failed", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
-    ("is not in peer certificate", Reason.UNTRUSTED, "its certificate is for another name"),
-    ("wrong version number", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
+    ("CERTIFICATE_VERIFY_FAILED", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
+    ("Hostname Verification Check failed", Reason.UNTRUSTED, "its certificate is for another name"),
+    ("WRONG_VERSION_NUMBER", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
     ("Failed parsing HTTP/2", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
-    ("Expected SETTINGS frame", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
-    ("Trying to connect an http1.x server", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
     ("Connection refused", Reason.REFUSED, "nobody listens there: is it running?"),
     ("errors resolving", Reason.UNRESOLVED, "the name has no address"),
     (
@@ -51,18 +51,22 @@ _SIGNS = (
 )
 
 
-def explain(error: Exception) -> tuple[Reason, str]:
+def explain(error: grpc.RpcError) -> tuple[Reason, str]:
     """The reason for which a call failed, and its explanation."""
-    text = str(error).partition(" Detail:")[0].partition(". gRPC client debug context")[0]
-    if isinstance(error, flight.FlightUnauthenticatedError):
+    code, text = error.code(), (error.details() or "").removeprefix("segtail: ")
+    if code is grpc.StatusCode.UNAUTHENTICATED:
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
-    if isinstance(error, flight.FlightTimedOutError):
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Reason.SILENT, "it does not answer in time"
-    if TWIN in text:
-        return Reason.TWIN_CONSUMER, text
-    if UNKNOWN_ACTION in text:
-        return Reason.AGENT_VERSION, text
-    for sign, reason, meaning in _SIGNS:
-        if sign in text:
-            return reason, meaning
-    return Reason.FAILED, text
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return (
+            (Reason.AGENT_VERSION, text)
+            if UNKNOWN_CALL in text
+            else (Reason.PROTOCOL, "what listens there is no agent: is it another port?")
+        )
+    if code is grpc.StatusCode.UNAVAILABLE:
+        for sign, reason, meaning in _SIGNS:
+            if sign in text:
+                return reason, meaning
+    told = next((each.value for each in error.trailing_metadata() or () if each.key == REASON), "")
+    return next((reason for reason in Reason if reason == told), Reason.FAILED), text

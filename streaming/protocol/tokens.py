@@ -33,9 +33,9 @@ def read_tokens(path: Path, option: str) -> tuple[bytes, ...]:
     return tokens
 
 
-def header_of(token: bytes) -> tuple[bytes, bytes]:
+def header_of(token: bytes) -> tuple[str, str]:
     """The header that contains a token."""
-    return HEADER.encode(), b"Bearer " + token
+    return HEADER, f"Bearer {token.decode()}"
 
 
 def accepts(tokens: tuple[bytes, ...], shown: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a job is told about consumer groups, over Flight."""
+"""What a job is told about consumer groups, over gRPC."""
 
 from pathlib import Path
 

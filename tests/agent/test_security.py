@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.listening import Listening
+from streaming.agent.call_server import AgentServer
 from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
@@ -21,7 +21,7 @@ from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
 
 
-def asked(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:
+def asked(where: AgentServer, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:
     """The name of the agent that answers."""
     client = AgentClient(f"{scheme}://{where.address}{name and '/'}{name}", files)
     try:
@@ -30,7 +30,7 @@ def asked(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls", nam
         client.close()
 
 
-def refused(where: Listening, files: ClientFiles, *, scheme: str = "grpc+tls") -> tuple[str, str]:
+def refused(where: AgentServer, files: ClientFiles, *, scheme: str = "grpc+tls") -> tuple[str, str]:
     """Why it does not answer, in a word and in a sentence."""
     with pytest.raises(AgentError, match=re.escape(f"agent at {scheme}://{where.address}: ")) as error:
         asked(where, files, scheme=scheme)
@@ -226,10 +226,8 @@ def test_certificates_are_exchanged_without_a_restart(
         assert served.tls_cert is not None
         assert served.tls_key is not None
         files.cert.replace(served.tls_cert)  # the key comes later: until then the old pair stays
-        where.refresh()
         assert asked(where, authority.client()) == "a1"
         files.key.replace(served.tls_key)
-        where.refresh()
         assert asked(where, ClientFiles(ca=after.ca)) == "a1"
         assert refused(where, ClientFiles(ca=authority.ca))[0] == Reason.UNTRUSTED
         thread.join()

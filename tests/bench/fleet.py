@@ -1,4 +1,4 @@
-"""Many simulated agents in one process: real journals, plans, rows and Flight servers, for brokers that exist on no disk.
+"""Many simulated agents in one process: real journals, plans, rows and servers, for brokers that exist on no disk.
 
 ``python -m tests.bench.fleet DIRECTORY AGENTS PARTITIONS APPENDS_A_SECOND`` prints its addresses in a line and serves until
 its input ends; with ``FLEET_CERT`` and ``FLEET_KEY`` (files) in the environment over TLS.
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streaming.agent.flight_server import AgentServer
+from streaming.agent.call_answers import answers
+from streaming.agent.call_server import AgentServer
 from streaming.agent.host_status import HostStatus
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
-from streaming.agent.security import Certificates
+from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
-from streaming.certificates import read_pair
 from streaming.disk.logdirs import LogDir
 from streaming.event_row import Event
 from streaming.journal.consumers import Bounds, Consumers
@@ -178,13 +178,13 @@ def main() -> None:
     """Serve until standard input ends."""
     directory, (agents, partitions, appends) = Path(sys.argv[1]), map(int, sys.argv[2:5])
     cert, key = os.environ.get("FLEET_CERT"), os.environ.get("FLEET_KEY")
-    certificates = Certificates(read_pair(Path(cert), Path(key), "fleet"), None) if cert and key else None
+    listen, files = Address("127.0.0.1", 0), ServerFiles(tls_cert=Path(cert), tls_key=Path(key)) if cert and key else ServerFiles()
     fleet = [Simulated(directory, broker, partitions) for broker in range(1, agents + 1)]
-    servers = [AgentServer(agent.service, Address("127.0.0.1", 0), certificates) for agent in fleet]
+    servers = [AgentServer(answers(agent.service), listen, open_security(files, listen)) for agent in fleet]
     ends = threading.Event()
     threading.Thread(target=_live, args=(fleet, appends, ends), daemon=True).start()
-    scheme = "grpc" if certificates is None else "grpc+tls"
-    print(",".join(f"{scheme}://127.0.0.1:{server.port}" for server in servers), flush=True)
+    scheme = "grpc+tls" if cert and key else "grpc"
+    print(",".join(f"{scheme}://{server.address}" for server in servers), flush=True)
     sys.stdin.read()
     ends.set()
     os._exit(0)  # a hundred servers end one after the other otherwise

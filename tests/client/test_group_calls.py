@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
-import pyarrow.flight as flight
 import pytest
 
 from streaming.client import agent_client
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
+from streaming.protocol.agent_calls import Call
 from streaming.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest
 from streaming.protocol.group_stream import read_table, table_message
-from streaming.protocol.problems import UNKNOWN_ACTION, Reason
+from streaming.protocol.problems import Reason
+from tests.agents import served
 from tests.tables import each_row
 
 ASKED = pa.table(
@@ -21,22 +22,11 @@ ASKED = pa.table(
 )
 
 
-class Answering(flight.FlightServerBase):  # type: ignore[misc]
-    """An agent that answers every action in one way."""
-
-    def __init__(self, answer: Callable[[bytes], Iterator[bytes | pa.Buffer]]) -> None:
-        super().__init__("grpc://127.0.0.1:0")
-        self._answer = answer
-
-    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
-        del context
-        return map(flight.Result, self._answer(action.body.to_pybytes()))
-
-
 @contextmanager
 def connected(answer: Callable[[bytes], Iterator[bytes | pa.Buffer]]) -> Iterator[AgentClient]:
-    with Answering(answer) as server:
-        client = AgentClient(f"127.0.0.1:{server.port}")
+    """An agent that answers every call in one way."""
+    with served(dict.fromkeys(Call, answer)) as address:
+        client = AgentClient(address)
         yield client
         client.close()
 
@@ -49,11 +39,6 @@ def positions(body: bytes) -> Iterator[pa.Buffer]:
     yield from (table_message(pa.Table.from_pylist(part, POSITIONS)) for part in (found[:1], found[1:]))
 
 
-def unknown(_: bytes) -> Iterator[bytes]:
-    raise flight.FlightServerError(f"segtail: {UNKNOWN_ACTION} 'groups': are job and agent of the same version?")
-    yield b""
-
-
 CALLS: dict[str, Callable[[AgentClient], object]] = {
     "groups": lambda client: client.groups(GroupsRequest()),
     "positions": lambda client: client.positions(ASKED),
@@ -64,8 +49,8 @@ CALLS: dict[str, Callable[[AgentClient], object]] = {
 
 @each_row("call", CALLS)
 def test_an_agent_of_an_earlier_version_is_told_apart(call: str) -> None:
-    with connected(unknown) as client, pytest.raises(AgentError, match=client.address) as refused:
-        CALLS[call](client)
+    with served({}) as address, pytest.raises(AgentError, match=address) as refused:
+        CALLS[call](AgentClient(address))
     assert refused.value.reason == Reason.AGENT_VERSION
 
 

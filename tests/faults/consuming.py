@@ -1,4 +1,4 @@
-"""What an agent hands out, read over Flight by a consumer that never commits, so that the whole journal comes each time."""
+"""What an agent hands out, read by a consumer that never commits, so that the whole journal comes each time."""
 
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError

@@ -1,4 +1,4 @@
-"""What the metrics say of a job's agents: real agents over Flight, and every way in which one does not take part."""
+"""What the metrics say of a job's agents: real agents over gRPC, and every way in which one does not take part."""
 
 import http.server
 import logging
@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.listening import Listening
-from streaming.agent.own_page import AgentMetrics
-from streaming.agent.security import ServerFiles, open_security
+from streaming.agent.security import ServerFiles
 from streaming.agent.service import Service
 from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.errors import AgentError
@@ -30,7 +28,6 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions, parse_options
-from streaming.units import Address
 from streaming.watcher.watcher import RESCAN_MS
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
@@ -183,13 +180,9 @@ def test_logs_are_named_that_an_agent_could_not_read_only_while_it_is_up(stage: 
 
 
 @contextmanager
-def secured(service: Service, files: ServerFiles) -> Iterator[str]:
-    listen = Address("127.0.0.1", 0)
-    listening = Listening(service, listen, open_security(files, listen), AgentMetrics())
-    try:
-        yield f"grpc+tls://{listening.address}"
-    finally:
-        listening.close()
+def secured(agent: Agent, files: ServerFiles) -> Iterator[str]:
+    with agent.listening(files) as where:
+        yield f"grpc+tls://{where.address}"
 
 
 def test_wrong_tokens_and_certificates_are_told_and_the_right_ones_are_taken_up(stage: Stage, tmp_path: Path) -> None:
@@ -197,10 +190,10 @@ def test_wrong_tokens_and_certificates_are_told_and_the_right_ones_are_taken_up(
     mine, theirs = token_file(tmp_path / "mine", OTHER_TOKEN), token_file(tmp_path / "theirs")
     expired, strange = authority.issue("expired", expired=True), foreign.issue("strange")
     with (
-        secured(stage.agent("a1").service, authority.server(token_file=theirs)) as one,
-        secured(stage.agent("a2", broker=2).service, ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as two,
-        secured(stage.agent("a3", broker=3).service, ServerFiles(tls_cert=strange.cert, tls_key=strange.key)) as three,
-        secured(stage.agent("a4", broker=4).service, authority.server(client_ca=True, name="four")) as four,
+        secured(stage.agent("a1"), authority.server(token_file=theirs)) as one,
+        secured(stage.agent("a2", broker=2), ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as two,
+        secured(stage.agent("a3", broker=3), ServerFiles(tls_cert=strange.cert, tls_key=strange.key)) as three,
+        secured(stage.agent("a4", broker=4), authority.server(client_ca=True, name="four")) as four,
     ):
         watch = stage.watch(one, two, three, four, files=authority.client(token_file=mine))
         expected = {(one, "unauthorized"), (two, "untrusted"), (three, "untrusted"), (four, "protocol")}

@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow as pa
-import pyarrow.flight as flight
+import grpc
 
+from streaming.agent.call_answers import answers
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
 from streaming.agent.polling_thread import HostWatch
@@ -22,8 +21,8 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.database import Database
 from streaming.journal.journal import Journal
-from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.protocol.status_messages import StatusRequest
+from streaming.protocol.agent_calls import Call, pieces
+from streaming.protocol.consumer_messages import Register
 from streaming.watcher.watcher import Watcher
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
@@ -159,6 +158,23 @@ class Agent:
         shutil.rmtree(self._saved, ignore_errors=True)
 
 
+class Lost(grpc.RpcError):  # type: ignore[misc]
+    """A call that does not come through."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self._why = why
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return self._why
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
+
+
 class Wire(AgentClient):
     """The real client; what it sends goes to the service without a network. ``fails``: calls that do not come through now."""
 
@@ -170,38 +186,23 @@ class Wire(AgentClient):
     def _open(self) -> Any:
         return self  # it stands for the connection too
 
-    def do_action(self, action: flight.Action, options: object) -> Iterator[Any]:
-        del options
-        service, body = self.agent.service, action.body.to_pybytes()
-        answers: dict[str, Callable[[], bytes]] = {
-            "status": lambda: service.status(StatusRequest.decode(body)).encode(),
-            "hello": lambda: self.agent.register(Register.decode(body)),
-            "plan": lambda: service.plan(PlanRequest.decode(body)).encode(),
-            "received": lambda: _told(service.received(Range.decode(body))),
-            "committed": lambda: _told(service.committed(Committed.decode(body))),
-        }
-        yield SimpleNamespace(body=pa.py_buffer(self._come_through(action.type, answers[action.type])))
+    def call(self, name: str, request: bytes, seconds: float, headers: object) -> Iterator[bytes]:
+        del seconds, headers
+        answer = answers(self.agent.service)[Call(name)]
+        if name == Call.HELLO:
+            messages = self._come_through(name, lambda: [self.agent.register(Register.decode(request))])
+        else:
+            messages = self._come_through(name, lambda: list(answer(request)))
+        if name == Call.EVENTS and "rows" in self.fails:  # the agent has sent them
+            raise Lost("lost on the way")
+        for message in messages:
+            yield from pieces(message)
 
-    def do_get(self, ticket: flight.Ticket, options: object) -> Any:
-        del options
-        body = ticket.ticket.partition(b" ")[2]
-        table = self._come_through("read", lambda: self.agent.service.read(Range.decode(body)))
-        if "rows" in self.fails:  # the agent has sent them
-            raise flight.FlightUnavailableError("lost on the way")
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return pa.ipc.open_stream(sink.getvalue())
-
-    def _come_through(self, call: str, answer: Callable[[], Any]) -> Any:
+    def _come_through(self, call: str, answer: Callable[[], list[Any]]) -> list[Any]:
         if call in self.fails or not self.agent.up:
-            raise flight.FlightUnavailableError("no connection")
+            raise Lost("no connection")
         try:
-            return self.agent.call(answer)
+            found: list[Any] = self.agent.call(answer)
         except Killed as killed:
-            raise flight.FlightUnavailableError("the agent was killed") from killed
-
-
-def _told(nothing: None) -> bytes:
-    del nothing
-    return b"{}"
+            raise Lost("the agent was killed") from killed
+        return found

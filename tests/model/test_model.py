@@ -25,7 +25,7 @@ topics = st.sampled_from(sorted(TOPICS))
 brokers = st.integers(1, 3)
 places = st.integers(0, 2)
 jobs = st.sampled_from(["first", "second"])
-calls = st.sampled_from(["hello", "plan", "read", "rows", "received", "committed"])
+calls = st.sampled_from(["hello", "plan", "events", "rows", "received", "committed"])
 
 
 class WholePath(RuleBasedStateMachine):
@@ -173,6 +173,10 @@ class WholePath(RuleBasedStateMachine):
     @rule(broker=brokers)
     def restore_journal(self, broker: int) -> None:
         self.world.restore_journal(broker)
+
+    @rule(broker=brokers, times=st.integers(1, 6))
+    def confuse(self, broker: int, times: int) -> None:
+        self.world.confuse(broker, times)
 
     @rule(broker=brokers)
     def lose_journal(self, broker: int) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from streaming.journal.consumers import Bounds
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.log_key import LogKey
+from streaming.protocol.consumer_messages import PlanRequest
 from streaming.rows import TRANSACTIONS
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
@@ -227,6 +228,22 @@ class BrokersAndJobs:
             self._have_begun(broker)
             if self.agents[broker].restore_journal():
                 self._journal_lost(broker)
+
+    def confuse(self, broker: int, times: int) -> None:
+        """Somebody who is no job of this agent asks on from where its journal has never been."""
+        agent = self.agents[broker]
+        if not agent.up:
+            return
+        self._have_begun(broker)
+        for _ in range(times):
+            agent.fuse.left = -1
+            agent.service.plan(PlanRequest("stranger", "run", agent.journal.id, agent.journal.end().seq + 1000, None, 0))
+            self._journal_lost(broker)
+            for job in self.jobs.values():
+                self._step(job)
+            agent.turn(set(), 300)
+            for job in self.jobs.values():
+                self._step(job)
 
     def _have_begun(self, broker: int) -> None:
         """Every job has had this agent's beginning."""

@@ -1,19 +1,19 @@
 """The streaming query in Spark, over an agent in this process: what a job has counted after all that may come between."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.flight as flight
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.agent.flight_server import AgentServer
+from streaming.agent.service import Service
+from streaming.errors import AgentError
 from streaming.job.query_progress import Progress
 from streaming.metrics.observer import AgentStatus, Observer
+from streaming.protocol.consumer_messages import Range
 from streaming.query.query import fold_events
 from streaming.rows import BATCHES, Change
 from streaming.simulator.log import PartitionLog
@@ -110,15 +110,15 @@ def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int
     return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
 
 
-def only_empty_answers(answer: Any) -> Any:
+def refusing_rows(read: Callable[[Service, Range], pa.Table]) -> Callable[[Service, Range], pa.Table]:
     """An agent that fails where there are rows to send."""
 
-    def only_empty(self: AgentServer, context: Any, ticket: Any) -> Any:
-        if json.loads(ticket.ticket.partition(b" ")[2])["journal"]:
-            raise flight.FlightServerError("segtail: no")
-        return answer(self, context, ticket)
+    def refusing(service: Service, asked: Range) -> pa.Table:
+        if asked.journal:
+            raise AgentError("no")
+        return read(service, asked)
 
-    return only_empty
+    return refusing
 
 
 def newest(directory: Path) -> Path:
@@ -163,7 +163,7 @@ def test_what_was_planned_and_did_not_arrive_is_behind(
 
     with agent.served() as address:
         with monkeypatch.context() as away:
-            away.setattr(AgentServer, "do_get", only_empty_answers(AgentServer.do_get))
+            away.setattr(Service, "read", refusing_rows(Service.read))
             first = run_once(spark, address, checkpoint)
         assert first.appended() == {}
         assert first.lag(agent) == {"bytes": set(), "seconds": {10.0}}  # nothing is known of how much waits, but for how long

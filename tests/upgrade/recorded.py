@@ -1,4 +1,4 @@
-"""An agent that answers over Flight as one of another version would: with rows that one of protocol 1 has sent, under whatever protocol."""
+"""An agent that answers as one of another version would: with rows that one of protocol 1 has sent, under whatever protocol."""
 
 import json
 from collections.abc import Iterator
@@ -6,47 +6,50 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.flight as flight
 
+from streaming.protocol.agent_calls import Call
+from streaming.protocol.group_stream import row_messages
 from streaming.protocol.versions import PROTOCOL
+from tests.agents import served
 from tests.upgrade import before
 
 
-class RecordedAgent(flight.FlightServerBase):  # type: ignore[misc]
+class RecordedAgent:
     """``says`` and ``rows`` may be changed while it serves: then another process listens at its port."""
 
     def __init__(self) -> None:
-        super().__init__("grpc://127.0.0.1:0")
         self.says: dict[str, Any] = json.loads((before.DATA / "status.json").read_bytes()) | {"now_ms": 0, "protocol": PROTOCOL}
         self.rows = pa.concat_tables([before.answer("committed"), before.answer("arrived")])
         self.received: list[dict[str, Any]] = []
+        self.address = ""
+        self.answers = {
+            Call.STATUS: self._say,
+            Call.HELLO: self._say,
+            Call.PLAN: self._plan,
+            Call.EVENTS: self._events,
+            Call.RECEIVED: self._receive,
+            Call.COMMITTED: lambda _: iter([b"{}"]),
+        }
 
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+    def _say(self, _: bytes) -> Iterator[bytes]:
+        yield json.dumps(self.says).encode()
 
-    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
-        asked = json.loads(action.body.to_pybytes())
-        if action.type in ("status", "hello"):
-            yield flight.Result(json.dumps(self.says).encode())
-        elif action.type == "plan":
-            told = json.loads((before.DATA / "plan.json").read_bytes())
-            missed = asked["journal"] == told["journal"] and not self.received
-            yield flight.Result(json.dumps(told | {"missed": missed, "again": missed}).encode())
-        else:
-            if action.type == "received":
-                self.received.append(asked)
-            yield flight.Result(b"{}")
+    def _plan(self, body: bytes) -> Iterator[bytes]:
+        told = json.loads((before.DATA / "plan.json").read_bytes())
+        missed = json.loads(body)["journal"] == told["journal"] and not self.received
+        yield json.dumps(told | {"missed": missed, "again": missed}).encode()
 
-    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
-        asked = json.loads(ticket.ticket.partition(b" ")[2])
-        return flight.RecordBatchStream(self.rows if asked["journal"] == self.says["journal"] else self.rows.slice(0, 0))
+    def _receive(self, body: bytes) -> Iterator[bytes]:
+        self.received.append(json.loads(body))
+        yield b"{}"
+
+    def _events(self, body: bytes) -> Iterator[bytes | pa.Buffer]:
+        rows = self.rows if json.loads(body)["journal"] == self.says["journal"] else self.rows.slice(0, 0)
+        return row_messages(rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)])
 
 
 @contextmanager
 def recorded() -> Iterator[RecordedAgent]:
     agent = RecordedAgent()
-    try:
+    with served(agent.answers) as agent.address:
         yield agent
-    finally:
-        agent.shutdown()

@@ -1,25 +1,24 @@
-"""Server and client over real Flight on loopback."""
+"""Server and client over real gRPC on loopback."""
 
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.flight as flight
 import pytest
 
-from streaming.agent.flight_server import AgentServer
+from streaming.agent.call_answers import answers
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.event_row import EVENTS
+from streaming.protocol.agent_calls import Call
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.protocol.segment_list import Log
 from streaming.protocol.status_messages import Status
 from streaming.rows import BATCHES, Kind
 from streaming.simulator.log import PartitionLog
-from streaming.units import Address
-from tests.agents import Agent, Reader
+from tests.agents import Agent, Reader, served
 from tests.builders import NOW, batch, commit, log_dir, partition
 
 
@@ -73,13 +72,12 @@ def test_a_commit_moves_the_place_of_a_consumer(agent: Agent, client: AgentClien
 def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_be_told(agent: Agent) -> None:
     """Told or not, it may believe that they have: they must not be dropped."""
 
-    def refuse(_: bytes) -> bytes:
+    def refuse(_: bytes) -> Iterator[bytes]:
         raise AgentError("not now")
 
     reader = Reader(agent).begin()
-    with AgentServer(agent.service, Address("127.0.0.1", 0)) as server:
-        server._actions["received"] = refuse
-        client = AgentClient(f"127.0.0.1:{server.port}")
+    with served(answers(agent.service) | {Call.RECEIVED: refuse}) as address:
+        client = AgentClient(address)
         assert client.read(reader.asked(reader.plan())).num_rows > 2
         client.close()
     assert agent.service.arrivals.upto("job", "run 1", agent.journal.id) == -1
@@ -118,24 +116,14 @@ def test_what_the_agent_refuses_comes_with_its_own_words(client: AgentClient) ->
         client.register(Register("job", "noon", resumed=False))
 
 
-def test_an_action_that_an_agent_does_not_know_says_what_may_be_wrong(client: AgentClient) -> None:
-    with pytest.raises(AgentError, match=r"knows no action 'levitate'.*same version"):
+def test_a_call_that_an_agent_does_not_know_says_what_may_be_wrong(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match=r"knows no call 'levitate'.*same version"):
         client._ask("levitate", b"{}", Status)
 
 
 def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="not a message of kind Register"):
-        client._ask("hello", b"[]", Status)
-
-
-def test_a_ticket_that_is_none_is_refused(client: AgentClient) -> None:
-    with pytest.raises(flight.FlightError, match="no such ticket"):
-        flight.connect(f"grpc://{client.address}").do_get(flight.Ticket(b"lottery 49"))
-
-
-def test_the_actions_can_be_listed(client: AgentClient) -> None:
-    actions = {action.type for action in flight.connect(f"grpc://{client.address}").list_actions()}
-    assert actions == {"status", "hello", "plan", "received", "committed", "logs", "groups", "batch", "positions", "records"}
+        client._ask(Call.HELLO, b"[]", Status)
 
 
 def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> None:

@@ -1,0 +1,79 @@
+"""What an agent answers to each call: bytes in, messages out, without the wire."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+
+from streaming.agent.batch_listing import list_logs, scan_segment
+from streaming.agent.service import Service
+from streaming.protocol.agent_calls import Call
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.protocol.group_messages import BatchRequest, GroupsRequest, RecordsRequest
+from streaming.protocol.group_stream import row_messages
+from streaming.protocol.json_message import Message
+from streaming.protocol.segment_list import Log, Logs
+from streaming.protocol.status_messages import StatusRequest
+
+AT_ONCE = 4
+"""The most answers with rows that are built at the same time. Others wait, so that many jobs need no more memory than a few."""
+
+Messages = Iterator[bytes | pa.Buffer]
+
+Answer = Callable[[bytes], Messages]
+"""Takes a request and returns the messages of the answer; raises SegtailError where there is none."""
+
+_Request = TypeVar("_Request", bound=Message)
+
+
+def answers(service: Service, count_rows: Callable[[int], object] = lambda _: None) -> Mapping[str, Answer]:
+    """The answers of a service. For several threads."""
+    log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
+    room = threading.BoundedSemaphore(AT_ONCE)
+    slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
+
+    def events(body: bytes) -> Messages:
+        with room:
+            table = service.read(Range.decode(body))
+        count_rows(table.num_rows)
+        return row_messages(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)])
+
+    known: dict[str, Answer] = {
+        Call.STATUS: _one(StatusRequest, service.status),
+        Call.HELLO: _one(Register, service.register),
+        Call.PLAN: _one(PlanRequest, service.plan),
+        Call.EVENTS: events,
+        Call.RECEIVED: _one(Range, service.received),
+        Call.COMMITTED: _one(Committed, service.committed),
+        Call.LOGS: lambda _: iter([Logs(list_logs(log_dirs.available)).encode()]),
+        Call.BATCHES: lambda body: row_messages(scan_segment(log_dirs.available, Log.decode(body))),
+    }
+    if about_groups is not None:
+        known |= {
+            Call.BATCH: _one(BatchRequest, about_groups.check_batch),
+            Call.POSITIONS: lambda body: _few(about_groups.positions(body), slow),
+            Call.RECORDS: lambda body: _few(about_groups.records(RecordsRequest.decode(body)), room),
+            Call.GROUPS: lambda body: _few(about_groups.groups(GroupsRequest.decode(body)), room),
+        }
+    return known
+
+
+def _one(kind: type[_Request], answer: Callable[[_Request], Message | None]) -> Answer:
+    """Answers one message by one; by an empty one where there is nothing to say."""
+
+    def answered(body: bytes) -> Messages:
+        said = answer(kind.decode(body))
+        yield b"{}" if said is None else said.encode()
+
+    return answered
+
+
+def _few(messages: Messages, room: threading.Semaphore) -> Messages:
+    """Each message is made when the one before it is sent, and only a few at the same time for all jobs."""
+    while True:
+        with room:
+            message = next(messages, None)
+        if message is None:
+            return
+        yield message
