@@ -4,19 +4,21 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True) -> None:
+def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True, mode: int = 0o666) -> None:
     """Write a file anew.
 
     Args:
         unfinished: the file that is written and then renamed, in the same directory; by default its name is that of ``path`` with ``.new``.
         lasting: the content survives a loss of power. Otherwise nothing waits for the disk.
+        mode: the rights of the new file, before the process' umask.
 
     Raises:
         OSError: it cannot be written. The old file is still there, and no other.
     """
     new = path.with_name(f"{path.name}.new") if unfinished is None else unfinished
     try:
-        with new.open("wb") as file:
+        new.unlink(missing_ok=True)  # an unfinished one may have other rights
+        with open(new, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(content)
             if lasting:
                 file.flush()

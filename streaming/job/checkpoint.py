@@ -153,6 +153,11 @@ class Checkpoint:
         return self.agent / "address"
 
     @property
+    def agent_token_file(self) -> Path:
+        """The file with the token of the job's own agent."""
+        return self.agent / "token"
+
+    @property
     def checks(self) -> Path:
         """The file in which the source stores when it checked for work."""
         return self.directory / "checks"

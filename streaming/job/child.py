@@ -1,11 +1,13 @@
 """The agent that a job starts for itself, on a loopback port: the same agent as any other, kept alive while the job lives.
 
 It ends when the pipe from this process closes, however this process ends. It sends its address through a pipe and not by a file: the agent
-of a killed job may still run for a moment, and must not be taken for this one.
+of a killed job may still run for a moment, and must not be taken for this one. The two share a token, drawn anew at each start: other users
+of this machine can reach the port. It is in a file, because Spark's processes that read from the agent need it too.
 """
 
 import logging
 import os
+import secrets
 import select
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from streaming.errors import AgentError
 from streaming.formatting import format_duration
 from streaming.job.backoff import BackOff
 from streaming.settings import OPTIONS, Settings
+from streaming.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +44,20 @@ class ChildAgent:
     Args:
         directory: of its journal.
         address_file: a file that gets the agent's address whenever it listens, for those that read from the agent.
+        token_file: a file that gets the token that the agent accepts. Only this user can read it.
     """
 
-    def __init__(self, log_dirs: tuple[Path, ...], directory: Path, address_file: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, log_dirs: tuple[Path, ...], directory: Path, address_file: Path, token_file: Path, environ: Mapping[str, str]
+    ) -> None:
         self._directory = directory
         self._address_file = address_file
+        self._token_file = token_file
         self._environ = dict(environ)
         self._command = [
             *(sys.executable, "-m", "streaming.cli", "agent", "--child", "--name", NAME),
             *("--log-dirs", ",".join(map(str, log_dirs)), "--journal", str(directory), "--listen", "127.0.0.1:0"),
+            *("--token-file", str(token_file)),
         ]
         self._process: subprocess.Popen[bytes] | None = None
         self._listens = False
@@ -109,6 +117,8 @@ class ChildAgent:
         self.stop()
         self._spawned_at = now
         self._listens = False
+        self._directory.mkdir(parents=True, exist_ok=True)
+        write_whole(self._token_file, secrets.token_hex(32).encode(), lasting=False, mode=0o600)
         # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environ, start_new_session=True
@@ -134,10 +144,7 @@ class ChildAgent:
         return True
 
     def _write_address(self, address: str) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        temporary = self._address_file.with_suffix(".tmp")
-        temporary.write_text(address)
-        temporary.replace(self._address_file)
+        write_whole(self._address_file, address.encode(), lasting=False)
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -170,10 +170,12 @@ class Job:
             log.warning(
                 "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
             )
-        self._child = child = ChildAgent(settings.log_dirs, checkpoint.agent, checkpoint.address_file, environment(settings))
+        self._child = child = ChildAgent(
+            settings.log_dirs, checkpoint.agent, checkpoint.address_file, checkpoint.agent_token_file, environment(settings)
+        )
         resources.callback(child.stop)
         child.start()
-        self._where = {"address_file": str(checkpoint.address_file)}
+        self._where = {"address_file": str(checkpoint.address_file), "agent_token_file": str(checkpoint.agent_token_file)}
         self._watch([NAME], cluster_id)
         return checkpoint
 

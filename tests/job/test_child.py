@@ -30,7 +30,7 @@ def test_the_job_s_agent_gets_no_setting_that_is_not_its_own_from_the_environmen
 
 
 def test_one_that_ended_often_long_ago_is_started_again_at_once(tmp_path: Path) -> None:
-    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", tmp_path / "token", dict(os.environ))
     child.start()
     now = time.monotonic() + 1.0
     try:
