@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.agent.call_answers import Answer, answers
 from streaming.agent.call_server import AgentServer
 from streaming.agent.cluster_view import ClusterView
@@ -20,7 +22,7 @@ from streaming.agent.polls import Polls
 from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
-from streaming.event_row import EventRow
+from streaming.event_row import EVENTS, EventRow
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
@@ -75,6 +77,7 @@ class Agent:
         self.calls = DirCalls(self.paths)
         about_groups = GroupAnswers(
             journal=self.journal,
+            consumers=self.consumers,
             log_dirs=self.log_dirs,
             tails=self.watcher.tails,
             following=self.following,
@@ -186,6 +189,11 @@ def served(answers: Mapping[str, Answer]) -> Iterator[str]:
         server.close()
 
 
+def read_range(service: Service, asked: Range) -> pa.Table:
+    """All rows of a range, as a job has them."""
+    return pa.Table.from_batches(service.read(asked), EVENTS)
+
+
 class Reader:
     """What a job's source and Spark do together, for one agent and step by step."""
 
@@ -220,7 +228,7 @@ class Reader:
         """Read what was planned; Spark goes on behind it whether or not it arrives."""
         assert plan.seq != NOT_BEGUN
         asked = self.asked(plan)
-        rows = event_rows(self.agent.service.read(asked))
+        rows = event_rows(read_range(self.agent.service, asked))
         self.at = (plan.journal, plan.seq, plan.total)
         if arrives:
             self.agent.service.received(asked)

@@ -21,8 +21,8 @@ AT_ONCE = 4
 
 Messages = Iterator[bytes | pa.Buffer]
 
-Answer = Callable[[bytes], Messages]
-"""Takes a request and returns the messages of the answer; raises SegtailError where there is none."""
+Answer = Callable[[bytes, str], Messages]
+"""Takes a request and the principal that sends it, and returns the messages of the answer; raises SegtailError where there is none."""
 
 _Request = TypeVar("_Request", bound=Message)
 
@@ -33,40 +33,48 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
 
-    def events(body: bytes) -> Messages:
-        with room:
-            table = service.read(Range.decode(body))
-        count_rows(table.num_rows)
-        return row_messages(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)])
+    def events(body: bytes, principal: str) -> Messages:
+        return _few(row_messages(_counted(service.read(Range.decode(body), principal), count_rows)), room)
 
     known: dict[str, Answer] = {
-        Call.STATUS: _one(StatusRequest, service.status),
+        Call.STATUS: _anyone(StatusRequest, service.status),
         Call.HELLO: _one(Register, service.register),
         Call.PLAN: _one(PlanRequest, service.plan),
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
-        Call.LOGS: lambda _: iter([Logs(list_logs(log_dirs.available)).encode()]),
-        Call.BATCHES: lambda body: row_messages(scan_segment(log_dirs.available, Log.decode(body))),
+        Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
+        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, Log.decode(body))),
     }
     if about_groups is not None:
         known |= {
-            Call.BATCH: _one(BatchRequest, about_groups.check_batch),
-            Call.POSITIONS: lambda body: _few(about_groups.positions(body), slow),
-            Call.RECORDS: lambda body: _few(about_groups.records(RecordsRequest.decode(body)), room),
-            Call.GROUPS: lambda body: _few(about_groups.groups(GroupsRequest.decode(body)), room),
+            Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
+            Call.POSITIONS: lambda body, _: _few(about_groups.positions(body), slow),
+            Call.RECORDS: lambda body, _: _few(about_groups.records(RecordsRequest.decode(body)), room),
+            Call.GROUPS: lambda body, _: _few(about_groups.groups(GroupsRequest.decode(body)), room),
         }
     return known
 
 
-def _one(kind: type[_Request], answer: Callable[[_Request], Message | None]) -> Answer:
+def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
     """Answers one message by one; by an empty one where there is nothing to say."""
 
-    def answered(body: bytes) -> Messages:
-        said = answer(kind.decode(body))
-        yield b"{}" if said is None else said.encode()
+    def answered(body: bytes, principal: str) -> Messages:
+        message = answer(kind.decode(body), principal)
+        yield b"{}" if message is None else message.encode()
 
     return answered
+
+
+def _anyone(kind: type[_Request], answer: Callable[[_Request], Message]) -> Answer:
+    """The same where it does not matter who asks."""
+    return _one(kind, lambda request, _: answer(request))
+
+
+def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        count_rows(batch.num_rows)
+        yield batch
 
 
 def _few(messages: Messages, room: threading.Semaphore) -> Messages:

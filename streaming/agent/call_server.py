@@ -1,7 +1,9 @@
 """The agent's server (gRPC): limits first, then the token, then one message is read and answered."""
 
 import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +17,8 @@ from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, Certificates, Security
 from streaming.errors import SegtailError
 from streaming.protocol.agent_calls import REASON, REQUEST_BYTES, Call, method, pieces
-from streaming.protocol.problems import UNKNOWN_CALL
-from streaming.protocol.tokens import HEADER, accepts
+from streaming.protocol.problems import UNKNOWN_CALL, Reason
+from streaming.protocol.tokens import HEADER, accepted
 from streaming.reloading import Reloading
 from streaming.units import Address
 
@@ -28,10 +30,17 @@ CONNECTIONS = 256
 CONNECTIONS_CALLS = 32
 """Calls at the same time over one connection."""
 
-THREADS = 32
+THREADS = 64
+"""The most threads. At most one waits for the plan of each consumer (`streaming.journal.consumers.MOST_CONSUMERS`)."""
 
 CALLS = 2 * THREADS
 """Calls that are answered or wait for a thread; one more is refused at once."""
+
+PRINCIPALS_CALLS = 40
+"""Calls that are answered at the same time for one principal, so that no token keeps all threads."""
+
+REQUEST_SECONDS = 10.0
+"""How long the message of a call may take to arrive."""
 
 HANDSHAKE_SECONDS = 10
 """How long a connection may take until it can be used."""
@@ -128,9 +137,9 @@ def _credentials(certificates: Reloading[Certificates]) -> grpc.ServerCredential
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Running:
-    """A call that is being answered: it is ended at ``ends_at``, seconds of the monotonic clock."""
+    """A call with its thread: it is ended at ``ends_at``, seconds of the monotonic clock."""
 
     context: grpc.ServicerContext
     ends_at: float
@@ -142,44 +151,77 @@ class _Calls(grpc.GenericRpcHandler):
     def __init__(self, answers: Mapping[str, Answer], security: Security, metrics: AgentMetrics) -> None:
         self._tokens = security.tokens
         self._metrics = metrics
-        self._running: set[_Running] = set()
-        self._methods = {method(call): partial(self._answer, call, answer) for call, answer in answers.items()}
+        self._answers = {method(call): (call, answer) for call, answer in answers.items()}
+        self._lock = threading.Lock()
+        self._running: dict[int, _Running] = {}
+        self._of_principal: Counter[str] = Counter()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes]":
         """gRPC calls it when it has the headers of a call, and nothing else."""
-        shown = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
-        if self._tokens is not None and not accepts(self._tokens.get(), shown):
-            self._metrics.unauthorized.inc()
-            return _refusal(grpc.StatusCode.UNAUTHENTICATED, "this agent asks for a token that it knows")
-        answer = self._methods.get(handler_call_details.method)
-        if answer is None:
+        principal = ""
+        if self._tokens is not None:
+            shown = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
+            token = accepted(self._tokens.get(), shown)
+            if token is None:
+                self._metrics.unauthorized.inc()
+                return _refusal(grpc.StatusCode.UNAUTHENTICATED, "this agent asks for a token that it knows")
+            principal = token.name
+        known = self._answers.get(handler_call_details.method)
+        if known is None:
             self._count("unknown", "failed")
             name = handler_call_details.method.rpartition("/")[2]
             return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name[:40]!r}: are job and agent of the same version?")
-        return grpc.unary_stream_rpc_method_handler(answer)
+        # the message is read by ourselves: gRPC's own reading of a single one has no deadline
+        return grpc.stream_stream_rpc_method_handler(partial(self._answer, *known, principal))
 
-    def _answer(self, call: str, answer: Answer, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        running = _Running(context, time.monotonic() + (SCAN_SECONDS if call == Call.BATCHES else ANSWER_SECONDS))
-        self._running.add(running)
+    def _answer(
+        self, call: str, answer: Answer, principal: str, requests: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[bytes]:
+        running = _Running(context, time.monotonic() + REQUEST_SECONDS)
+        if not self._begin(running, principal):
+            self._count(call, "refused")
+            _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{PRINCIPALS_CALLS} calls with this token are being answered", Reason.BUSY)
         try:
-            for message in answer(request):
+            request = next(requests, None)
+            if request is None:
+                return
+            running.ends_at = time.monotonic() + (SCAN_SECONDS if call == Call.BATCHES else ANSWER_SECONDS)
+            for message in answer(request, principal):
                 yield from pieces(message)
         except SegtailError as error:
             self._count(call, "failed")
             _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), getattr(error, "reason", ""))
+        except grpc.RpcError:  # its client is gone, or the call was ended
+            self._count(call, "failed")
         except Exception:
             self._count(call, "failed")
             log.exception("a call cannot be answered", extra={"call": call})
             _abort(context, grpc.StatusCode.INTERNAL, "it cannot answer; its own log says why")
+        else:
+            self._count(call, "ok")
         finally:
-            self._running.discard(running)
-        self._count(call, "ok")
+            self._end(running, principal)
+
+    def _begin(self, running: _Running, principal: str) -> bool:
+        """Whether the call may keep its thread."""
+        with self._lock:
+            if self._of_principal[principal] >= PRINCIPALS_CALLS:
+                return False
+            self._of_principal[principal] += 1
+            self._running[id(running)] = running
+            return True
+
+    def _end(self, running: _Running, principal: str) -> None:
+        with self._lock:
+            self._of_principal[principal] -= 1
+            del self._running[id(running)]
 
     def end_overdue(self, now: float) -> None:
-        for running in list(self._running):
-            if running.ends_at < now:
-                log.warning("a call is ended, its client does not read on", extra={"peer": running.context.peer()})
-                running.context.cancel()
+        with self._lock:
+            overdue = [running for running in self._running.values() if running.ends_at < now]
+        for running in overdue:
+            log.warning("a call is ended: its client sends no message, or does not read on", extra={"peer": running.context.peer()})
+            running.context.cancel()
 
     def _count(self, call: str, result: str) -> None:
         self._metrics.calls.labels(call, result).inc()

@@ -6,7 +6,11 @@ If this memory is lost, a range is delivered once more. No range is left out bec
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+_MOST_CONSUMERS = 1024
 
 
 @dataclass(slots=True)
@@ -25,12 +29,26 @@ class Arrivals:
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _consumers: dict[str, _Consumer] = field(default_factory=dict)
+    _waiting: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def waiting(self, consumer: str) -> Iterator[bool]:
+        """Whether a plan of the consumer may wait in the body: only one does at a time, so that no consumer keeps many threads."""
+        with self._lock:
+            may_wait = consumer not in self._waiting
+            self._waiting.add(consumer)
+        try:
+            yield may_wait
+        finally:
+            if may_wait:
+                with self._lock:
+                    self._waiting.discard(consumer)
 
     def begins(self, consumer: str) -> bool:
         """Whether the consumer's beginning was requested and is not published yet."""
         with self._lock:
-            begun = self._of(consumer).begun
-            return begun is not None and not begun.is_set()
+            known = self._consumers.get(consumer)
+            return known is not None and known.begun is not None and not known.begun.is_set()
 
     def note_beginning(self, consumer: str, begun: threading.Event) -> None:
         """Note that the consumer's beginning was requested. ``begun`` is set once it is published."""
@@ -46,8 +64,8 @@ class Arrivals:
     def upto(self, consumer: str, run: str, journal: str) -> int:
         """The seq up to which this run of a consumer has received everything, -1 if it is not known."""
         with self._lock:
-            known = self._of(consumer)
-            return known.upto if (known.run, known.journal) == (run, journal) else -1
+            known = self._consumers.get(consumer)
+            return known.upto if known is not None and (known.run, known.journal) == (run, journal) else -1
 
     def note(self, consumer: str, run: str, journal: str, upto: int) -> None:
         """Note that a run of a consumer has received everything up to ``upto``."""
@@ -64,8 +82,10 @@ class Arrivals:
         transactions are published.
         """
         with self._lock:
-            known = self._of(consumer)
-            return known.appears[1] if known.appears is not None and known.missed == missed and known.appears[0] is watcher else None
+            known = self._consumers.get(consumer)
+            if known is None or known.appears is None or known.missed != missed or known.appears[0] is not watcher:
+                return None
+            return known.appears[1]
 
     def note_appearing(self, consumer: str, missed: int, watcher: object, published: threading.Event) -> None:
         """Note that ``watcher`` was asked to publish open transactions again. ``published`` is set once it has done so."""
@@ -74,4 +94,6 @@ class Arrivals:
             known.missed, known.appears = missed, (watcher, published)
 
     def _of(self, consumer: str) -> _Consumer:
+        if consumer not in self._consumers and len(self._consumers) >= _MOST_CONSUMERS:
+            del self._consumers[next(iter(self._consumers))]  # ids that were made up; of a real one, a range is delivered once more
         return self._consumers.setdefault(consumer, _Consumer())

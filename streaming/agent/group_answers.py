@@ -15,6 +15,7 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.segment_files import list_segments
 from streaming.errors import AgentError
 from streaming.groups.group_rows import GroupChanges
+from streaming.journal.consumers import Consumers
 from streaming.journal.journal import Journal
 from streaming.log_key import LogKey
 from streaming.protocol.group_messages import (
@@ -46,6 +47,7 @@ class GroupAnswers:
     """
 
     journal: Journal
+    consumers: Consumers
     log_dirs: LogDirs
     tails: Callable[[], list[Tail]]
     following: GroupFollowing
@@ -55,10 +57,11 @@ class GroupAnswers:
 
     def groups(self, request: GroupsRequest) -> Iterator[bytes | pa.Buffer]:
         """The messages of what has changed in the coordinators' logs."""
-        return groups_messages(map(self._redacted, self.following.changes(request.known)), self._end)
 
-    def _end(self) -> JournalEnd:
-        return JournalEnd(journal=self.journal.id, seq=self.journal.end().seq)
+        def end() -> JournalEnd:
+            return JournalEnd(journal=self.consumers.journal(request.consumer), seq=self.journal.end().seq)
+
+        return groups_messages(map(self._redacted, self.following.changes(request.known)), end)
 
     def _redacted(self, each: GroupChanges | FollowedLog) -> GroupChanges | FollowedLog:
         if self.redact is None or isinstance(each, FollowedLog):

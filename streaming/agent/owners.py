@@ -14,6 +14,8 @@ OWNED_SECONDS = 60.0
 
 _MOST_RUNS = 64
 
+_MOST_CONSUMERS = 1024
+
 
 @dataclass(slots=True)
 class _Owner:
@@ -40,6 +42,8 @@ class Owners:
         with self._lock:
             owner = self._owners.get(consumer)
             if owner is None:
+                if len(self._owners) >= _MOST_CONSUMERS:  # ids that were made up: whoever reads is heard again and again
+                    del self._owners[min(self._owners, key=lambda each: self._owners[each].heard_at)]
                 self._owners[consumer] = _Owner(run, now)
                 return True
             if owner.run != run:

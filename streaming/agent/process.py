@@ -228,6 +228,7 @@ class _Agent:
             redact=self._redact,
             about_groups=GroupAnswers(
                 journal=self._journal,
+                consumers=self._consumers,
                 log_dirs=self._log_dirs,
                 tails=self._tails,
                 following=self.following,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streaming.certificates import Pair, read_ca, read_pair, warn_if_open
 from streaming.errors import UsageError
-from streaming.protocol.tokens import read_tokens
+from streaming.protocol.tokens import Token, read_tokens
 from streaming.reloading import Reloading
 from streaming.targets import is_loopback
 from streaming.units import Address
@@ -34,7 +34,7 @@ class Security:
     """The current content of the files, None for those that are not configured."""
 
     certificates: Reloading[Certificates] | None
-    tokens: Reloading[tuple[bytes, ...]] | None
+    tokens: Reloading[tuple[Token, ...]] | None
 
     @property
     def failures(self) -> int:
@@ -86,7 +86,7 @@ def _certificates(files: ServerFiles) -> Reloading[Certificates] | None:
     return found
 
 
-def _tokens(path: Path | None) -> Reloading[tuple[bytes, ...]] | None:
+def _tokens(path: Path | None) -> Reloading[tuple[Token, ...]] | None:
     if path is None:
         return None
     found = Reloading(lambda: (read_tokens(path, "--token-file"), [path]))

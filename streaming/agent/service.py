@@ -1,16 +1,17 @@
 """The agent's answers, without the wire: status, plans, and the rows of a range."""
 
 import logging
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-import numpy as np
 import pyarrow as pa
 
 import streaming
+from streaming.agent.allowance import Allowance
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
 from streaming.agent.group_answers import GroupAnswers
@@ -20,16 +21,14 @@ from streaming.agent.owners import Owners
 from streaming.agent.pending import answer
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
+from streaming.agent.range_reading import RangeReading
 from streaming.catalog.changes import Version
 from streaming.errors import AgentError, VersionError
-from streaming.event_row import EVENTS, Event
-from streaming.journal.blocks import longs
-from streaming.journal.consumers import Consumers
+from streaming.journal.consumer_rows import Registration
+from streaming.journal.consumers import MOST_CONSUMERS, Consumers
 from streaming.journal.journal import Journal, Mark
-from streaming.journal.losses import UNKNOWN, Loss
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
-from streaming.protocol.event_tables import blocks_table
 from streaming.protocol.problems import TWIN, Reason
 from streaming.protocol.scrub_messages import ScrubStatus
 from streaming.protocol.status_messages import (
@@ -44,7 +43,6 @@ from streaming.protocol.status_messages import (
     UnreadableLogs,
 )
 from streaming.protocol.versions import job_problem
-from streaming.rows import Kind
 from streaming.start_from import StartFrom
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
@@ -57,6 +55,13 @@ POLL_SECONDS = 1.5
 WAIT_SECONDS = 0.3
 """How often a plan that waits for something new checks again."""
 
+MOST_WAIT_SECONDS = 30.0
+"""The longest wait of a plan, whatever is asked for. One plan of a consumer waits at a time; another one is answered at once."""
+
+BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
+"""So many consumers of a principal may begin at once, and one more each so many seconds."""
+
+_ID = re.compile(r"[!-~]{0,64}")  # a UUID, where a job draws it
 _ASKS_ALL = StatusRequest()
 
 
@@ -82,6 +87,8 @@ class Service:
     scrubs: Callable[[], list[ScrubStatus]] = list
     redact: Callable[[str], str] = str  # makes the form of an id or a name that may leave the host
     about_groups: GroupAnswers | None = None  # without it, questions about consumer groups are refused
+    beginnings: Allowance = field(default_factory=lambda: Allowance(BEGINNINGS, BEGINNING_SECONDS))
+    consumer_expiry_ms: int = 7 * 86_400_000
 
     @property
     def watcher(self) -> Watcher:
@@ -108,7 +115,7 @@ class Service:
         return Status(
             agent=self.name,
             version=streaming.__version__,
-            journal=self.journal.id,
+            journal=self.consumers.journal(request.consumer),
             cluster_id=dirs.cluster_id,
             brokers=dirs.brokers,
             unreadable_metadata=self.cluster.unreadable(),
@@ -144,43 +151,66 @@ class Service:
         """How many values could not be believed so far, by kind."""
         return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs()}
 
-    def register(self, request: Register) -> Status:
+    def register(self, request: Register, principal: str = "") -> Status:
         """Register a consumer that starts.
 
         If this journal does not know the consumer, the logs are published to it from the start that it requests.
 
         Raises:
-            AgentError: there is no such start.
+            AgentError: there is no such start, the consumer belongs to another principal or another run, or its principal has as many
+                consumers as it may have, or begins too many in a short time.
             VersionError: its job is of a version that cannot read the agent's rows; the same for `plan` and `read`.
         """
         _serve_only(request.protocol)
-        self._claim(request.consumer, request.run)
         if request.start_from not in set(StartFrom):
-            raise AgentError(f"no such start: {request.start_from!r}; there are {', '.join(StartFrom)}")
+            raise AgentError(f"no such start: {request.start_from!r:.40}; there are {', '.join(StartFrom)}")
+        if not _ID.fullmatch(request.consumer):
+            raise AgentError(f"no such id of a consumer: {request.consumer!r:.80}")
         beginning = Beginning(StartFrom(request.start_from), request.resumed)
+        if not request.consumer:
+            self._register_reader(beginning)
+        elif self._goes_on(request, principal):
+            self.watcher.note_consumer()
+        elif not self.arrivals.begins(request.consumer):
+            self._begin(request.consumer, beginning, principal)
+        self.polls.want()
+        return self.status(StatusRequest(consumer=request.consumer))
+
+    def _goes_on(self, request: Register, principal: str) -> bool:
+        """Whether the consumer is registered and goes on from where it was."""
+        self._claim(request.consumer, request.run, principal)
         if not request.resumed and self.consumers.has_committed(request.consumer):
             log.warning(
                 "a job has lost the position that it had committed: it begins anew",
                 extra={"consumer": request.consumer},
             )
             self.consumers.forget(request.consumer)
-        if not request.consumer:
-            self._register_reader(beginning)
-        elif self.consumers.note_seen(request.consumer):
-            self.watcher.note_consumer()
-        elif not self.arrivals.begins(request.consumer):
-            begun = self.watcher.begin(beginning, request.consumer)
-            self.arrivals.note_beginning(request.consumer, begun)
-        self.polls.want()
-        return self.status()
+        return self.consumers.note_seen(request.consumer)
 
-    def _claim(self, consumer: str, run: str) -> None:
-        """Check that the run owns the consumer: only one run of a consumer's query is served.
+    def _begin(self, consumer: str, beginning: Beginning, principal: str) -> None:
+        """Let a consumer begin at this agent. Each beginning costs a look at all logs."""
+        if not self.beginnings.take(principal):
+            raise AgentError("too many jobs begin at the same time: it is tried again", Reason.BUSY)
+        if not self.consumers.make_room(principal, self.consumer_expiry_ms):
+            raise AgentError(
+                f"it serves {MOST_CONSUMERS} jobs already with this token: stop one of them; those that were silent for longer than "
+                "consumer_expiry give way",
+                Reason.BUSY,
+            )
+        self.arrivals.note_beginning(consumer, self.watcher.begin(beginning, Registration(consumer, principal)))
+
+    def _claim(self, consumer: str, run: str, principal: str) -> None:
+        """Check that a consumer belongs to the principal, and that the run owns it: only one run of a consumer's query is served.
 
         Raises:
-            AgentError: another run is served.
+            AgentError: it belongs to another one, or another run is served.
         """
-        if consumer and run and not self.owners.claim(consumer, run):
+        if not consumer:
+            return
+        if not self.consumers.belongs_to(consumer, principal):
+            log.warning("a consumer of another token is refused", extra={"consumer": consumer, "principal": principal})
+            raise AgentError("the consumer belongs to another token's name: name that one with --agent-token-file", Reason.UNAUTHORIZED)
+        if run and not self.owners.claim(consumer, run):
             log.warning("two jobs have one id", extra={"consumer": consumer, "refused_run": run})
             raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
 
@@ -191,33 +221,50 @@ class Service:
         else:
             self.watcher.begin(beginning)
 
-    def plan(self, request: PlanRequest) -> Plan:
-        """Plan how far ``request.budget`` bytes reach. For a consumer without an id, the plan starts at the position in the request."""
+    def plan(self, request: PlanRequest, principal: str = "") -> Plan:
+        """Plan how far ``request.budget`` bytes reach. For a consumer without an id, the plan starts at the position in the request.
+
+        Raises:
+            AgentError: the consumer belongs to another principal or another run.
+        """
         _serve_only(request.protocol)
-        self._claim(request.consumer, request.run)
-        same = request.journal == self.journal.id
-        if same and not self.journal.has_been_at(request.after, request.total):
-            self.journal.renew()
-            return self._not_begun()
-        committed = self.consumers.committed(request.consumer)
-        if committed is None and request.consumer:
-            return self._not_begun()
-        planned = request.after if same else committed or 0
-        after = planned
-        if committed is not None:
-            if 0 <= planned < committed:
-                self.consumers.set_back(request.consumer, planned, request.total)
-                committed = planned
-            after = min(planned, max(committed, self.arrivals.upto(request.consumer, request.run, self.journal.id)))
+        with self.journal.database.reading():  # the consumer is not forgotten meanwhile
+            start = self._start(request, principal)
+        if start.planned == NOT_BEGUN:
+            return self._not_begun(start.journal)
+        if request.consumer:
             self._make_good(request.consumer)
-        mark = self._reach(after, request)
-        if mark.seq > planned:
+        mark = self._reach(start.after, request)
+        missed = start.after < start.planned
+        if mark.seq > start.planned:
             more = request.budget is not None and self.journal.end().seq > mark.seq
-            return Plan(self.name, self.journal.id, mark.seq, mark.total, again=False, missed=after < planned, more=more)
-        if not same:
-            return self._not_begun()
-        total = self.journal.at(planned).total if request.total < 0 else request.total
-        return Plan(self.name, self.journal.id, planned, total, again=after < planned, missed=after < planned, more=False)
+            return Plan(self.name, start.journal, mark.seq, mark.total, again=False, missed=missed, more=more)
+        if request.journal != start.journal:
+            return self._not_begun(start.journal)
+        total = self.journal.at(start.planned).total if request.total < 0 else request.total
+        return Plan(self.name, start.journal, start.planned, total, again=missed, missed=missed, more=False)
+
+    def _start(self, request: PlanRequest, principal: str) -> "_Start":
+        """Where a plan starts."""
+        consumer = request.consumer
+        journal, committed = self.consumers.journal(consumer), self.consumers.committed(consumer)
+        if committed is None and consumer:
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        self._claim(consumer, request.run, principal)
+        same = request.journal == journal
+        planned = request.after if same else committed or 0
+        if committed is None:
+            return _Start(journal, planned, planned)
+        if not self.journal.has_been_at(request.after, request.total) if same else self.consumers.was_sent(consumer):
+            # a job keeps the name of the journal before it reads, so one that names another has not read this one, or has gone on since
+            log.warning("this journal is an earlier copy of what a consumer has read: it begins anew", extra={"consumer": consumer})
+            self.consumers.forget(consumer)
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        if 0 <= planned < committed:
+            if not self.consumers.set_back(consumer, planned):
+                return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+            committed = planned
+        return _Start(journal, planned, min(planned, max(committed, self.arrivals.upto(consumer, request.run, journal))))
 
     def _make_good(self, consumer: str) -> None:
         """Publish open transactions again after what a consumer has missed: those that ended in the gap must not seem open for ever."""
@@ -231,12 +278,16 @@ class Service:
         elif published.is_set():
             self.consumers.made_good(consumer, missed)
 
-    def _not_begun(self) -> Plan:
-        return Plan(self.name, self.journal.id, NOT_BEGUN, 0, again=False)
+    def _not_begun(self, journal: str) -> Plan:
+        return Plan(self.name, journal, NOT_BEGUN, 0, again=False)
 
     def _reach(self, after: int, request: PlanRequest) -> Mark:
         """Poll all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan."""
-        deadline = time.monotonic() + request.wait_ms / 1000
+        with self.arrivals.waiting(request.consumer) as may_wait:
+            return self._wait(after, request, min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
+
+    def _wait(self, after: int, request: PlanRequest, seconds: float) -> Mark:
+        deadline = time.monotonic() + seconds
         while True:
             if self._mark(after, request).seq == self.journal.end().seq:
                 self.polls.request(POLL_SECONDS)
@@ -249,62 +300,50 @@ class Service:
     def _mark(self, after: int, request: PlanRequest) -> Mark:
         return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
 
-    def read(self, asked: Range) -> pa.Table:
-        """The rows of a range; none if its journal no longer exists."""
+    def read(self, asked: Range, principal: str = "") -> Iterator[pa.RecordBatch]:
+        """The rows of a range; none if its journal no longer exists.
+
+        Raises:
+            AgentError: the consumer belongs to another principal or another run, or began anew while the rows were read.
+        """
         _serve_only(asked.protocol)
-        if asked.journal != self.journal.id:
-            return EVENTS.empty_table()
-        self._claim(asked.consumer, asked.run)
-        after, losses = self._losses(asked)
-        lost = [(loss.upto, self._loss_events(loss)) for loss in losses if loss.upto <= asked.upto]
-        blocks = [_without(losses, block) for block in self.journal.blocks(after, asked.upto)]
-        return blocks_table(self.name, self.journal.id, blocks, lost)
+        self._claim(asked.consumer, asked.run, principal)
+        reading = RangeReading(self.name, self.journal, self.consumers, self.arrivals)
+        return reading.rows(asked, self.watcher.log_dirs.brokers[0])
 
-    def _losses(self, asked: Range) -> tuple[int, list[Loss]]:
-        """The seq from which a range is sent, and the events in it that the journal has trimmed."""
-        committed = self.consumers.committed(asked.consumer)
-        if committed is None:
-            after, trimmed = max(0, asked.after), self.journal.trimmed()
-            size = trimmed.total - asked.after_total if asked.after >= 0 else 0
-            return after, [Loss(after, trimmed.seq, max(0, size))] if after < trimmed.seq else []
-        if 0 <= asked.after < committed and self.arrivals.upto(asked.consumer, asked.run, asked.journal) < 0:
-            self.consumers.set_back(asked.consumer, asked.after, asked.after_total)
-            committed = asked.after
-        losses = self.consumers.send(asked.consumer, asked.upto) or []
-        if any(loss.bytes == UNKNOWN for loss in losses):
-            self.consumers.measure(asked.consumer, asked.after_total if asked.after >= 0 else -1)
-            losses = self.consumers.send(asked.consumer, asked.upto) or []
-        return committed, losses
-
-    def _loss_events(self, loss: Loss) -> list[Event]:
-        """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""
-        broker = self.watcher.log_dirs.brokers[0]
-        missed = [Event(kind=Kind.MISSED, **each.log._asdict()) for each in self.journal.cursors() if each.log.topic == TRANSACTION_TOPIC]
-        return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
-
-    def received(self, asked: Range) -> None:
+    def received(self, asked: Range, principal: str = "") -> None:
         """Note that a run of a consumer's query has received all rows of a range."""
-        if asked.journal == self.journal.id and self.owners.owns(asked.consumer, asked.run):
-            self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
+        with self.journal.database.reading():
+            if self._is_served(asked, principal):
+                self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
 
-    def committed(self, message: Committed) -> None:
+    def committed(self, message: Committed, principal: str = "") -> None:
         """Note that a micro-batch is committed: events that its run received will not be requested again."""
-        if message.journal != self.journal.id or not self.owners.owns(message.consumer, message.run):
-            return
-        before = self.consumers.committed(message.consumer)
-        upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))
-        if before is not None and upto > before:
-            self.consumers.note_streamed(message.consumer, before, upto)
-            self.consumers.note_committed(message.consumer, upto)
+        with self.journal.database.reading():
+            before = self.consumers.committed(message.consumer)
+            if before is None or not self._is_served(message, principal):
+                return
+            upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))
+            if upto > before:
+                self.consumers.note_streamed(message.consumer, before, upto)
+                self.consumers.note_committed(message.consumer, upto)
+
+    def _is_served(self, message: Range | Committed, principal: str) -> bool:
+        """Whether a message is of the run that is served, and of the journal as its consumer knows it now."""
+        return (
+            message.journal == self.consumers.journal(message.consumer)
+            and self.consumers.belongs_to(message.consumer, principal)
+            and self.owners.owns(message.consumer, message.run)
+        )
 
 
-def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
-    """The block without the lost rows: some of them may still be in the journal, because other consumers hold them."""
-    seqs = longs(block, "seq")
-    lost = np.zeros(len(seqs), np.bool_)
-    for loss in losses:
-        lost |= (loss.after < seqs) & (seqs <= loss.upto)
-    return block.filter(pa.array(~lost)) if lost.any() else block
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A plan of ``journal`` goes on behind ``planned``; everything after ``after`` is sent. Both are `NOT_BEGUN` if it has to register."""
+
+    journal: str
+    planned: int
+    after: int
 
 
 def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus:

@@ -32,7 +32,7 @@ from streaming.protocol.json_message import Message
 from streaming.protocol.problems import Reason, explain
 from streaming.protocol.segment_list import Log, Logs
 from streaming.protocol.status_messages import Status, StatusRequest
-from streaming.protocol.tokens import header_of, read_tokens
+from streaming.protocol.tokens import Token, header_of, read_tokens
 from streaming.protocol.versions import agent_problem
 from streaming.reloading import Reloading
 from streaming.targets import Scheme, Target, is_loopback
@@ -85,7 +85,7 @@ class Credentials:
 
     ca: bytes | None
     pair: Pair | None
-    token: bytes | None
+    token: Token | None
 
     def __repr__(self) -> str:
         return "Credentials()"  # a traceback shows no secret

@@ -80,7 +80,7 @@ class AgentWatch:
         before = time.time()
         pending = waiting_groups.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
-        request = StatusRequest(list(self._counts), pending, True, catalogs)
+        request = StatusRequest(list(self._counts), pending, True, catalogs, self.consumer)
         answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files)
         answers = {address: self._with_counts(status) for address, status in answers.items()}
         self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}

@@ -24,16 +24,18 @@ class GroupChangesTaken:
 
     Args:
         reached: up to where an agent's journal is in the table.
+        consumer: the job's id as a consumer.
     """
 
-    def __init__(self, store: CommitStore, reached: Callable[[str], End | None]) -> None:
+    def __init__(self, store: CommitStore, reached: Callable[[str], End | None], consumer: Callable[[], str]) -> None:
         self._store = store
         self._reached = reached
+        self._consumer = consumer
         self._agents: dict[str, _OfAgent] = {}
 
     def request(self, agent: str) -> GroupsRequest:
         """What to ask an agent: everything since its last answer."""
-        return GroupsRequest(known=self._agents.get(agent, _OfAgent()).known)
+        return GroupsRequest(known=self._agents.get(agent, _OfAgent()).known, consumer=self._consumer())
 
     def take(self, agent: str, answer: GroupsAnswer) -> None:
         """An agent has answered."""

@@ -69,12 +69,13 @@ class Agent(Protocol):
 class Surroundings:
     """What rounds need of the job. ``agents``: the clients of all agents that are up. ``clock``: Unix seconds.
 
-    ``cluster_topics``: how many partitions each topic has, None if that is not known.
+    ``cluster_topics``: how many partitions each topic has, None if that is not known. ``consumer``: the job's id as one.
     """
 
     agents: Callable[[], Mapping[str, Agent]]
     cluster_topics: Callable[[], Mapping[str, int] | None]
     clock: Callable[[], float] = time.time
+    consumer: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +93,7 @@ class GroupRounds:
         self._board = board
         self._tracker = tracker
         self._around = around
-        self._changes = GroupChangesTaken(tracker.store, table.reached)
+        self._changes = GroupChangesTaken(tracker.store, table.reached, around.consumer)
         self._groups: Calls[GroupsAnswer] = Calls("groups")
         self._records = CountedRecords(table)
         self._record_calls: Calls[RecordsAnswer] = Calls("records")

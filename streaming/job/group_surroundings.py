@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.job.agent_statuses import AgentWatch
 from streaming.job.group_rounds import GroupRounds, Surroundings
 from streaming.metrics.broker_status import newest
 from streaming.metrics.cluster_counts import topic_partitions
@@ -16,7 +17,13 @@ from streaming.source import agent_connections
 
 
 def rounds_of(
-    settings: Settings, table: Table, board: GroupBoard, observer: Observer, files: ClientFiles, clock: Callable[[], float]
+    settings: Settings,
+    table: Table,
+    board: GroupBoard,
+    observer: Observer,
+    agents: AgentWatch,
+    files: ClientFiles,
+    clock: Callable[[], float],
 ) -> GroupRounds:
     """The rounds of a job, not started yet."""
 
@@ -25,7 +32,7 @@ def rounds_of(
         return topic_partitions(newest(each for each in statuses if each.counts))
 
     tracker = GroupTracker(table.export, settings.group_stopped_after // timedelta(milliseconds=1))
-    around = Surroundings(agents=lambda: clients_of(observer, files), cluster_topics=topics, clock=clock)
+    around = Surroundings(agents=lambda: clients_of(observer, files), cluster_topics=topics, clock=clock, consumer=lambda: agents.consumer)
     return GroupRounds(table, board, tracker, around)
 
 

@@ -222,7 +222,7 @@ class Job:
         self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
         if self._serve:
-            self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, options.files, self._clock)
+            self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, self._agents, options.files, self._clock)
             self._resources.callback(self._group_rounds.close)
             self._group_rounds.start()
 

@@ -1,5 +1,6 @@
 """The consumers that are registered in a journal, and how far each has come: the table ``consumers``."""
 
+import secrets
 import sqlite3
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ class Consumer:
 
     ``begun``: the seq of its beginning, -1 if an earlier version registered it. ``seen_ms``: when it was there last, in the journal's own
     time. ``missed``: the seq up to which it has missed events since open transactions were last published again for it, 0 for none.
+    ``generation``: a word of its beginning that no other has, "" if an earlier version registered it. ``principal``: the name of the token
+    with which it registered, "" if that has none.
     """
 
     id: str
@@ -20,13 +23,16 @@ class Consumer:
     seen_ms: int
     missed: int
     begun: int
+    generation: str
+    principal: str
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A consumer to register in this journal, by its id, in the transaction that publishes its beginning."""
+    """A consumer to register in this journal, by its id and its principal, in the transaction that publishes its beginning."""
 
     consumer: str
+    principal: str = ""
 
 
 _CONSUMERS = Table("consumers", Consumer)
@@ -34,7 +40,18 @@ _CONSUMERS = Table("consumers", Consumer)
 
 def register(run: sqlite3.Connection, registration: Registration, seq: int, now_ms: int) -> None:
     """Register the consumer at ``seq``, the last event that is not of its beginning; a known consumer stays where it is."""
-    _CONSUMERS.add(run, Consumer(registration.consumer, streamed=seq, committed=seq, seen_ms=now_ms, missed=0, begun=seq))
+    generation = secrets.token_hex(4)
+    new = Consumer(
+        id=registration.consumer,
+        streamed=seq,
+        committed=seq,
+        seen_ms=now_ms,
+        missed=0,
+        begun=seq,
+        generation=generation,
+        principal=registration.principal,
+    )
+    _CONSUMERS.add(run, new)
 
 
 def read(run: sqlite3.Connection, consumer: str) -> Consumer | None:
@@ -62,6 +79,11 @@ def note_committed(run: sqlite3.Connection, consumer: str, seq: int, now_ms: int
     """Note a commit, of what was streamed at most."""
     sql = "UPDATE consumers SET committed = max(committed, min(streamed, ?)), seen_ms = ? WHERE id = ?"
     run.execute(sql, (seq, now_ms, consumer))
+
+
+def take(run: sqlite3.Connection, consumer: str, principal: str) -> None:
+    """Let a consumer without a principal belong to this one."""
+    run.execute("UPDATE consumers SET principal = ? WHERE id = ? AND principal = ''", (principal, consumer))
 
 
 def set_back(run: sqlite3.Connection, consumer: str, seq: int) -> None:
@@ -99,8 +121,3 @@ def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
 def forget(run: sqlite3.Connection, consumer: str) -> None:
     """Delete a consumer."""
     run.execute("DELETE FROM consumers WHERE id = ?", (consumer,))
-
-
-def forget_all(run: sqlite3.Connection) -> None:
-    """Delete all consumers."""
-    run.execute("DELETE FROM consumers")

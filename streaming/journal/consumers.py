@@ -3,15 +3,23 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
+from streaming.errors import JournalError
 from streaming.journal import consumer_rows, losses
 from streaming.journal.consumer_rows import Consumer, Registration
 from streaming.journal.joining import Joining
 from streaming.journal.journal import Journal
-from streaming.journal.losses import UNKNOWN, Loss
+from streaming.journal.losses import Loss
 from streaming.journal.trimming import Limits, Trimming
 
 log = logging.getLogger(__name__)
+
+MOST_READS = 64
+"""The most ranges that a consumer may be sent without a commit, because the journal keeps all of them. A job has two at most."""
+
+MOST_CONSUMERS = 32
+"""The most consumers of one principal. A job has one for as long as it has its checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,38 @@ class Consumers:
         """Register a new consumer after all events. A consumer that wants a beginning is registered with it (`Journal.publish`)."""
         self._journal.publish([], registers=Registration(consumer))
 
+    def belongs_to(self, consumer: str, principal: str) -> bool:
+        """Whether this principal may act for a consumer. One that is not known, or has no principal yet, belongs to whoever asks first."""
+        with self._journal.database.reading() as reading:
+            found = consumer_rows.read(reading, consumer)
+            if found is None or found.principal == principal:
+                return True
+            if found.principal:
+                return False
+            with self._journal.database.transaction() as run:
+                consumer_rows.take(run, consumer, principal)
+        log.info("a consumer belongs to the token with this name from now on", extra={"consumer": consumer, "principal": principal})
+        return True
+
+    def make_room(self, principal: str, expiry_ms: int) -> bool:
+        """Whether a principal may register one more consumer.
+
+        If it has as many as it may have, one is forgotten that was silent for ``expiry_ms`` or has never committed anything: that which
+        was silent longest. If it comes back, it begins anew.
+        """
+        with self._journal.database.reading() as reading:
+            own = [each for each in consumer_rows.read_all(reading) if each.principal == principal]
+            if len(own) < MOST_CONSUMERS:
+                return True
+            before = self._clock_ms() - expiry_ms
+            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun]
+            if not idle:
+                return False
+            oldest = min(idle, key=attrgetter("seen_ms"))
+            self.forget(oldest.id)
+        log.warning("a consumer is forgotten to make room for another", extra={"consumer": oldest.id, "most": MOST_CONSUMERS})
+        return True
+
     def streamed(self, consumer: str) -> int | None:
         """The seq up to which a consumer was sent everything, None if it is not known."""
         found = self._read(consumer)
@@ -61,8 +101,24 @@ class Consumers:
         found = self._read(consumer)
         return found is not None and found.committed > found.begun >= 0
 
+    def was_sent(self, consumer: str) -> bool:
+        """Whether a consumer was sent anything since its beginning; False if an earlier version registered it and it has committed all."""
+        with self._journal.database.reading() as run:
+            found = consumer_rows.read(run, consumer)
+            return found is not None and (found.committed > found.begun >= 0 or bool(losses.reads(run, consumer)))
+
+    def journal(self, consumer: str) -> str:
+        """The journal's name for a consumer, another one after each of its beginnings.
+
+        What a consumer has had under one name says nothing about another name. So one that cannot go on from where it was begins anew, and
+        no other consumer notices. It cannot go on if the journal was restored from a copy that it had read beyond, or if it was set back
+        itself and events that it asks for again are forgotten.
+        """
+        found = self._read(consumer)
+        return f"{self._journal.id}.{found.generation}" if found is not None and found.generation else self._journal.id
+
     def forget(self, consumer: str) -> None:
-        """Forget a consumer that has lost all its state: from now on it counts as a new one."""
+        """Forget a consumer that has lost its state, or cannot go on: it begins anew."""
         with self._journal.database.transaction() as run:
             consumer_rows.forget(run, consumer)
             losses.forget(run, consumer)
@@ -90,13 +146,20 @@ class Consumers:
 
         Returns:
             The losses of the consumer that are not committed yet, in order; None if the consumer is not known.
+
+        Raises:
+            JournalError: it was sent `MOST_READS` ranges and has committed none of them.
         """
         with self._journal.database.transaction() as run:
             found = consumer_rows.read(run, consumer)
             if found is None:
                 return None
             consumer_rows.note_seen(run, consumer, self._clock_ms())
+            upto = min(upto, self._journal.end().seq)
             if upto > found.committed:
+                others = [end for end in losses.reads(run, consumer) if end != upto]
+                if len(others) >= MOST_READS:
+                    raise JournalError(f"consumer {consumer} reads on and commits nothing: commit what it was sent")
                 losses.note_sent(run, consumer, upto)
             return losses.losses_of(run, consumer)
 
@@ -106,17 +169,21 @@ class Consumers:
         with self._journal.database.transaction() as run:
             losses.measure(run, consumer, size)
 
-    def set_back(self, consumer: str, seq: int, total: int) -> None:
-        """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy."""
+    def set_back(self, consumer: str, seq: int) -> bool:
+        """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy.
+
+        Returns whether it can: if events after it are forgotten, the consumer is forgotten too. Then it begins anew, and reads the logs
+        again.
+        """
         with self._journal.database.transaction() as run:
+            can = seq >= self._journal.trimmed().seq
             losses.forget(run, consumer)
-            consumer_rows.set_back(run, consumer, seq)
-            trimmed = self._journal.trimmed()
-            if seq < trimmed.seq:
-                size = max(0, trimmed.total - total) if total >= 0 else UNKNOWN
-                losses.add_loss(run, consumer, Loss(seq, trimmed.seq, size))
-                consumer_rows.note_missed(run, consumer, trimmed.seq)
-        log.warning("consumer resumes before the seq that it had committed", extra={"consumer": consumer, "after": seq})
+            if can:
+                consumer_rows.set_back(run, consumer, seq)
+            else:
+                consumer_rows.forget(run, consumer)
+        log.warning("consumer resumes before the seq that it had committed", extra={"consumer": consumer, "after": seq, "anew": not can})
+        return can
 
     def missed(self, consumer: str) -> int:
         """The seq up to which a consumer has missed events since the open transactions were last published again for it, 0 for none."""

@@ -5,14 +5,13 @@ import logging
 import os
 import sqlite3
 import threading
-import uuid
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.errors import FencedError, JournalBusyError, JournalError
-from streaming.journal import consumer_rows, losses, schema
+from streaming.journal import schema
 from streaming.journal.schema import UPGRADES, VERSION
 from streaming.journal.tables import value
 
@@ -127,16 +126,6 @@ class Database:
         if self._path is not _IN_MEMORY:
             log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id
-
-    def renew(self) -> str:
-        """Give the journal a new id that no consumer knows. Returns the id."""
-        self.id = str(uuid.uuid4())
-        with self.transaction() as run:
-            schema.rename(run, self.id)
-            consumer_rows.forget_all(run)
-            losses.forget_all(run)
-        log.warning("the journal was set back and goes on under another id", extra={"path": str(self._path), "journal": self.id})
-        return self.id
 
     def fence(self, thread: threading.Thread) -> None:
         """Prevent all further writes of a thread. Waits until a write in progress is done."""

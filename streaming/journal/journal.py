@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -160,10 +161,6 @@ class Journal:
             stored_ladders.write(run, found)
             stored_ladders.forget(run, gone)
 
-    def renew(self) -> None:
-        """Become another journal with a new id. This one was restored from a copy: a consumer has read it up to a point that it lacks."""
-        self.id = self.database.renew()
-
     # --- reading
 
     def end(self) -> Mark:
@@ -205,10 +202,14 @@ class Journal:
             before = stored_blocks.last_between(run, trimmed.seq, seq)
             return Mark(seq, trimmed.total if before is None else before.total)
 
-    def blocks(self, after: int, upto: int) -> list[pa.RecordBatch]:
-        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.journal.blocks.BLOCK`."""
+    def blocks(self, after: int, upto: int, most: int | None = None) -> list[pa.RecordBatch]:
+        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.journal.blocks.BLOCK`.
+
+        Args:
+            most: the most blocks, None for all of them.
+        """
         with self.database.reading() as run:
-            found = list(stored_blocks.blocks(run, after, upto))
+            found = list(islice(stored_blocks.blocks(run, after, upto), most))
         return [part(block.batch, after, upto) for block in found]
 
     def has_been_at(self, seq: int, total: int) -> bool:

@@ -127,6 +127,11 @@ def note_sent(run: sqlite3.Connection, consumer: str, upto: int) -> None:
     _READS.add(run, _Read(consumer, upto))
 
 
+def reads(run: sqlite3.Connection, consumer: str) -> list[int]:
+    """The ends of the ranges that a consumer was sent and has not committed."""
+    return [read.seq for read in _READS.all(run, "WHERE consumer = ?", consumer)]
+
+
 def add_loss(run: sqlite3.Connection, consumer: str, loss: Loss) -> None:
     """Store a further loss of a consumer."""
     _LOSSES.insert(run, _Row(consumer, loss))
@@ -141,12 +146,6 @@ def forget(run: sqlite3.Connection, consumer: str) -> None:
     """Delete what is stored of a consumer."""
     for table in ("reads", "losses"):
         run.execute(f"DELETE FROM {table} WHERE consumer = ?", (consumer,))
-
-
-def forget_all(run: sqlite3.Connection) -> None:
-    """Delete what is stored of all consumers."""
-    for table in ("reads", "losses"):
-        run.execute(f"DELETE FROM {table}")
 
 
 def let_go(run: sqlite3.Connection, consumer: str, committed: int) -> None:

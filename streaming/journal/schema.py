@@ -13,7 +13,7 @@ from streaming.journal import totals
 from streaming.journal.earlier_events import into_blocks
 from streaming.journal.tables import Table, value
 
-VERSION = 8
+VERSION = 9
 
 _BLOCKS = """CREATE TABLE blocks (
   last INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL, total INTEGER NOT NULL,
@@ -41,7 +41,8 @@ CREATE TABLE producers (
   entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID;
 CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
-  missed INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT -1) WITHOUT ROWID;
+  missed INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT -1,
+  generation TEXT NOT NULL DEFAULT '', principal TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID;
 CREATE TABLE losses (
   consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -97,6 +98,10 @@ UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
         "ALTER TABLE cursors RENAME COLUMN told TO entries_upto",
     ),
     7: (_LADDERS,),
+    8: (
+        "ALTER TABLE consumers ADD COLUMN generation TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE consumers ADD COLUMN principal TEXT NOT NULL DEFAULT ''",
+    ),
 }
 """The steps that upgrade a journal from each earlier version that is still read to the next version."""
 
@@ -144,8 +149,3 @@ def identity(run: sqlite3.Connection) -> Identity:
     found = _JOURNAL.first(run)
     assert found is not None  # it is written with the tables
     return found
-
-
-def rename(run: sqlite3.Connection, journal_id: str) -> None:
-    """Give the journal another id."""
-    run.execute("UPDATE journal SET id = ?", (journal_id,))

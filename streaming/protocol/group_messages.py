@@ -78,6 +78,7 @@ class GroupsRequest(Message):
 
     known: list[KnownLog] = field(default_factory=list)
     protocol: int = PROTOCOL
+    consumer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

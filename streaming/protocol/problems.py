@@ -24,6 +24,7 @@ class Reason(StrEnum):
     BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
     TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, for example because a checkpoint was copied: one of them is refused
     STUCK = "stuck"  # its watcher gives no sign of life
+    BUSY = "busy"  # it answers, and refuses what is more than one of its limits
     AGENT_VERSION = "agent_version"  # it does not know the question: it is of an earlier version, and everything else of it can be used
 
 
@@ -32,6 +33,8 @@ TWIN = "another run of this job's query is served"
 
 UNKNOWN_CALL = "this agent knows no call"
 """The beginning of the error for a call that an agent does not know."""
+
+_NO_AGENT = "what listens there is no agent, or one of an earlier version: is it another port?"
 
 _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
@@ -58,15 +61,13 @@ def explain(error: grpc.RpcError) -> tuple[Reason, str]:
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Reason.SILENT, "it does not answer in time"
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return Reason.BUSY, f"it takes no more now ({text})"
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        return (
-            (Reason.AGENT_VERSION, text)
-            if UNKNOWN_CALL in text
-            else (Reason.PROTOCOL, "what listens there is no agent: is it another port?")
-        )
+        return (Reason.AGENT_VERSION, text) if UNKNOWN_CALL in text else (Reason.PROTOCOL, _NO_AGENT)
     if code is grpc.StatusCode.UNAVAILABLE:
         for sign, reason, meaning in _SIGNS:
             if sign in text:
                 return reason, meaning
-    told = next((each.value for each in error.trailing_metadata() or () if each.key == REASON), "")
-    return next((reason for reason in Reason if reason == told), Reason.FAILED), text
+    named = next((each.value for each in error.trailing_metadata() or () if each.key == REASON), "")
+    return next((reason for reason in Reason if reason == named), Reason.FAILED), text

@@ -155,6 +155,7 @@ class StatusRequest(Message):
 
     ``counts``: names of `PartitionCounts` that the job already has. ``pending``: the transactions whose waiting groups it requests.
     ``catalog``: whether it requests the catalog, as far as that has changed since the versions in ``catalogs``, which it has.
+    ``consumer``: who asks, "" for one without an id.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits, "catalogs": CatalogVersion}
@@ -163,6 +164,7 @@ class StatusRequest(Message):
     pending: list[PendingCommits] = field(default_factory=list)
     catalog: bool = False
     catalogs: list[CatalogVersion] = field(default_factory=list)
+    consumer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

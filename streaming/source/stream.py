@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.protocol.event_tables import events_table
 from streaming.protocol.problems import Reason
-from streaming.protocol.status_messages import Status
+from streaming.protocol.status_messages import Status, StatusRequest
 from streaming.rows import PACKED, Kind
 from streaming.source import agent_connections, offsets
 from streaming.source.sharding import by_shard, recall
@@ -92,7 +92,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while True:
             addresses = self._options.addresses()
             self._register(addresses, None)
-            answers, now = agent_connections.ask_all(addresses, AgentClient.status, self._options.files), time.monotonic()
+            answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
             errors = agent_connections.errors(addresses, self._options.files)
             twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
             missing = [address for address in addresses if address not in answers and address not in twins]
@@ -144,14 +144,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)
         self._rescan_soon([address for address, plan in plans.items() if plan.missed])
-        # an agent that went away, or has another journal now, may not know this consumer: it is registered again
         self._registered = {
-            address: status
+            address: replace(status, journal=plans[address].journal) if address in plans else status
             for address, status in self._registered.items()
-            if address not in awake or (address in plans and plans[address].journal == status.journal and plans[address].seq != NOT_BEGUN)
+            if address not in awake or (address in plans and self._is_known(status, plans[address]))
         }
         hurry = _hurry(plans.values(), known, budget, met=bool(met))
         return offsets.advance(start, plans.values(), brokers), hurry
+
+    def _is_known(self, status: Status, plan: Plan) -> bool:
+        """Whether the agent that planned knows this consumer. One that went away, or has a new journal, may not: it is registered again."""
+        return plan.seq != NOT_BEGUN and (bool(self._options.consumer) or plan.journal == status.journal)
 
     def _recall(self, start: offsets.Offset) -> offsets.Offset:
         """The offset after the next part of the recall, which needs no agent; ``start`` if this run recalls nothing more."""
@@ -159,9 +162,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._recalls = bool(start)
         return offsets.recall(start, self._run, self._options.shards) if self._recalls else start
 
+    def _status(self, client: AgentClient) -> Status:
+        return client.status(StatusRequest(consumer=self._options.consumer))
+
     def _rescan_soon(self, addresses: Collection[str]) -> None:
         """Check agents whose ranges did not arrive: an agent of a version that does not fit may have replaced one of them."""
-        answers = agent_connections.ask_all(addresses, AgentClient.status, self._options.files)
+        answers = agent_connections.ask_all(addresses, self._status, self._options.files)
         self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))
 
     def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
@@ -181,7 +187,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self._forget(set(self._registered) - set(addresses))
         files = self._options.files
-        strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], AgentClient.status, files)
+        strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], self._status, files)
         journals = {agent: at.journal for agent, at in (known or {}).items()}
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))

@@ -183,18 +183,18 @@ class Watcher:
         """Whether another poll soon may lead to something, though nothing has grown."""
         return not self.caught_up or any(tail.unsure for tail in self._registry.tails.values())
 
-    def begin(self, beginning: Beginning, consumer: str = "") -> threading.Event:
+    def begin(self, beginning: Beginning, registers: Registration | None = None) -> threading.Event:
         """Publish again from the beginning that a new consumer wants. The next poll does it.
 
         Args:
-            consumer: its id, "" for one that has none. It is registered in the same transaction that publishes its beginning: if the agent
-                dies before, the consumer is not registered.
+            registers: the consumer, None for one that has no id. It is registered in the same transaction that publishes its beginning: if
+                the agent dies before, the consumer is not registered.
 
         Returns:
             An event that is set once the beginning of every log is published.
         """
         published = threading.Event()
-        self._waiting.put(_Waiting(beginning, Registration(consumer) if consumer else None, published))
+        self._waiting.put(_Waiting(beginning, registers, published))
         self.note_consumer()
         return published
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from streaming.client.agent_client import AgentClient
 from streaming.simulator.batch_writer import Batch, Record
-from tests.agents import Agent, Reader
+from tests.agents import Agent, Reader, read_range
 from tests.builders import NOW, log_dir, partition
 
 _KEY, _VALUE = b"key of a person", b"value of a person"
@@ -25,7 +25,7 @@ def test_no_journal_and_no_answer_holds_a_key_or_a_value(tmp_path: Path) -> None
     assert _VALUE in segment  # what is not compressed would be found
     agent = Agent(disk.path, journal=tmp_path / "journal")
     reader = Reader(agent).begin()
-    sent = _bytes(agent.service.read(reader.asked(reader.plan())).to_batches())
+    sent = _bytes(read_range(agent.service, reader.asked(reader.plan())).to_batches())
     with agent.served() as address:
         client = AgentClient(address)
         (listed,) = client.logs()

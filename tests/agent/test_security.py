@@ -209,7 +209,7 @@ def test_certificates_are_exchanged_without_a_restart(
 ) -> None:
     after, has_come, plan = Authority(tmp_path / "after"), threading.Event(), Service.plan
 
-    def noted_plan(service: Service, request: PlanRequest) -> Plan:
+    def noted_plan(service: Service, request: PlanRequest, principal: str = "") -> Plan:
         has_come.set()
         return plan(service, request)
 

@@ -16,7 +16,7 @@ from streaming.rows import SKIP_REASONS, Kind
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
-from tests.agents import Agent, Reader, event_rows
+from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.scratch import scratch
@@ -204,9 +204,9 @@ def test_a_task_that_is_tried_again_reads_the_same_rows(agent: Agent, log: Parti
     agent.look()
     reader.commit()
     asked = reader.asked(reader.plan())
-    first = agent.service.read(asked)
+    first = read_range(agent.service, asked)
     agent.service.received(asked)
-    assert agent.service.read(asked) == first
+    assert read_range(agent.service, asked) == first
     assert first.num_rows == 6
 
 
@@ -239,9 +239,9 @@ def test_an_agent_that_starts_anew_between_plan_and_read_sends_the_same_rows(age
     log.append(batch(3))
     reader = Reader(agent).begin()
     plan = reader.plan()
-    before = agent.service.read(reader.asked(plan)).to_pylist()
+    before = read_range(agent.service, reader.asked(plan)).to_pylist()
     agent.restart()
-    after = agent.service.read(reader.asked(plan)).to_pylist()
+    after = read_range(agent.service, reader.asked(plan)).to_pylist()
     assert [row for row in after if row["kind"] == Kind.APPENDED] == [row for row in before if row["kind"] == Kind.APPENDED]
 
 
@@ -250,10 +250,10 @@ def test_a_census_of_an_earlier_process_names_the_logs_that_were_there_then(agen
     log.append(batch(3))
     reader = Reader(agent).begin()
     plan = reader.plan()
-    before = agent.service.read(reader.asked(plan)).to_pylist()
+    before = read_range(agent.service, reader.asked(plan)).to_pylist()
     agent.restart()
     log.rename(f"{log.name}.{0:032x}-delete")
-    assert agent.service.read(reader.asked(plan)).to_pylist() == before
+    assert read_range(agent.service, reader.asked(plan)).to_pylist() == before
 
 
 def test_a_known_consumer_that_says_hello_brings_no_event(agent: Agent, log: PartitionLog) -> None:
@@ -303,36 +303,39 @@ def test_a_range_of_a_resumed_consumer_that_straddles_is_counted_exactly(agent: 
     assert (len([row for row in again if row.kind == Kind.APPENDED]), counted(first, again)) == (1, 13)
 
 
-def test_a_job_that_has_seen_more_than_the_journal_holds_has_seen_another_one(agent: Agent, log: PartitionLog) -> None:
-    """It was restored from a copy."""
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    first, before = reader.step(), agent.journal.id
-    reader.at = (reader.at[0], reader.at[1] + 100, reader.at[2])
-    plan = reader.plan()
-    assert (plan.seq, agent.service.status().journal != before) == (NOT_BEGUN, True)
-    assert plan.journal == agent.journal.id
-    reader.register(resumed=True)
-    agent.look()
-    again = reader.step()
-    assert (kinds(again)[0], counted(first, again)) == (Kind.APPEARED, 3)
-
-
-def test_another_consumer_of_a_renewed_journal_gets_its_own_beginning_too_and_no_old_event_twice(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
+def test_a_job_that_has_seen_more_than_the_journal_holds_begins_anew_and_nobody_else(agent: Agent, log: PartitionLog) -> None:
+    """The journal was restored from a copy. ``first`` had gone on before."""
     log.append(batch(3))
     first, second = Reader(agent, "first").begin(), Reader(agent, "second").begin()
-    had = second.step()
-    log.truncate(3)
-    log.append(batch(2), leader_epoch=1)
+    had, others = first.step(), second.step()
+    first.at = (first.at[0], first.at[1] + 100, first.at[2])
+    assert first.plan().seq == NOT_BEGUN
+    before, begun = first.at[0], second.at[0]
+    first.register(resumed=True)
     agent.look()
-    had += second.step()
-    first.at = (agent.journal.id, 10**6, 0)
-    first.plan()
-    assert second.plan().seq == NOT_BEGUN
-    second.register(resumed=True)
+    again = first.step()
+    assert (kinds(again)[0], counted(had, again), first.at[0] != before) == (Kind.APPEARED, 3, True)
+    assert (counted(others, second.step()), second.at[0]) == (3, begun)
+
+
+def test_a_job_that_comes_back_from_another_journal_begins_anew(agent: Agent, log: PartitionLog) -> None:
+    """The journal was lost, the job went on with a new one, and then the old one was restored."""
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    had, begun = reader.step(), reader.at[0]
+    reader.at = ("another", 7, 10**6)
+    assert reader.plan().seq == NOT_BEGUN
+    reader.register()
     agent.look()
-    assert counted(had, second.step()) == 8
+    again = reader.step()
+    assert (counted(had, again), begun != reader.at[0]) == (3, True)
+
+
+def test_a_job_that_has_read_nothing_yet_may_come_from_any_journal(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    reader = Reader(agent).begin()
+    reader.at = ("another", 7, 10**6)
+    assert records(reader.step()) == 3
 
 
 # --- what was forgotten
@@ -524,7 +527,7 @@ class Course:
         asked = self.reader.asked(plan)
         self.reader.at = (plan.journal, plan.seq, plan.total)
         if read:
-            self.shard.fold(*event_rows(self.agent.service.read(asked)))
+            self.shard.fold(*event_rows(read_range(self.agent.service, asked)))
             if received:
                 self.agent.service.received(asked)
 

@@ -56,13 +56,13 @@ def test_an_agent_of_an_earlier_version_is_told_apart(call: str) -> None:
 
 @each_row("call", CALLS)
 def test_an_answer_that_is_none_is_an_error_that_names_the_agent(call: str) -> None:
-    with connected(lambda _: iter([b"{"])) as client, pytest.raises(AgentError, match=client.address):
+    with connected(lambda *_: iter([b"{"])) as client, pytest.raises(AgentError, match=client.address):
         CALLS[call](client)
 
 
 @each_row("call", CALLS)
 def test_no_answer_at_all_is_an_error_that_names_the_agent(call: str) -> None:
-    with connected(lambda _: iter([])) as client, pytest.raises(AgentError, match=client.address):
+    with connected(lambda *_: iter([])) as client, pytest.raises(AgentError, match=client.address):
         CALLS[call](client)
 
 
@@ -71,7 +71,7 @@ def test_many_offsets_are_asked_in_parts_and_answered_in_order(most: int, monkey
     monkeypatch.setattr(agent_client, "MOST_POSITIONS", most)
     calls = []
 
-    def answer(body: bytes) -> Iterator[pa.Buffer]:
+    def answer(body: bytes, _: str) -> Iterator[pa.Buffer]:
         calls.append(body)
         return positions(body)
 
@@ -83,5 +83,5 @@ def test_many_offsets_are_asked_in_parts_and_answered_in_order(most: int, monkey
 
 
 def test_an_answer_with_too_few_positions_is_an_error() -> None:
-    with connected(lambda body: iter(list(positions(body))[:1])) as client, pytest.raises(AgentError, match="1 of 5 positions"):
+    with connected(lambda body, _: iter(list(positions(body))[:1])) as client, pytest.raises(AgentError, match="1 of 5 positions"):
         client.positions(ASKED)

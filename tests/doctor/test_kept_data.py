@@ -89,14 +89,14 @@ def test_a_journal_and_its_holder(tmp_path: Path) -> None:
     assert (version.state, holder.state) == (FINE, FINE)
     assert f"process {os.getpid()} holds {tmp_path / 'agent' / 'journal.db'}" in holder.what
     journal.close()
-    assert "is of version 8 and has" in only(journal_check.check, checkpoint=tmp_path).what
+    assert "is of version 9 and has" in only(journal_check.check, checkpoint=tmp_path).what
     small = only(journal_check.check, checkpoint=tmp_path, journal_max_bytes="1KiB")
     assert (small.state, "more than journal_max_bytes, 1.0 KiB" in small.what) == (WARNING, True)
 
 
 @pytest.mark.parametrize(
     ("position", "data", "part"),
-    [(0, b"no database", "journal.db is damaged"), (60, b"\0\0\0\x63", "is of version 99, this segtail reads 3 to 8")],
+    [(0, b"no database", "journal.db is damaged"), (60, b"\0\0\0\x63", "is of version 99, this segtail reads 3 to 9")],
 )
 def test_a_journal_that_cannot_be_used(tmp_path: Path, position: int, data: bytes, part: str) -> None:
     Database(tmp_path / "agent", CLUSTER_ID).close()

@@ -42,7 +42,7 @@ class Job:
 
     def poll(self) -> None:
         self._now += 1.0
-        self._observer.published(self._agent.name, self._agent.journal.id, self._agent.journal.end().total, self._now)
+        self._observer.published(self._agent.name, self._agent.consumers.journal("job"), self._agent.journal.end().total, self._now)
 
     def run(self, reader: EventStreamReader, reads: EventStreamReader, start: dict[str, object]) -> dict[str, object]:
         """A micro-batch; ``reads`` is the reader as the tasks have it."""

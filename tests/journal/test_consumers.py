@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from streaming.journal import trimming
-from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.consumer_rows import Registration
+from streaming.journal.consumers import MOST_CONSUMERS, Bounds, Consumers
 from streaming.journal.journal import Journal
-from streaming.journal.losses import UNKNOWN, Loss
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
@@ -173,29 +173,73 @@ def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
     assert sum(event.bytes for _, event in events_of(desk.journal, 0, 100)) == 1000
 
 
-@pytest.mark.parametrize(("total", "lost"), [(0, 30), (10, 20), (40, 0), (-1, UNKNOWN)])
-def test_a_consumer_that_is_restored_from_a_copy_has_lost_what_was_trimmed_since(desk: Desk, total: int, lost: int) -> None:
-    """``total``: how many bytes of logs it had there, if that is known."""
+def test_a_consumer_that_is_restored_from_a_copy_begins_anew_if_something_of_it_is_forgotten(desk: Desk) -> None:
     desk.consumers.register("a")
+    first = desk.consumers.journal("a")
     desk.publish(3)
     desk.sent("a", 3)
     desk.publish(2)
     desk.trim(BOUNDS)
     assert desk.held == [4, 5]
-    desk.consumers.set_back("a", 0, total)
-    assert desk.consumers.send("a", 5) == [Loss(0, 3, lost)]
-    assert desk.consumers.missed("a") == 3
-
-
-def test_a_consumer_that_is_restored_from_a_copy_has_lost_nothing_that_is_still_there(desk: Desk) -> None:
+    assert not desk.consumers.set_back("a", 0)
+    assert desk.consumers.committed("a") is None
     desk.consumers.register("a")
+    assert desk.consumers.journal("a") != first
+
+
+def test_a_consumer_that_is_restored_from_a_copy_goes_on_if_everything_is_still_there(desk: Desk) -> None:
+    desk.consumers.register("a")
+    first = desk.consumers.journal("a")
     desk.publish(3)
     desk.sent("a", 3)
     desk.publish(2)
     desk.trim(BOUNDS)
     desk.sent("a", 5)
-    desk.consumers.set_back("a", 3, 30)
-    assert (desk.consumers.send("a", 5), desk.consumers.missed("a")) == ([], 0)
+    assert desk.consumers.set_back("a", 3)
+    assert (desk.consumers.send("a", 5), desk.consumers.missed("a"), desk.consumers.journal("a")) == ([], 0, first)
+
+
+# --- whose they are, and how many
+
+
+def test_a_consumer_belongs_to_the_principal_that_registered_it(desk: Desk) -> None:
+    desk.journal.publish([], registers=Registration("a", "payments"))
+    assert desk.consumers.belongs_to("a", "payments")
+    assert not desk.consumers.belongs_to("a", "")
+    assert not desk.consumers.belongs_to("a", "orders")
+    assert desk.consumers.belongs_to("unknown", "orders")
+
+
+def test_a_consumer_without_a_principal_belongs_to_the_first_that_has_a_name(desk: Desk) -> None:
+    desk.consumers.register("a")
+    assert [desk.consumers.belongs_to("a", principal) for principal in ("", "orders", "", "payments", "orders")] == [
+        *(True, True),
+        *(False, False),
+        True,
+    ]
+
+
+def test_when_there_is_no_room_the_idle_one_that_was_silent_longest_goes(desk: Desk) -> None:
+    for number in range(MOST_CONSUMERS):
+        desk.clock.now += 1
+        desk.consumers.register(f"c{number}")
+    desk.publish(3)
+    for number in range(1, MOST_CONSUMERS):
+        desk.sent(f"c{number}", 3)
+    assert desk.consumers.make_room("another", 1000)
+    assert desk.consumers.committed("c0") is not None
+    assert desk.consumers.make_room("", 1000)
+    assert desk.consumers.committed("c0") is None  # it has committed nothing
+    desk.consumers.register("new")
+    desk.publish(1)
+    desk.sent("new", 4)
+    assert not desk.consumers.make_room("", 1000)
+    desk.clock.now += 1000
+    desk.consumers.note_seen("c1")
+    assert desk.consumers.make_room("", 1000)
+    assert desk.consumers.committed("c1") is not None
+    left = [desk.consumers.committed(f"c{number}") for number in range(2, MOST_CONSUMERS)]
+    assert left.count(None) == 1  # it was silent for too long
 
 
 def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

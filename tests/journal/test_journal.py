@@ -242,15 +242,6 @@ def test_a_new_file_is_another_journal(journal: Journal, tmp_path: Path) -> None
     assert opened(tmp_path / "journal").id != journal.id
 
 
-def test_a_journal_that_was_set_back_goes_on_under_another_name(journal: Journal, tmp_path: Path) -> None:
-    before = journal.id
-    journal.publish([appended(0, 10)])
-    journal.renew()
-    assert journal.id != before
-    journal.close()
-    assert opened(tmp_path / "journal").id == journal.id
-
-
 def test_waiting_for_something_to_be_published(journal: Journal) -> None:
     assert journal.wait(0) is False
     assert journal.wait(-1) is False

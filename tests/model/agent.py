@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import grpc
 
+from streaming.agent.allowance import Allowance
 from streaming.agent.call_answers import answers
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
@@ -29,6 +30,9 @@ from tests.clocks import Clock
 from tests.watcher import joined
 
 MOST_TURNS = 200
+
+PRINCIPAL = "jobs"
+"""Whose token the jobs have."""
 
 
 class Killed(BaseException):
@@ -76,7 +80,7 @@ class Agent:
 
     def register(self, request: Register) -> bytes:
         """Answer a consumer, and note who waits for its beginning, in order."""
-        answer = self.service.register(request).encode()
+        answer = self.service.register(request, PRINCIPAL).encode()
         if request.consumer not in self.waiting and self.consumers.committed(request.consumer) is None:
             self.waiting.append(request.consumer)
         return answer
@@ -91,7 +95,7 @@ class Agent:
         self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
         host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock)
         looking = HostWatch(self.watcher, cluster, host_status)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls())
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls(), beginnings=Allowance(1 << 40, 1.0))
         self.up = True
 
     def stop(self, *, killed: bool) -> None:
@@ -192,7 +196,7 @@ class Wire(AgentClient):
         if name == Call.HELLO:
             messages = self._come_through(name, lambda: [self.agent.register(Register.decode(request))])
         else:
-            messages = self._come_through(name, lambda: list(answer(request)))
+            messages = self._come_through(name, lambda: list(answer(request, PRINCIPAL)))
         if name == Call.EVENTS and "rows" in self.fails:  # the agent has sent them
             raise Lost("lost on the way")
         for message in messages:

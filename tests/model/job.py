@@ -121,7 +121,7 @@ class Job:
             except AgentError:
                 del self._registered[agent]
                 continue
-            if plan.journal != self._registered[agent] or plan.seq == NOT_BEGUN:
+            if plan.seq == NOT_BEGUN:
                 del self._registered[agent]
             plans.append(plan)
         return offsets.advance(self.at, plans)

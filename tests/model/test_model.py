@@ -174,9 +174,9 @@ class WholePath(RuleBasedStateMachine):
     def restore_journal(self, broker: int) -> None:
         self.world.restore_journal(broker)
 
-    @rule(broker=brokers, times=st.integers(1, 6))
-    def confuse(self, broker: int, times: int) -> None:
-        self.world.confuse(broker, times)
+    @rule(broker=brokers, job=jobs)
+    def confuse(self, broker: int, job: str) -> None:
+        self.world.confuse(broker, job)
 
     @rule(broker=brokers)
     def lose_journal(self, broker: int) -> None:

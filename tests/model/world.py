@@ -13,15 +13,19 @@ What the model does not demand, because nothing on the disks tells it:
   day, and who has not read it by then keeps an id that ended nothing.
 """
 
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from streaming.errors import AgentError
 from streaming.journal.consumers import Bounds
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.log_key import LogKey
-from streaming.protocol.consumer_messages import PlanRequest
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.rows import TRANSACTIONS
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
@@ -229,21 +233,25 @@ class BrokersAndJobs:
             if self.agents[broker].restore_journal():
                 self._journal_lost(broker)
 
-    def confuse(self, broker: int, times: int) -> None:
-        """Somebody who is no job of this agent asks on from where its journal has never been."""
+    def confuse(self, broker: int, name: str) -> None:
+        """Somebody with another token asks for what only a job may have, in its own name and in that of a job: nothing comes of it."""
         agent = self.agents[broker]
         if not agent.up:
             return
-        self._have_begun(broker)
-        for _ in range(times):
-            agent.fuse.left = -1
-            agent.service.plan(PlanRequest("stranger", "run", agent.journal.id, agent.journal.end().seq + 1000, None, 0))
-            self._journal_lost(broker)
-            for job in self.jobs.values():
-                self._step(job)
-            agent.turn(set(), 300)
-            for job in self.jobs.values():
-                self._step(job)
+        agent.fuse.left = -1
+        service, end = agent.service, agent.journal.end().seq
+        for consumer in ("", "stranger", name):
+            for journal in {agent.journal.id, agent.consumers.journal(name)}:
+                asked = Range(consumer, "run", journal, 0, 0, end + 1000)
+                with suppress(AgentError):
+                    service.plan(PlanRequest(consumer, "run", journal, end + 1000, None, 0), "stranger")
+                with suppress(AgentError):
+                    deque(service.read(asked, "stranger"), maxlen=0)
+                service.received(asked, "stranger")
+                service.committed(Committed(consumer, "run", journal, end + 1000), "stranger")
+        if agent.consumers.committed(name) is not None:
+            with pytest.raises(AgentError):
+                service.register(Register(name, "latest", resumed=False), "stranger")
 
     def _have_begun(self, broker: int) -> None:
         """Every job has had this agent's beginning."""

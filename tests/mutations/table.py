@@ -242,8 +242,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="protocol-bearer",
         file="streaming/protocol/tokens.py",
-        before='return kind.lower() == "bearer" and any(matches)',
-        after="return any(matches)",
+        before='return matches[0] if matches and kind.lower() == "bearer" else None',
+        after="return matches[0] if matches else None",
         why="A token would open an agent under any other scheme.",
         tests=("tests/protocol/test_tokens.py",),
     ),

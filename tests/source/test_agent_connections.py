@@ -135,35 +135,34 @@ def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(host
 
 def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = hosts[:2]
-    go_on, waiting = threading.Event(), []
-    plan = Service.plan
+    hangs, go_on, waiting = threading.Event(), threading.Event(), []
+    plan, status = Service.plan, Service.status
 
-    def hang(self: Service, request: Any) -> Any:
-        if self.name == "a2" and not go_on.is_set():
-            waiting.append(request)
+    def hang(self: Service, *asked: Any) -> Any:
+        if self.name == "a2" and hangs.is_set():
+            waiting.append(asked)
             go_on.wait()
-        return plan(self, request)
+        return plan(self, *asked)
 
+    def hang_too(self: Service, *asked: Any) -> Any:
+        if self.name == "a2" and hangs.is_set():
+            go_on.wait()
+        return status(self, *asked)
+
+    monkeypatch.setattr(Service, "plan", hang)
+    monkeypatch.setattr(Service, "status", hang_too)
     with one.agent.served() as first, two.agent.served() as second:
         stream = Stream(first, second)
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
         monkeypatch.setattr("streaming.client.agent_client.ANSWER_SECONDS", 0.2)
-        monkeypatch.setattr(Service, "plan", hang)
-        status, asked = Service.status, threading.Event()
-
-        def hang_too(self: Service, *asked_for: Any) -> Any:
-            if self.name == "a2" and not go_on.is_set():
-                asked.set()
-                go_on.wait()
-            return status(self, *asked_for)
-
-        monkeypatch.setattr(Service, "status", hang_too)
+        hangs.set()
         try:
             for count in (5, 7, 9):
                 one.log.append(batch(2))
                 stream.until(lambda records, count=count: records["t1"] == count)
             assert len(waiting) == 1  # nobody waited for its plan again
         finally:
+            hangs.clear()
             go_on.set()
         two.log.append(batch(1))
         stream.until(lambda records: records["t2"] == 4)

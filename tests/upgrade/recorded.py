@@ -28,22 +28,22 @@ class RecordedAgent:
             Call.PLAN: self._plan,
             Call.EVENTS: self._events,
             Call.RECEIVED: self._receive,
-            Call.COMMITTED: lambda _: iter([b"{}"]),
+            Call.COMMITTED: lambda *_: iter([b"{}"]),
         }
 
-    def _say(self, _: bytes) -> Iterator[bytes]:
+    def _say(self, _: bytes, principal: str) -> Iterator[bytes]:
         yield json.dumps(self.says).encode()
 
-    def _plan(self, body: bytes) -> Iterator[bytes]:
+    def _plan(self, body: bytes, principal: str) -> Iterator[bytes]:
         told = json.loads((before.DATA / "plan.json").read_bytes())
         missed = json.loads(body)["journal"] == told["journal"] and not self.received
         yield json.dumps(told | {"missed": missed, "again": missed}).encode()
 
-    def _receive(self, body: bytes) -> Iterator[bytes]:
+    def _receive(self, body: bytes, principal: str) -> Iterator[bytes]:
         self.received.append(json.loads(body))
         yield b"{}"
 
-    def _events(self, body: bytes) -> Iterator[bytes | pa.Buffer]:
+    def _events(self, body: bytes, principal: str) -> Iterator[bytes | pa.Buffer]:
         rows = self.rows if json.loads(body)["journal"] == self.says["journal"] else self.rows.slice(0, 0)
         return row_messages(rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)])
 

@@ -9,7 +9,7 @@ import pytest
 from streaming.client.column_versions import as_events
 from streaming.protocol.consumer_messages import Range
 from streaming.rows import TRANSACTIONS
-from tests.agents import Agent, Reader, event_rows
+from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import batch, commit
 from tests.events import Shard
 from tests.upgrade import before
@@ -51,7 +51,7 @@ def test_a_job_in_the_middle_of_it_goes_on(agent: Agent, tmp_path: Path) -> None
     reader = Reader(agent)
     reader.run = "after the upgrade"
     again = Range("job", reader.run, planned.journal, committed, agent.journal.at(committed).total, planned.seq)
-    shard.fold(*event_rows(agent.service.read(again)))  # Spark runs the micro-batch again that was not committed
+    shard.fold(*event_rows(read_range(agent.service, again)))  # Spark runs the micro-batch again that was not committed
     agent.service.received(again)
     reader.at = (planned.journal, planned.seq, planned.total)
     reader.commit()
@@ -89,6 +89,6 @@ def test_what_was_told_reads_as_it_did(agent: Agent) -> None:
     planned, committed = before.plan(), agent.consumers.committed("job")
     assert committed is not None
     assert committed < first
-    found = agent.service.read(Range("job", "run", planned.journal, committed, 0, last)).to_pylist()
+    found = read_range(agent.service, Range("job", "run", planned.journal, committed, 0, last)).to_pylist()
     names = wanted[0].keys()
     assert [{name: row[name] for name in names} for row in found] == wanted

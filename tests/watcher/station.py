@@ -8,6 +8,7 @@ from pathlib import Path
 from streaming.disk.logdirs import open_log_dirs
 from streaming.event_row import Event
 from streaming.journal.census import members
+from streaming.journal.consumer_rows import Registration
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
@@ -238,7 +239,7 @@ class Station:
         """A new reader registers; the next look publishes its beginning."""
         self.folds.setdefault(name, Fold())
         self._starts.setdefault(name, start_from)
-        self.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]
+        self.watcher.begin(Beginning(start_from, resumed), Registration(name))  # type: ignore[arg-type]
 
     def turn(self, hints: set[Path] | None = None, *, budget: int | None = None) -> bool:
         more = self.watcher.poll(hints or set(), budget)

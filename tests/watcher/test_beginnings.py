@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import JournalError
+from streaming.journal.consumer_rows import Registration
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -218,7 +219,7 @@ def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDi
     three_segments(disk)
     bare.begin("earliest")
     bare.look()
-    published = bare.watcher.begin(Beginning("earliest", resumed=False), "second")
+    published = bare.watcher.begin(Beginning("earliest", resumed=False), Registration("second"))
     assert not published.is_set()
     assert not bare.watcher.caught_up
     assert bare.consumers.streamed("second") is None

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.event_row import Event, EventRow
+from streaming.journal.consumer_rows import Registration
 from streaming.journal.consumers import Bounds
 from streaming.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
@@ -121,7 +122,7 @@ class TransactionalLog:
         self.station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
-        self.station.watcher.begin(Beginning(start_from, resumed), name)  # type: ignore[arg-type]
+        self.station.watcher.begin(Beginning(start_from, resumed), Registration(name))  # type: ignore[arg-type]
 
     def _fold(self) -> None:
         journal = self.station.journal

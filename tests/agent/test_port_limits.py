@@ -1,0 +1,36 @@
+"""The limits of an agent's port are those that docs/security.md tells."""
+
+import re
+from pathlib import Path
+
+from streaming.agent import call_server, range_reading, service
+from streaming.journal import blocks, consumers
+from streaming.protocol import agent_calls
+
+ROOT = Path(__file__).parents[2]
+
+
+def figures(limit: str) -> list[int]:
+    """The figures of one row."""
+    text = (ROOT / "docs/security.md").read_text().partition("### Limits of an agent's port")[2].partition("\n## ")[0]
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| {limit}")]
+    return [int(each.replace(",", "")) for each in re.findall(r"\d[\d,]*", "|".join(row.split("|")[2:]))]
+
+
+def test_the_page_tells_the_limits() -> None:
+    kib, mib = 1 << 10, 1 << 20
+    assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
+    assert figures("headers of a call") == [call_server.HEADER_BYTES // kib]
+    assert figures("connections |") == [call_server.CONNECTIONS]
+    assert figures("the handshake") == [call_server.HANDSHAKE_SECONDS]
+    assert figures("a connection without calls") == [call_server.IDLE_SECONDS]
+    assert figures("calls at the same time over a connection") == [call_server.CONNECTIONS_CALLS]
+    assert figures("threads") == [call_server.THREADS, call_server.CALLS]
+    assert figures("calls that are answered") == [call_server.PRINCIPALS_CALLS]
+    assert figures("the message of a call") == [call_server.REQUEST_SECONDS]
+    assert figures("an answer") == [call_server.ANSWER_SECONDS, call_server.SCAN_SECONDS]
+    assert figures("the wait of a plan") == [service.MOST_WAIT_SECONDS]
+    assert figures("jobs that are registered") == [consumers.MOST_CONSUMERS]
+    assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
+    assert figures("ranges that a job reads") == [consumers.MOST_READS]
+    assert figures("rows of a range") == [range_reading.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]

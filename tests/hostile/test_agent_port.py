@@ -1,0 +1,193 @@
+"""What reaches an agent's port: strangers without a token cost nothing, and whoever has one disturbs only its own consumer."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import grpc
+import pytest
+
+from streaming.agent.call_server import CONNECTIONS, THREADS
+from streaming.client.agent_client import AgentClient
+from streaming.errors import AgentError
+from streaming.protocol.agent_calls import Call, method
+from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.units import Address
+from tests.faults.writing import WritingBroker, writing_broker
+from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent
+from tests.processes import until
+
+MIB = 1 << 20
+EVER_MS = 10**12
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[WritingBroker]:
+    with writing_broker(tmp_path / "broker") as broker:
+        yield broker
+
+
+@pytest.fixture
+def agent(broker: WritingBroker, tmp_path: Path) -> Iterator[Attacked]:
+    with attacked_agent(broker.log_dirs, tmp_path) as agent:
+        yield agent
+        agent.process.terminate()
+        assert agent.process.wait() == 0, agent.process.said
+
+
+def call(agent: Attacked, message: bytes, token: str = "") -> grpc.StatusCode:
+    """The status of a call with a message of any size."""
+    headers = (("authorization", f"Bearer {token}"),) if token else ()
+    with grpc.insecure_channel(agent.address, [("grpc.max_send_message_length", -1)]) as channel:
+        try:
+            list(channel.unary_stream(method(Call.STATUS))(message, metadata=headers, timeout=60))
+        except grpc.RpcError as error:
+            return error.code()
+    return grpc.StatusCode.OK
+
+
+@pytest.mark.parametrize("token", ["", "w" * 32, STRANGERS_TOKEN])
+def test_a_large_message_costs_no_memory(agent: Attacked, token: str) -> None:
+    agent.forget_peak()
+    before = agent.status("VmRSS")
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(lambda _: call(agent, b"x" * (128 * MIB), token), range(4)))
+    assert grpc.StatusCode.OK not in codes
+    assert agent.status("VmHWM") - before < 64 * MIB
+    assert agent.client().status().agent == "a1"
+
+
+def test_connections_that_send_nothing_are_few_and_end(agent: Attacked) -> None:
+    """A client that is connected goes on meanwhile; others come in again when the silent ones are gone."""
+    client, address = agent.client(), Address.parse(agent.address)
+    client.status()
+    descriptors, before = agent.descriptors(), agent.status("VmRSS")
+    with ExitStack() as silent:
+        for _ in range(4 * CONNECTIONS):
+            silent.enter_context(socket.create_connection((address.host, address.port)))
+        assert client.status().agent == "a1"
+        assert agent.descriptors() - descriptors <= CONNECTIONS + 16
+        assert agent.status("VmRSS") - before < 64 * MIB
+    until("a new client is answered", lambda: answered(agent.client().status))
+
+
+def answered(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except AgentError:
+        return False
+    return True
+
+
+def test_plans_that_wait_for_ever_keep_no_threads(agent: Attacked) -> None:
+    job, strangers = Reader(agent.client(), "job"), [agent.client(STRANGERS_TOKEN) for _ in range(8)]
+    until("the job has begun", job.step)
+    for number in range(8):
+        strangers[0].register(Register(f"stranger {number}".replace(" ", "-"), "latest", resumed=False))
+    with ThreadPoolExecutor(300) as pool:
+        waiting: list[Future[object]] = [
+            pool.submit(quietly, lambda n=n: strangers[n % 8].plan(PlanRequest(f"stranger-{n % 8}", "r", "", -1, None, EVER_MS)))  # type: ignore[misc]
+            for n in range(300)
+        ]
+        for _ in range(20):
+            assert job.client.status().agent == "a1"
+        assert agent.status("Threads") <= THREADS + 32
+        for stranger in strangers:
+            stranger.close()
+    assert all(each.done() for each in waiting)
+    job.catch_up()
+
+
+def quietly(ask: Callable[[], object]) -> object:
+    try:
+        return ask()
+    except AgentError as error:
+        return error
+
+
+class Reader:
+    """A job, as far as an agent sees it."""
+
+    def __init__(self, client: AgentClient, name: str) -> None:
+        self.client, self.name = client, name
+        self.journal, self.seq, self.total = "", -1, 0
+        self.rows = 0
+        self.appended = 0
+        self.journals: set[str] = set()
+
+    def step(self) -> bool:
+        """Plan, read, commit; returns whether there was anything."""
+        plan = self.client.plan(PlanRequest(self.name, "run", self.journal, self.seq, None, 0, total=self.total))
+        if plan.seq < 0:
+            self.client.register(Register(self.name, "earliest", resumed=bool(self.journal), run="run"))
+            return False
+        same = plan.journal == self.journal
+        if same and plan.seq == self.seq and not plan.again:
+            return False
+        asked = Range(self.name, "run", plan.journal, self.seq if same else -1, self.total if same else 0, plan.seq)
+        table = self.client.read(asked)
+        appended = [size for kind, size in zip(table["kind"].to_pylist(), table["bytes"].to_pylist(), strict=True) if kind == "appended"]
+        self.appended += sum(appended)
+        self.journals.add(plan.journal)
+        self.journal, self.seq, self.total = plan.journal, plan.seq, plan.total
+        self.client.committed(Committed(self.name, "run", self.journal, self.seq))
+        return True
+
+    def catch_up(self) -> None:
+        while self.step():
+            pass
+
+
+def test_foreign_plans_renew_nothing_of_a_job(agent: Attacked, broker: WritingBroker) -> None:
+    """With the journal's name as the status tells it, with an id that is made up, and with the job's own id."""
+    job, stranger = Reader(agent.client(), "job"), agent.client(STRANGERS_TOKEN)
+    until("the job has begun", job.step)
+    for number in range(60):
+        journal = stranger.status().journal
+        quietly(lambda journal=journal: stranger.plan(PlanRequest("", "r", journal, 10**9, None, 0)))  # type: ignore[misc]
+        quietly(lambda journal=journal: stranger.plan(PlanRequest("who", "r", journal, 10**9, None, 0)))  # type: ignore[misc]
+        for name in (job.journal, journal):
+            with pytest.raises(AgentError, match="another token"):
+                stranger.plan(PlanRequest("job", f"r{number}", name, 10**9, None, 0))
+            with pytest.raises(AgentError, match="another token"):
+                stranger.register(Register("job", "latest", resumed=False))
+            with pytest.raises(AgentError, match="another token"):
+                stranger.read(Range("job", "run", name, 0, 0, 10**12))
+        stranger.committed(Committed("job", "run", job.journal, 10**9))
+        if number % 10 == 0:
+            broker.write_on(50)
+            job.catch_up()
+    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in broker.facts()))
+    assert len(job.journals) == 1
+
+
+def test_made_up_consumers_get_no_room_of_others(agent: Attacked, broker: WritingBroker) -> None:
+    job, stranger = Reader(agent.client(), "job"), agent.client(STRANGERS_TOKEN)
+    until("the job has begun", job.step)
+    refused = [quietly(lambda n=n: stranger.register(Register(f"c{n}", "earliest", resumed=False))) for n in range(200)]  # type: ignore[misc]
+    assert sum(isinstance(each, AgentError) and each.reason == "busy" for each in refused) > 150
+    broker.write_on(100)
+    another = Reader(agent.client(), "another")
+    until("another job begins", another.step)
+    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in broker.facts()))
+
+
+def test_a_reader_that_commits_nothing_does_not_hold_the_journal_for_ever(agent: Attacked, broker: WritingBroker) -> None:
+    stranger = agent.client(STRANGERS_TOKEN)
+    stranger.register(Register("greedy", "latest", resumed=False, run="r"))
+    until("it has begun", lambda: stranger.plan(PlanRequest("greedy", "r", "", -1, None, 0)).seq >= 0)
+    plan = stranger.plan(PlanRequest("greedy", "r", "", -1, None, 0))
+
+    def read() -> str:
+        broker.write_on(10)
+        try:
+            end = stranger.plan(PlanRequest("greedy", "r", plan.journal, plan.seq, None, 1000)).seq
+            stranger.read(Range("greedy", "r", plan.journal, -1, 0, end))
+        except AgentError as error:
+            return str(error)
+        return ""
+
+    refusal = until("it is refused", read)
+    assert "commits nothing" in refusal
