@@ -217,7 +217,7 @@ class Job:
     def _watch(self, names: list[str], cluster_id: str) -> None:
         options = parse_options(self._where)
         self._files = options.files
-        self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
+        self._agents = AgentWatch(options, self.observer, self.table, time.monotonic, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
         if self._serve:
             self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, options.files, self._clock)
