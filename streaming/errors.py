@@ -28,6 +28,10 @@ class LogDirError(UsageError):
     """A log dir does not exist, cannot be read, has no ``meta.properties``, or belongs to another cluster."""
 
 
+class DescriptorsError(LogDirError):
+    """No descriptor was free to read a log dir: nothing is known of it."""
+
+
 class CheckpointError(UsageError):
     """The checkpoint belongs to another cluster or job, or is in use."""
 

@@ -8,6 +8,7 @@ from threading import Thread
 from time import monotonic
 
 from streaming.agent.own_page import AgentMetrics
+from streaming.disk.shortage import shortage
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.connections import BoundedServer
@@ -84,7 +85,8 @@ class HealthServer:
         if path == "/metrics":
             return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
         if path == "/-/healthy":
-            word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for())))
+            short = ["too many open files"] if shortage.lasts else []
+            word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for()), *short))
             return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
         if path == "/-/ready":
             return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")

@@ -10,6 +10,7 @@ from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.contents import read_contents
 from streaming.disk.logdirs import LogDir
+from streaming.disk.shortage import is_short, shortage
 from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.watcher.tail import Tail
 
@@ -33,6 +34,7 @@ class HostStatus:
         self._next_check = 0
         self._live = 0
         self._down: set[Path] = set()
+        self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
 
     def refresh(self) -> None:
@@ -61,6 +63,10 @@ class HostStatus:
         try:
             found = read_contents(log_dir)
         except OSError as error:
+            before = self._last.get(log_dir.path)
+            if is_short(error) and before is not None:
+                shortage.note()
+                return before
             if log_dir.path not in self._down:
                 self._down.add(log_dir.path)
                 log.error("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
@@ -68,7 +74,7 @@ class HostStatus:
         self._down.discard(log_dir.path)
         self._log_unlisted(log_dir, found.unlisted)
         self._live += len(found.live)
-        return LogDirStatus(
+        self._last[log_dir.path] = status = LogDirStatus(
             broker=log_dir.broker,
             log_dir=str(log_dir.path),
             up=True,
@@ -85,6 +91,7 @@ class HostStatus:
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
         )
+        return status
 
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:
         before, self._unlisted[log_dir.path] = self._unlisted.get(log_dir.path, {}), unlisted

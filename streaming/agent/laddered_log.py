@@ -152,7 +152,9 @@ class LadderedLog:
         bases = sorted(of)
         while ladder.active_offset < cursor.segment:
             self._read_on(ladder, _listed(of, ladder.active_offset), None, buffer, paced)
-            following = bases[bisect_left(bases, ladder.active_offset + 1)]
+            following = next((base for base in bases if base > ladder.active_offset), None)
+            if following is None:  # the log was truncated after its cursor was read
+                raise FileNotFoundError(f"no segment after {ladder.active_offset} is listed any more")
             ladder.roll(following, now_ms)
             self._identity = of[following].identity
         if cursor.segment == ladder.active_offset and cursor.position >= ladder.position:
@@ -293,11 +295,15 @@ class LadderedLog:
         ladder = self._ladder
         return ladder is not None and ladder.edition == known.view.edition and self.tail.breaks == self._breaks
 
-    def take_unsaved(self) -> dict[SegmentKey, bytes]:
-        """The ladders of closed segments that are to be stored; they are handed out once."""
+    def unsaved(self) -> dict[SegmentKey, bytes]:
+        """The ladders of closed segments that are to be stored."""
         with self._lock:
-            found, self._unsaved = self._unsaved, {}
-            return found
+            return self._unsaved.copy()
+
+    def note_saved(self, saved: Mapping[SegmentKey, bytes]) -> None:
+        """These are stored."""
+        with self._lock:
+            self._unsaved = {key: packed for key, packed in self._unsaved.items() if saved.get(key) is not packed}
 
     @property
     def stored_keys(self) -> set[SegmentKey]:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -129,9 +130,16 @@ class Ladders:
             pass
         finally:
             if self._clock() - here.stored_at >= STORE_SECONDS:
-                self._store(here)
-                self._sweep()
+                self._keep(here)
         return REST_SECONDS
+
+    def _keep(self, here: "_Dir") -> None:
+        here.stored_at = self._clock()
+        try:
+            self._store(here)
+            self._sweep()
+        except JournalError as error:
+            log.warning("what was counted of logs cannot be stored now", extra={"error": str(error)})
 
     def _meet(self, here: "_Dir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
@@ -156,31 +164,49 @@ class Ladders:
         """Begin ladders, and close their gaps."""
         here.looked_at = self._clock()
         for key, each in list(here.logs.items()):
-            if not each.valid:
-                self._try(path, here, key, lambda paced, each=each: each.begin(buffer, paced))  # type: ignore[misc]
-            if each.valid and each.has_gap:
-                self._try(path, here, key, lambda paced, each=each: each.catch_up(buffer, paced, self._clock_ms()), anew=each)  # type: ignore[misc]
-            here.gone |= each.compare()
-            self._place_start(path, here, key, each)
+            self._try(path, here, key, partial(self._see_to, here, each, buffer))
+
+    def _see_to(self, here: "_Dir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
+        if not each.valid:
+            each.begin(buffer, paced)
+        if each.valid and each.has_gap:
+            try:
+                each.catch_up(buffer, paced, self._clock_ms())
+            except _StopError:
+                raise
+            except Exception:
+                each.end()
+                raise
+        here.gone |= each.compare()
+        if each.start_is_due:
+            each.place_start()
 
     def _fill_next(self, path: Path, here: "_Dir") -> bool:
         """Count the newest segment that is not counted; returns whether there was one."""
         if not here.due:
             now = self._clock()
-            waiting = ((each.next_modified_ms(), key) for key, each in here.logs.items() if here.again_at.get(key, 0.0) <= now)
-            here.due = [key for _, key in sorted((modified, key) for modified, key in waiting if modified is not None)]
+            waiting: list[tuple[int, LogKey]] = []
+            for key, each in here.logs.items():
+                if here.again_at.get(key, 0.0) <= now:
+                    try:
+                        modified = each.next_modified_ms()
+                    except Exception as error:  # noqa: BLE001 - as in `_try`
+                        self._leave_alone(here, key, error)
+                    else:
+                        waiting += [] if modified is None else [(modified, key)]
+            here.due = [key for _, key in sorted(waiting)]
         if not here.due:
             return False
-        key = here.due.pop()
-        each = here.logs.get(key)
-        if each is not None and each.valid:
-            self._try(path, here, key, lambda paced: each.fill(self._stored, here.buffer, self._attentive(path, here, paced)))
-            self._place_start(path, here, key, each)
+        chosen = here.due.pop()
+        found = here.logs.get(chosen)
+        if found is not None and found.valid:
+            self._try(path, here, chosen, partial(self._fill, path, here, found))
         return True
 
-    def _place_start(self, path: Path, here: "_Dir", key: LogKey, each: LadderedLog) -> None:
+    def _fill(self, path: Path, here: "_Dir", each: LadderedLog, paced: Callable[[int], None]) -> None:
+        each.fill(self._stored, here.buffer, self._attentive(path, here, paced))
         if each.start_is_due:
-            self._try(path, here, key, lambda _: each.place_start())
+            each.place_start()
 
     def _attentive(self, path: Path, here: "_Dir", paced: Callable[[int], None]) -> Callable[[int], None]:
         """Look after what is urgent now and then while a large segment is filled."""
@@ -196,22 +222,28 @@ class Ladders:
     def _stored(self, key: SegmentKey) -> bytes | None:
         return self._journal.ladders([key]).get(key)
 
-    def _try(
-        self, path: Path, here: "_Dir", key: LogKey, what: Callable[[Callable[[int], None]], object], anew: LadderedLog | None = None
-    ) -> None:
-        """Read something of a log. If that fails, the log is left alone for a while, and perhaps begun again."""
+    def _try(self, path: Path, here: "_Dir", key: LogKey, what: Callable[[Callable[[int], None]], object]) -> None:
+        """Do something with a log. If that fails in any way, this log is left alone for a while."""
         if here.again_at.get(key, 0.0) > self._clock():
             return
         try:
             what(self._paced(path))
         except _StopError:
             raise
-        except (OSError, FormatError) as error:
-            self.errors += 1
-            here.again_at[key] = self._clock() + RETRY_SECONDS
-            if anew is not None:
-                anew.end()
-            log.info("a log cannot be counted now", extra={"log": str(key), "error": str(error)})
+        except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
+            self._leave_alone(here, key, error)
+
+    def _leave_alone(self, here: "_Dir", key: LogKey, error: Exception) -> None:
+        """Count and name what failed. Raises MemoryError: no log causes that."""
+        if isinstance(error, MemoryError):
+            raise error
+        self.errors += 1
+        here.again_at[key] = self._clock() + RETRY_SECONDS
+        extra = {"log": str(key), "error": str(error)}
+        if isinstance(error, (OSError, FormatError, JournalError)):
+            log.info("a log cannot be counted now", extra=extra)
+        else:
+            log.error("an unexpected error keeps a log from being counted for a while", exc_info=error, extra=extra)
 
     def _paced(self, path: Path) -> Callable[[int], None]:
         before = time.thread_time()
@@ -228,12 +260,14 @@ class Ladders:
     # --- what is stored
 
     def _store(self, here: "_Dir") -> None:
-        here.stored_at = self._clock()
-        unsaved = [each.take_unsaved() for each in list(here.logs.values())]
-        found = {key: ladder for one in unsaved for key, ladder in one.items()}
-        gone, here.gone = here.gone - found.keys(), set()
+        logs = list(here.logs.values())
+        found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
+        gone = here.gone - found.keys()
         if found or gone:
             self._journal.keep_ladders(found, gone)
+            for each in logs:
+                each.note_saved(found)
+        here.gone = set()
 
     def _sweep(self) -> None:
         """Forget ladders of segments that have gone while no agent ran."""

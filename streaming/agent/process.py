@@ -18,7 +18,7 @@ from streaming.agent.call_answers import answers
 from streaming.agent.call_server import AgentServer
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
-from streaming.agent.descriptors import raise_limit
+from streaming.agent.descriptors import count_directories, raise_limit
 from streaming.agent.dir_calls import DirCalls
 from streaming.agent.ending import Ending, send_address
 from streaming.agent.group_answers import GroupAnswers
@@ -36,6 +36,7 @@ from streaming.agent.security import Security, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.definitions import agent_metrics
 from streaming.disk.logdirs import LogDirs, refuse_inside
+from streaming.disk.shortage import shortage
 from streaming.disk.silence import FirstRead, open_answering
 from streaming.errors import JournalBusyError, UsageError
 from streaming.journal.consumers import Bounds, Consumers
@@ -123,7 +124,7 @@ def serve(options: AgentOptions) -> None:
     log_dirs, silent = open_answering(options.log_dirs)
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
-    raise_limit()
+    raise_limit(sum(map(count_directories, log_dirs.available)))
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes
     polls = Polls()
     ending = Ending(polls)
@@ -255,12 +256,13 @@ class _Agent:
         resources.callback(self._ending.end)  # before they are waited for: nobody has told an agent that cannot listen
 
     def run(self, server: AgentServer) -> None:
-        """Do all periodic work except the watcher's, until the agent is stopped."""
+        """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
         next_trim, stop = time.monotonic(), self._ending.event
         while not stop.is_set():
             self.blocking.poll()
             server.end_overdue()
             if time.monotonic() >= next_trim and not self._trim():
+                self._journal.database.check_files()
                 next_trim = time.monotonic() + TRIM_EVERY_SECONDS
             stop.wait(POLL_SECONDS)
 
@@ -324,6 +326,7 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
     metrics.show(agent_metrics.PUBLISHED_BYTES, lambda: journal.end().total)
     metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
     metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
+    metrics.show(agent_metrics.DESCRIPTOR_SHORTAGES, lambda: shortage.count)
     metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
     metrics.show(agent_metrics.COORDINATOR_LOG_ERRORS, lambda: following.errors)
     ladders = agent.ladders

@@ -12,6 +12,11 @@ JOURNAL_SIZE = Metric("segtail_agent_journal_size_bytes", "Size of the events in
 PUBLISHED_BYTES = Metric("segtail_agent_published_bytes_total", "Bytes of logs published since the journal began.", ())
 PUBLISHED_EVENTS = Metric("segtail_agent_published_events_total", "Events published since the journal began.", ())
 UNREADABLE_FILES = Metric("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", ())
+DESCRIPTOR_SHORTAGES = Metric(
+    "segtail_agent_descriptor_shortages_total",
+    "How often no descriptor was free to check a log dir (too many open files): it counts as it was, and is not reported as down.",
+    (),
+)
 UNWATCHED_DIRECTORIES = Metric(
     "segtail_agent_unwatched_directories",
     "Partition directories without a working inotify watch: they are compared at each poll instead.",

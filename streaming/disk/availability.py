@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import overload
 
 from streaming.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
-from streaming.errors import LogDirError
+from streaming.disk.shortage import shortage
+from streaming.errors import DescriptorsError, LogDirError
 
 log = logging.getLogger(__name__)
 
@@ -79,16 +80,23 @@ class LogDirs(Sequence[LogDir]):
         """Check these log dirs again, all if none is given: which are available, which have come back, which were replaced.
 
         A log dir comes back if it belongs to the same cluster and broker. If its directory.id differs, it is a new disk in place of the old
-        one.
+        one. If no descriptor is free, a log dir is as it was.
         """
+        short = False
         for path in paths or self._paths:
             if path not in self._barred:
                 try:
                     found, failed = self._accepted(read_identity(path)), ""
+                except DescriptorsError:
+                    shortage.note()
+                    short = True
+                    continue
                 except LogDirError as error:
                     found, failed = None, str(error)
                 with self._lock:
                     self._note(path, found, failed)
+        if not paths and not short:
+            shortage.end()
         self._recompute()
 
     def bar(self, path: Path, reason: str) -> None:

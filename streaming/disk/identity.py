@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streaming.disk.calls import Calling
-from streaming.errors import FormatError, LogDirError
+from streaming.disk.shortage import is_short
+from streaming.errors import DescriptorsError, FormatError, LogDirError
 from streaming.formatting import format_word
 from streaming.kafka import names
 from streaming.kafka.properties import parse_meta_properties
@@ -46,7 +47,8 @@ def read_identity(path: Path) -> LogDir:
     except PermissionError as error:
         raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
     except OSError as error:
-        raise LogDirError(f"log dir {path} cannot be read: {error}") from error
+        kind = DescriptorsError if is_short(error) else LogDirError
+        raise kind(f"log dir {path} cannot be read: {error}") from error
     except FormatError as error:
         raise LogDirError(f"{meta} is not valid: {error}") from error
     return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)

@@ -1,15 +1,53 @@
-"""Half-written batches in a preallocated file: the length of a batch does not show how much of it is written, only its CRC does.
+"""What is written of a preallocated file: its size does not show it, and the length of its last batch does not show that this is whole.
 
-A writer is at one position of a file only, so only the last batch before the zeros can be half written.
+A writer is at one position of a file only, so only the last batch before the zeros can be half written: only its CRC shows it.
 """
 
 from dataclasses import replace
 
-from streaming.disk.segment_files import OpenSegment
+from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.kafka.crc import has_right_crc
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.scan.pieces import Piece, Scanned, scan
 from streaming.scan.walk import Bytes, Stop
+
+BLOCK_BYTES = 4096
+"""Fewer zeros than this at the end of a file may be the end of a record."""
+
+_LOOK_BYTES = 1 << 20
+
+
+def written_end(file: OpenSegment, position: int) -> int:
+    """Where the written part of a file ends: at the last byte that is not zero, at ``position`` at least. Raises OSError.
+
+    Of a file whose zeros are stored (a copy), one look after ``position`` decides: if it is full of data, the size of the file counts.
+    """
+    size = file.size()
+    if size <= position or any(file.read(max(position, size - BLOCK_BYTES), BLOCK_BYTES)):
+        return size
+    end = file.stored_end(position)
+    begin = max(position, end - BLOCK_BYTES)
+    written = _without_zeros(file, begin, end)
+    if written > begin or begin == position:
+        return written
+    end = min(end, position + _LOOK_BYTES)
+    written = _without_zeros(file, position, end)
+    return written if end - written >= BLOCK_BYTES else size
+
+
+def has_data(segment: Segment) -> bool:
+    """Whether anything is written in a segment. Raises OSError."""
+    if not segment.size:
+        return False
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        return any(file.read(0, PREFIX_BYTES))
+    finally:
+        file.close()
+
+
+def _without_zeros(file: OpenSegment, begin: int, end: int) -> int:
+    return begin + len(file.read(begin, end - begin).rstrip(b"\0"))
 
 
 def without_half_written(file: OpenSegment, position: int, buffer: Bytes, start: int, scanned: Scanned, *, plain: bool) -> Scanned:

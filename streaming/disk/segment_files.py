@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 _LOG_NAMES = (".log", ".log.swap")
 
+MOST_HOLES = 64
+"""A file with more holes than this is taken for written to its end: a preallocated one has one hole."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
@@ -191,6 +194,22 @@ class OpenSegment:
     def size(self) -> int:
         """The file's size in bytes, including a preallocated tail. This is the cheapest check: one lseek."""
         with Calling(self.path):
+            return os.lseek(self._fd, 0, os.SEEK_END)
+
+    def stored_end(self, position: int) -> int:
+        """Where the last bytes after ``position`` end that the file system stores, ``position`` if it stores none. The size of the file
+        where it stores holes too, as in a copy, or cannot tell.
+        """
+        with Calling(self.path):
+            end = position
+            try:
+                for _ in range(MOST_HOLES):
+                    end = os.lseek(self._fd, os.lseek(self._fd, end, os.SEEK_DATA), os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # no data from there on
+                    return end
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
             return os.lseek(self._fd, 0, os.SEEK_END)
 
     def modified_ms(self) -> int:

@@ -36,6 +36,7 @@ class AgentWatch:
     """All agents of a job. For one thread.
 
     Args:
+        clock: seconds of `time.monotonic`.
         names: of agents that are known before they are reached.
         cluster_id: of the job, "" as long as it is not known.
     """

@@ -61,6 +61,8 @@ class ChildAgent:
         ]
         self._process: subprocess.Popen[bytes] | None = None
         self._listens = False
+        self._address = ""  # of the process that listens, until it is written
+        self._failing = False
         self._again_at = 0.0
         self._back_off = BackOff(_BACK_OFF_SECONDS, _WELL_SECONDS)
         self._spawned_at = 0.0
@@ -71,8 +73,14 @@ class ChildAgent:
         """Start it and wait until it listens.
 
         Raises:
-            AgentError: it ended instead; its message is on standard error.
+            AgentError: it ended instead; its message is on standard error. Or it cannot be started, or its address not be written.
         """
+        try:
+            self._start()
+        except OSError as error:
+            raise AgentError(f"the job's own agent cannot be started: {error}") from error
+
+    def _start(self) -> None:
         self._spawn(time.monotonic())
         deadline = time.monotonic() + _START_SECONDS
         while not self._heard(deadline - time.monotonic()):
@@ -85,8 +93,22 @@ class ChildAgent:
                 raise AgentError(f"the job's own agent does not listen after {format_duration(_START_SECONDS)}")
 
     def keep_alive(self, now: float) -> None:
-        """Start it again if it has ended. ``now``: by `time.monotonic`."""
-        if self._heard(0.0) or self._ended() is None:
+        """Start it again if it has ended. What the system refuses (memory, processes, room on the disk) is tried again with the next call.
+
+        Args:
+            now: by `time.monotonic`.
+        """
+        try:
+            self._keep_alive(now)
+        except OSError as error:
+            if not self._failing:
+                log.error("the job's own agent cannot be started again now, it is tried again", extra={"error": str(error)})
+            self._failing = True
+        else:
+            self._failing = False
+
+    def _keep_alive(self, now: float) -> None:
+        if self._process is not None and (self._heard(0.0) or self._ended() is None):
             return
         if not self._again_at:
             pause = self._back_off.ended(now - self._spawned_at)
@@ -94,8 +116,8 @@ class ChildAgent:
             self.restarts += 1
             self._again_at = now + pause
         if now >= self._again_at:
-            self._again_at = 0.0
             self._spawn(now)
+            self._again_at = 0.0
 
     def stop(self) -> None:
         """End it."""
@@ -116,7 +138,7 @@ class ChildAgent:
     def _spawn(self, now: float) -> None:
         self.stop()
         self._spawned_at = now
-        self._listens = False
+        self._listens, self._address = False, ""
         self._directory.mkdir(parents=True, exist_ok=True)
         write_whole(self._token_file, secrets.token_hex(32).encode(), lasting=False, mode=0o600)
         # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
@@ -131,6 +153,9 @@ class ChildAgent:
         """Whether it listens and runs; waits for its address for ``seconds``, or until it ends."""
         if self._listens or self._process is None:
             return self._listens and self._ended() is None
+        if self._address:
+            self._write_address()
+            return self._ended() is None
         assert self._process.stdout is not None
         pipe = self._process.stdout
         if not select.select([pipe], [], [], max(0.0, seconds))[0]:
@@ -139,12 +164,14 @@ class ChildAgent:
         if not address:
             self._process.wait()  # it closed the pipe: it is about to end
             return False
-        self._write_address(address)
-        self._listens = True
+        self._address = address
+        self._write_address()
         return True
 
-    def _write_address(self, address: str) -> None:
-        write_whole(self._address_file, address.encode(), lasting=False)
+    def _write_address(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        write_whole(self._address_file, self._address.encode(), lasting=False)
+        self._listens = True
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Expected:
         Args:
             known: the agents of the last poll, also those that were down.
             found: the agents that this poll has found at some address, up or down.
-            now: seconds.
+            now: seconds of `time.monotonic`.
         """
         away = {name: status for name, status in known.items() if status.brokers and name not in found}
         self._since = {name: self._since.get(name, now) for name in away}

@@ -35,6 +35,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
             consumers=settings.export_consumers,
             exclude_consumers=settings.export_exclude_consumers,
         ),
+        monotonic=time.monotonic,
     )
 
 
@@ -45,7 +46,8 @@ def board_of(settings: Settings) -> GroupBoard:
             partitions=settings.export_group_granularity is Granularity.PARTITION,
             late_after_ms=settings.group_late_after // timedelta(milliseconds=1),
             late_limit=settings.group_late_limit,
-        )
+        ),
+        monotonic=time.monotonic,
     )
 
 
@@ -60,4 +62,5 @@ def observer_of(settings: Settings, pacer: Pacer, *, once: bool) -> Observer:
         thresholds=thresholds(settings),
         started=time.time(),
         pace=lambda: None if once else pacer.pace if fixed is None else fixed,
+        monotonic=time.monotonic,
     )

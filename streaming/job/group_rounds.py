@@ -67,7 +67,8 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What rounds need of the job. ``agents``: the clients of all agents that are up. ``clock``: Unix seconds.
+    """What rounds need of the job. ``agents``: the clients of all agents that are up. ``clock``: Unix seconds; ``monotonic``:
+    seconds of `time.monotonic`, for how long ago something was.
 
     ``cluster_topics``: how many partitions each topic has, None if that is not known. ``consumer``: the job's id as one.
     """
@@ -76,6 +77,7 @@ class Surroundings:
     cluster_topics: Callable[[], Mapping[str, int] | None]
     clock: Callable[[], float] = time.time
     consumer: Callable[[], str] = str
+    monotonic: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,7 +149,7 @@ class GroupRounds:
             self._board.end(number)
 
     def _found(self) -> GroupSnapshot:
-        now = self._around.clock()
+        now = self._around.monotonic()
         agents = self._around.agents()
         self.take_groups(agents, now)
         self._ask_records(agents, now)
@@ -168,7 +170,7 @@ class GroupRounds:
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask for the ends of logs first, without which nothing is known, and then for as much as each agent answers in a moment."""
-        self._ask_questions(self._tracker.begin(self.view(now)), self._end_calls, POSITIONS_SECONDS, agents, now)
+        self._ask_questions(self._tracker.begin(self.view(self._around.clock())), self._end_calls, POSITIONS_SECONDS, agents, now)
         asked = self._tracker.ask(lambda agent: self._most.get(agent, FIRST_ASKED))
         self._ask_questions(asked, self._place_calls, PLACES_SECONDS, agents, now)
         self._pause = BACKLOG_SECONDS if self._tracker.left else PAUSE_SECONDS
@@ -221,7 +223,8 @@ class GroupRounds:
                 log.debug("an agent does not answer about consumer groups", extra={"agent": agent, "error": str(error)})
 
     def view(self, now: float) -> RoundView:
-        """The logs as they are in the table."""
+        """The logs as they are in the table ``now``, in Unix seconds."""
+        steady = self._around.monotonic()
         snapshot = self._table.snapshot(now)
         snapshot = replace(snapshot, context=replace(snapshot.context, deletable=None))  # which only pages keep
         there = snapshot.columns.select(np.flatnonzero(snapshot.columns["kind"] == LOG))
@@ -231,8 +234,9 @@ class GroupRounds:
             kept=keep(observed, snapshot),
             topic_ids=[snapshot.topic_ids[slot] for slot in there["slot"].tolist()],
             agents=snapshot.agents,
-            heard={agent for agent, at in self._heard.items() if now - at < HEARD_SECONDS} | {*self._refused},
+            heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS} | {*self._refused},
             now_ms=snapshot.now_ms,
+            steady_ms=round(steady * 1000),
             reading=self._changes.reading,
             cluster_topics=self._around.cluster_topics(),
         )

@@ -219,7 +219,7 @@ class Job:
     def _watch(self, names: list[str], cluster_id: str) -> None:
         options = parse_options(self._where)
         self._files = options.files
-        self._agents = AgentWatch(options, self.observer, self.table, self._clock, names=names, cluster_id=cluster_id)
+        self._agents = AgentWatch(options, self.observer, self.table, time.monotonic, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
         if self._serve:
             self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, self._agents, options.files, self._clock)
@@ -358,6 +358,7 @@ class Job:
 
     def _run_query(self, stop: threading.Event, *, once: bool) -> str:
         """Run the query until it ends or is stopped; returns why it failed, "" if it did not."""
+        query = None
         try:
             self._progress.begins(self._checkpoint.checks)
             query = self._query(once=once)
@@ -378,6 +379,8 @@ class Job:
         except (Py4JError, OSError) as error:
             if stop.is_set():
                 return ""
+            if query is None and isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                return str(error)  # a file of the checkpoint
             raise SparkError(
                 f"Spark's JVM does not answer any more ({reason(error_text(error))}), "
                 f"its status is {self._spark.status}: start the job again"
@@ -388,9 +391,12 @@ class Job:
         """Keep the agent alive and poll the agents, for ``seconds``."""
         deadline = time.monotonic() + seconds
         while True:
-            if self._child is not None:
-                self._child.keep_alive(time.monotonic())
-            self._poll()
+            try:
+                if self._child is not None:
+                    self._child.keep_alive(time.monotonic())
+                self._poll()
+            except OSError as error:  # of this process: no descriptor, no memory, no room. The query goes on without
+                log.error("the agents cannot be polled now, it is tried again", extra={"error": str(error)})
             left = deadline - time.monotonic()
             if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
                 return

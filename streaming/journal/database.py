@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 _IN_MEMORY = Path(":memory:")
 
+_LOCK = "journal.lock"
+
 _WAL_BYTES = 16 << 20
 """The size to which the write-ahead log shrinks again after it was larger."""
 
@@ -49,13 +51,14 @@ class Database:
         self._mutex = threading.RLock()
         self._fenced: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._lock_fd = -1
+        self._files: dict[Path, tuple[int, int]] = {}
         if directory is None:
             self._connection = self._connect()
             self.id = self._make(cluster_id)
             return
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._lock_fd = self._hold(directory / "journal.lock")
+            self._lock_fd = self._hold(directory / _LOCK)
         except OSError as error:
             raise JournalError(f"the journal in {directory} cannot be written ({error}): name another directory") from error
         try:
@@ -65,6 +68,7 @@ class Database:
             except BaseException:
                 self._connection.close()
                 raise
+            self._files = {path: _identity(path.stat()) for path in (self._path, directory / _LOCK)}
         except sqlite3.DatabaseError as error:
             os.close(self._lock_fd)
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
@@ -127,6 +131,29 @@ class Database:
             log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id
 
+    def check_files(self) -> None:
+        """Raise JournalError if its files are not those that it has open: they were deleted, replaced or truncated.
+
+        What is written to them would be lost at a restart, and another agent could take their place. Nothing is lost where the agent ends
+        now: another journal begins with all that the log dirs hold, and what a job has counted it counts once.
+        """
+        for path, identity in self._files.items():
+            try:
+                found = path.stat()
+                what = "was replaced by another file" if _identity(found) != identity else ""
+                if path == self._path and found.st_size == 0:
+                    what = "was truncated"
+            except (FileNotFoundError, NotADirectoryError):
+                what = "was deleted"
+            except OSError as error:  # the next write shows whether its disk fails
+                log.warning("the journal's files cannot be checked now", extra={"path": str(path), "error": str(error)})
+                continue
+            if what:
+                raise JournalError(
+                    f"{path} of the journal {what} while the agent ran: start the agent again, and it goes on with another journal; "
+                    "what jobs have counted stays counted once"
+                )
+
     def fence(self, thread: threading.Thread) -> None:
         """Prevent all further writes of a thread. Waits until a write in progress is done."""
         with self._mutex:
@@ -183,3 +210,7 @@ class Database:
             self._connection.close()
             if self._lock_fd >= 0:
                 os.close(self._lock_fd)
+
+
+def _identity(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino

@@ -31,18 +31,18 @@ class EndMemory:
         self.moved: Flags = np.empty(0, np.bool_)
         """Whether the end of each log is another one than that of the counts."""
 
-    def begin(self, logs: GroupLogs, now_ms: int) -> None:
+    def begin(self, logs: GroupLogs, steady_ms: int) -> None:
         """A round begins, with these logs."""
         self._round += 1
         if not np.array_equal(logs.code, self._code):
             rows, there = carried(self._code, logs.code)
             self._columns = {name: np.where(there, padded(column)[rows], ABSENT) for name, column in self._columns.items()}
             self._counted = np.where(there, np.append(self._counted, KNOWN)[rows], CODES[Reason.FILLING])
-            self._rates.begin(rows, there, now_ms)
-            self._byte_rates.begin(rows, there, now_ms)
+            self._rates.begin(rows, there, steady_ms)
+            self._byte_rates.begin(rows, there, steady_ms)
             self._code = logs.code
-        self._rates.begin_round(now_ms)
-        self._byte_rates.begin_round(now_ms)
+        self._rates.begin_round(steady_ms)
+        self._byte_rates.begin_round(steady_ms)
         at = self._columns
         self.moved = (at["high_watermark"] != logs.high_watermark) | (at["last_stable"] != logs.last_stable)
 
@@ -57,21 +57,21 @@ class EndMemory:
         other = logs[(edition != self._columns["edition"][logs]) & (edition != ABSENT)]
         self._columns["high_watermark"][other] = ABSENT
 
-    def rates(self, now_ms: int) -> Rates:
+    def rates(self, steady_ms: int) -> Rates:
         """Records a second that have lately been appended to each log; `ABSENT` where that is not known."""
-        return self._rates.now(now_ms)
+        return self._rates.now(steady_ms)
 
-    def byte_rates(self, now_ms: int) -> Rates:
+    def byte_rates(self, steady_ms: int) -> Rates:
         """Bytes a second at which each log grows now; `ABSENT` where it is not watched for long enough, or does not grow."""
-        return self._byte_rates.steady(now_ms, for_ms=WATCHED_MS, silent_ms=SILENT_MS)
+        return self._byte_rates.steady(steady_ms, for_ms=WATCHED_MS, silent_ms=SILENT_MS)
 
-    def answer(self, items: Longs, logs: GroupLogs, at_end: Answered, at_stable: Answered, now_ms: int) -> None:
+    def answer(self, items: Longs, logs: GroupLogs, at_end: Answered, at_stable: Answered, steady_ms: int) -> None:
         """Set the counts of some logs: the positions of their high watermarks, and of their last stable offsets."""
         known = (at_end.edition == self._columns["edition"][items]) & (at_end.edition != ABSENT)
         for name, rates in (("data", self._rates), ("bytes", self._byte_rates)):
             comes = np.zeros(len(logs), np.int64)
             comes[items] = np.where(known, np.maximum(at_end.numbers[name] - self._columns[name][items], 0), 0)
-            rates.passed(comes, now_ms)
+            rates.passed(comes, steady_ms)
         same = at_end.edition == at_stable.edition
         self._counted[items] = np.where(same, first(at_end.reason, at_stable.reason), CODES[Reason.FILLING])
         found = {

@@ -51,19 +51,21 @@ class GroupMemory:
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
-    def begin(self, rows: CommitRows, now_ms: int) -> Flags:
-        """A round begins, with these commits. Returns which of them were beyond the end of their log in the round before."""
+    def begin(self, rows: CommitRows, steady_ms: int) -> Flags:
+        """A round begins, with these commits, at ``steady_ms`` of a clock that nobody sets. Returns which of them were beyond the end of
+        their log in the round before.
+        """
         if not np.array_equal(rows.key, self._key):
             of, there = carried(self._key, rows.key)
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
-            self._rates.begin(of, there, now_ms)
+            self._rates.begin(of, there, steady_ms)
             self._key = rows.key
             pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
             self._counters = {
                 name: np.pad(column, (0, max(pairs - len(column), 0))) if len(column) < pairs else column
                 for name, column in self._counters.items()
             }
-        self._rates.begin_round(now_ms)
+        self._rates.begin_round(steady_ms)
         was_beyond: Flags = (self._columns["beyond"] > 0) & (self._columns["offset"] == rows.offset)
         return was_beyond
 
@@ -72,19 +74,22 @@ class GroupMemory:
         """The totals as they are now; nothing changes them later."""
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
-    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, now_ms: int) -> Progress:
-        """Take over what a round has found.
+    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Progress:
+        """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
+        the clock is set back, nothing stands since a time to come.
 
         Args:
             places: the positions of the commits.
             ends: of each commit.
         """
-        self._count(rows, lags, places, ends, now_ms)
+        self._count(rows, lags, places, ends, steady_ms)
         at = self._columns
         new = at["since_ms"] == ABSENT
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
         moved = new | (at["offset"] != rows.offset)
-        at["since_ms"] = np.where(new, stored, np.where(moved, np.maximum(stored, self._last_ms), at["since_ms"]))
+        for name in ("since_ms", "readable_ms", "watched_ms"):
+            at[name] = np.minimum(at[name], now_ms)
+        at["since_ms"] = np.where(new, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
         self._last_ms = now_ms
         at["offset"] = rows.offset
         at["beyond"] = lags.beyond.astype(np.int64)
@@ -94,9 +99,9 @@ class GroupMemory:
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
         earlier = (since != ABSENT) & (since <= at["watched_ms"])
-        return Progress(stopped_since_ms=since, stopped_earlier=earlier, rate=self._rates.now(now_ms))
+        return Progress(stopped_since_ms=since, stopped_earlier=earlier, rate=self._rates.now(steady_ms))
 
-    def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, now_ms: int) -> None:
+    def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> None:
         """Count what lies between where each partition was read from in the round before and where it is read from now."""
         at, start = self._columns, lags.start
         judged = np.isin(lags.reason, (KNOWN, CODES[Reason.FILLING], CODES[Reason.DAMAGED])) & (start <= ends.high_watermark)
@@ -111,7 +116,7 @@ class GroupMemory:
         self._add("committed_records", np.where(below, 0, passed))
         self._add("lost_records", np.where(whole, passed, 0))
         self._add("lost_offsets", lost)
-        self._rates.passed(np.where(below, 0, passed), now_ms)
+        self._rates.passed(np.where(below, 0, passed), steady_ms)
         taken = judged & ~waits
         at["start"] = np.where(taken, start, at["start"])
         at["kept"] = np.where(taken, kept, at["kept"])

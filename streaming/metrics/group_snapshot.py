@@ -1,6 +1,6 @@
 """What a round has found out about all consumer groups: pages and answers show the last one, and nothing changes it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Condition
 
@@ -58,10 +58,13 @@ class GroupBoard:
 
     Args:
         listing: which partitions a page lists.
+        monotonic: seconds of a clock that nobody sets; None if that of the snapshots is such a clock.
     """
 
-    def __init__(self, listing: Listing = LATE_ONES) -> None:
+    def __init__(self, listing: Listing = LATE_ONES, monotonic: Callable[[], float] | None = None) -> None:
         self.listing = listing
+        self._monotonic = monotonic
+        self._published_ms = 0
         self._changed = Condition()
         self._last: GroupSnapshot | None = None
         self._announced = self._ended = 0
@@ -79,7 +82,7 @@ class GroupBoard:
     def publish(self, snapshot: GroupSnapshot, number: int = 0) -> None:
         """Show this one from now on; ``number`` is that of its `begin`."""
         with self._changed:
-            self._last = snapshot
+            self._last, self._published_ms = snapshot, self._steady_ms(snapshot.at_ms)
         self.end(number)
 
     def end(self, number: int) -> None:
@@ -93,4 +96,8 @@ class GroupBoard:
         with self._changed:
             self._changed.wait_for(lambda: self._ended >= self._announced, wait_seconds)
             last = self._last
-        return None if last is None or now_ms - last.at_ms > OLD_MS else last
+            age_ms = self._steady_ms(now_ms) - self._published_ms
+        return None if last is None or age_ms > OLD_MS else last
+
+    def _steady_ms(self, now_ms: int) -> int:
+        return now_ms if self._monotonic is None else round(self._monotonic() * 1000)

@@ -48,6 +48,7 @@ class RoundView:
     agents: list[str]
     heard: Collection[str]
     now_ms: int
+    steady_ms: int  # of a clock that nobody sets
     reading: Collection[tuple[str, int, str, int]] = ()
     cluster_topics: Mapping[str, int] | None = None
 
@@ -94,11 +95,11 @@ class GroupTracker:
             cluster_topics=view.cluster_topics,
         )
         self._unread = {
-            (log.topic, log.partition): self._wait_for(log, view.now_ms) for log in commits.logs if log.upto < log.high_watermark
+            (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.high_watermark
         }
-        self._ends.begin(logs, view.now_ms)
+        self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
-        was_beyond = self._memory.begin(rows, view.now_ms)
+        was_beyond = self._memory.begin(rows, view.steady_ms)
         self._round = _Round(view=view, commits=commits, logs=logs, moved=self._ends.moved.copy(), was_beyond=was_beyond)
         return list(about_ends(logs, self._ends.wanted(logs)))
 
@@ -121,20 +122,20 @@ class GroupTracker:
         self._places.answer(rows[there], question.offset[of_row], part(found, of_row))
         if current and count:
             halves = part(found, np.arange(count)), part(found, np.arange(count, 2 * count))
-            self._ends.answer(question.ends, self._round.logs, *halves, self._round.view.now_ms)
+            self._ends.answer(question.ends, self._round.logs, *halves, self._round.view.steady_ms)
         elif current:
             self._ends.doubt(question.log, found.edition)
 
-    def _wait_for(self, log: CoordinatorLog, now_ms: int) -> _Unread:
+    def _wait_for(self, log: CoordinatorLog, steady_ms: int) -> _Unread:
         """What is waited for of a coordinator's log: the high watermark of the round in which it was last read so far."""
         before = self._unread.get((log.topic, log.partition))
         if before is None or log.upto >= before.high_watermark:
-            return _Unread(log.high_watermark, now_ms)
+            return _Unread(log.high_watermark, steady_ms)
         return before
 
     def _late(self, view: RoundView) -> set[LogName]:
         """The coordinators' logs of which a high watermark of long ago is not read yet. One that grows all the time is never read whole."""
-        return {log for log, unread in self._unread.items() if view.now_ms - unread.since_ms > UNREAD_MS}
+        return {log for log, unread in self._unread.items() if view.steady_ms - unread.since_ms > UNREAD_MS}
 
     def refuse(self, question: Question) -> None:
         """The agent is of a version that cannot answer."""
@@ -158,9 +159,9 @@ class GroupTracker:
             delivered=rows.delivered,
         )
         lag = lags(committed, ends, places)
-        progress = self._memory.update(rows, lag, places, ends, view.now_ms)
+        progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         since = progress.stopped_since_ms
-        byte_rate = self._ends.byte_rates(view.now_ms)
+        byte_rate = self._ends.byte_rates(view.steady_ms)
         assumed = limits_assumed(view.kept, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = Found(
             lags=lag,
@@ -185,7 +186,7 @@ class GroupTracker:
             unread=_unread(view, commits.logs, late),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
             omitted=sum(log.omitted for log in commits.logs),
-            appended_rate=self._ends.rates(view.now_ms),
+            appended_rate=self._ends.rates(view.steady_ms),
             byte_rate=byte_rate,
         )
 

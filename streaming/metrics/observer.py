@@ -105,6 +105,7 @@ class Observer:
     Args:
         started: when the process began, Unix seconds; None to export no start time.
         pace: returns how often the query checks for work at present; None if it does so once and ends.
+        monotonic: seconds of a clock that nobody sets, for how long something lasts; None if ``now`` is such a clock.
     """
 
     def __init__(
@@ -115,7 +116,9 @@ class Observer:
         thresholds: Iterable[Threshold],
         started: float | None = None,
         pace: Callable[[], Pace | None] = lambda: Pace(0.0, Reason.FIXED),
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
+        self._monotonic = monotonic
         self._lock = Lock()  # protects the five below
         self._shards = 0
         self._leaves_out = False
@@ -140,7 +143,7 @@ class Observer:
         self._set_thresholds(thresholds)
 
     def know(self, statuses: Iterable[AgentStatus], at: float | None = None) -> None:
-        """All agents were polled ``at`` (seconds, the clock of `families`): there are these and no others."""
+        """All agents were polled ``at`` (seconds of the clock ``monotonic``): there are these and no others."""
         with self._lock:
             self._agents = {status.name: status for status in statuses}
             self._known_at = at
@@ -151,7 +154,7 @@ class Observer:
             self._shards = shards
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
-        """An agent reported at ``at`` (seconds, the clock of `families`) how many bytes of log its journal holds from its beginning."""
+        """An agent reported at ``at`` (seconds of the clock ``monotonic``) how many bytes of log its journal holds from its beginning."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).published(journal, total, at)
 
@@ -178,7 +181,9 @@ class Observer:
         return server_of_cluster(status for each in self.agents if each.up for status in each.broker_statuses)
 
     def reading(self) -> dict[str, float]:
-        """For each agent that is up and has caught up with its disks: the time of its last answer that is completely in the metrics."""
+        """For each agent that is up and has caught up with its disks: the time of its last answer that is completely in the metrics, in
+        seconds of the clock ``monotonic``.
+        """
         with self._lock:
             whole = {name: lag.whole_at for name, lag in self._lags.items()}
             current = [name for name, status in self._agents.items() if status.up and not status.catching_up]
@@ -217,8 +222,17 @@ class Observer:
 
     def lags(self, now: float) -> dict[str, tuple[int | None, float]]:
         """By agent, how far the metrics are behind what it has published: bytes (None if that is not known), and seconds."""
+        steady = self._steady(now)
         with self._lock:
-            return {name: (lag.size if lag.known else None, lag.seconds(now)) for name, lag in self._lags.items()}
+            return {name: (lag.size if lag.known else None, lag.seconds(steady)) for name, lag in self._lags.items()}
+
+    def is_stale(self, now: float) -> bool:
+        """Whether the agents were polled so long ago that their statuses count no more."""
+        with self._lock:
+            return self._known_at is not None and self._steady(now) - self._known_at > STALE_SECONDS
+
+    def _steady(self, now: float) -> float:
+        return now if self._monotonic is None else self._monotonic()
 
     @property
     def agents(self) -> tuple[AgentStatus, ...]:
@@ -238,15 +252,13 @@ class Observer:
 
         Args:
             skipped_bytes: of each broker, by `streaming.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
-            now: seconds, of the clock of `published`.
+            now: Unix seconds.
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
             full: returns when the log dirs of agents that are up are full, by broker and path.
         """
         agents = self.agents
-        with self._lock:
-            stale = self._known_at is not None and now - self._known_at > STALE_SECONDS
-        up = [] if stale else [each for each in agents if each.up]
+        up = [] if self.is_stale(now) else [each for each in agents if each.up]
         brokers = [status for each in up for status in each.broker_statuses]
         health = health_families(
             brokers,

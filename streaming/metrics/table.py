@@ -3,7 +3,7 @@
 Rows only ever set values. So a row may come again, and a micro-batch that is run again changes nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -77,6 +77,7 @@ class Table:
         series_limit: at most so many series on a page.
         context: what the columns that depend on the clock are computed with.
         export: what is on a page at all.
+        monotonic: seconds of a clock that nobody sets, for what lasts; None if that of `snapshot` is such a clock.
     """
 
     def __init__(
@@ -87,7 +88,9 @@ class Table:
         series_limit: int,
         context: PageContext,
         export: Export = EVERYTHING,
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
+        self._monotonic = monotonic
         self.series_limit = series_limit
         self.export = export
         self.full_times = FullTimes()
@@ -191,14 +194,14 @@ class Table:
             self._check_ready()
 
     def mark_agent(self, agent: str, seen: float) -> None:
-        """An agent answered at ``seen``, in seconds of the same clock as the ``now`` of `snapshot`."""
+        """An agent answered at ``seen``, in seconds of the clock ``monotonic``."""
         with self._lock:
             self._seen[self._agent(agent)] = seen
 
     def set_reading(self, agents: Mapping[str, float]) -> None:
         """Set up to when each agent's events are processed, for all agents that are up and have caught up with their disks.
 
-        It is the time of an agent's last answer of which everything has been processed by now, in seconds of the clock of `mark_agent`.
+        It is the time of an agent's last answer of which everything has been processed by now, in seconds of the clock ``monotonic``.
         """
         with self._lock:
             self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
@@ -273,10 +276,11 @@ class Table:
         return len(self._recalled) >= self._recalls
 
     def snapshot(self, now: float) -> Snapshot:
-        """Copy the table as it is; ``now`` decides which agents are silent."""
+        """Copy the table as it is ``now``, in Unix seconds."""
+        steady = now if self._monotonic is None else self._monotonic()
         with self._lock:
             if self._recalls:  # an agent may be known only from an earlier run, and be down since
-                self._seen = [now if np.isnan(seen) else seen for seen in self._seen]
+                self._seen = [steady if np.isnan(seen) else seen for seen in self._seen]
             return Snapshot(
                 columns=self._columns.upto(len(self._slots)),
                 carried=self._carried.copy(),
@@ -287,22 +291,23 @@ class Table:
                 topic_exported=np.array(self._topic_exported, np.bool_),
                 topic_counted=self._topic_counted.copy(),
                 rounds=self._rounds.copy(),
-                read_ms=self._read_ms(),
+                read_ms=self._read_ms(now - steady),
                 unread_dirs=np.array([number for key, number in self._log_dirs.items() if key in self._unread_dirs], np.int64),
                 unreadable=np.array(self._unreadable_slots(), np.int64),
                 records=self._records[:, : len(self._slots)].copy(),
                 scrubbed=self._scrubbed,
                 agents=list(self._agents),
-                silent=now - np.array(self._seen, np.float64) > self._stale_after_s,
+                silent=steady - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,
                 context=self._context,
                 now_ms=round(now * 1000),
             )
 
-    def _read_ms(self) -> Longs:
+    def _read_ms(self, ahead: float) -> Longs:
+        """``ahead``: by how many seconds the clock of pages is ahead of ``monotonic`` now."""
         read_ms = np.full(len(self._seen), -1, np.int64)
         for agent, seconds in self._read.items():
-            read_ms[agent] = int(seconds * 1000)
+            read_ms[agent] = int((seconds + ahead) * 1000)
         return read_ms
 
     def _set(self, keys: list[LogKey], agents: list[str], log_dirs: list[str], values: Columns) -> None:

@@ -1,6 +1,7 @@
 """Two small files on the driver's host: the driver writes the schedule for the source, the source writes its last check for work."""
 
 import json
+import logging
 import os
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from streaming.pace.schedule import Expected, Schedule
 from streaming.whole_files import write_whole
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +69,7 @@ def last_check(path: Path) -> WorkCheck | None:
         at, number, idle, first = path.read_text().split()
         return WorkCheck(float(at), int(number), idle == "1", float(first))
     except (FileNotFoundError, ValueError):  # ValueError: an earlier version wrote the file
+        return None
+    except OSError as error:  # no descriptor is free, or the disk is in trouble: neither a scrape nor the query ends for this
+        log.warning("the last check for work cannot be read", extra={"path": str(path), "error": str(error)})
         return None

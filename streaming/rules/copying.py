@@ -47,8 +47,10 @@ class Pace:
 
     def saw(self, now_ms: int, remaining: int) -> None:
         """Note how much remained at a point in time."""
-        if self._seen and now_ms <= self._seen[-1][0]:
+        if self._seen and now_ms == self._seen[-1][0]:
             return  # the page was read several times at the same moment
+        if self._seen and now_ms < self._seen[-1][0]:
+            self._seen.clear()  # the clock was set back
         self._seen.append((now_ms, remaining))
         while now_ms - self._seen[0][0] > PACE_MS:
             self._seen.popleft()

@@ -70,7 +70,7 @@ def count_unread(tail: Tail) -> list[Event]:
     if cursor.stopped:
         return count_growth(tail)
     unread = tail.bytes_left_unread()
-    if unread <= 0 or (tail.zero_tail and not tail.has_later_segment):
+    if unread <= 0:
         return []
     log.warning(
         "log left before it was read",

@@ -9,6 +9,7 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.identity import UNKNOWN_BROKER
 from streaming.disk.logdirs import LogDir, Partition, list_partitions
 from streaming.disk.segment_files import list_segments
+from streaming.disk.shortage import is_short, shortage
 from streaming.disk.topic_ids import TopicIds
 from streaming.journal.cursor import Cursor
 from streaming.kafka.names import DirState
@@ -126,6 +127,8 @@ class LogListing:
             try:
                 listed[log_dir] = list_partitions(log_dir, self.topic_ids.read)
             except OSError as error:
+                if is_short(error):
+                    shortage.note()
                 unlisted[log_dir.path] = str(error)
         self._log_dirs.check()  # a log dir that was unmounted meanwhile seemed empty
         self._log_dirs.log_changes()
@@ -133,7 +136,7 @@ class LogListing:
         for log_dir in listed.keys() - available:
             unlisted[log_dir.path] = "it was exchanged while it was listed"
         for path, why in unlisted.items():
-            if path not in self._log_dirs.unavailable and self.unlisted.get(path) != why:
+            if path not in self._log_dirs.unavailable and self.unlisted.get(path) != why and not shortage.lasts:
                 log.error("log dir cannot be listed", extra={"log_dir": str(path), "error": why})
         self.unlisted = unlisted
         self._seen_in = frozenset(log_dir.path for log_dir in listed if log_dir in available)

@@ -57,6 +57,12 @@ def failed(tail: Tail, error: Exception) -> list[Event]:
 
 
 def _stop(tail: Tail, what: str, *, failed: bool = False) -> list[Event]:
+    try:
+        tail.measure()
+    except OSError as error:
+        if not failed:
+            raise
+        log.warning("log cannot be measured: its listed size counts", extra=_extra(tail) | {"path": tail.path, "error": str(error)})
     skipped = tail.unread_bytes(exact=True)
     tail.stop(what, skipped, failed=failed)
     return [stopped_event(tail), _skipped(tail, 0, skipped)]
@@ -88,7 +94,7 @@ def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Even
     Raises:
         OSError: a segment cannot be read.
     """
-    cursor, before, sizes = tail.cursor, tail.segments, tail.sizes
+    cursor, before, sizes = tail.cursor, tail.segments, tail.written_of(tail.sizes)
     tail.set_listing(segments)
     try:
         return _retry(tail, segments, sizes, buffer)
@@ -102,6 +108,7 @@ def _retry(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buf
     cursor = tail.cursor
     here = any(tail.is_at(segment) and segment.size >= cursor.position for segment in segments)
     if here and (tail.failed or _still_flawed(tail, buffer)):
+        tail.measure()
         return count_growth(tail)
     tail.forgive()
     if not here and segments[0].base_offset > cursor.next_offset:
@@ -135,7 +142,8 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int
     """The end of the log, because the flaw was deleted with its segment: everything before is counted as skipped already."""
     cursor = tail.cursor
     boundary = find_offset(segments, None, buffer)
-    grown = sum(max(0, segment.size - sizes.get(segment.base_offset, 0)) for segment in segments)
+    ends = {segment.base_offset: segment.size for segment in segments} | {boundary.segment.base_offset: boundary.position}
+    grown = sum(max(0, end - sizes.get(base_offset, 0)) for base_offset, end in ends.items())
     after = replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset))
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}

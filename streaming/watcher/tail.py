@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streaming.disk.logdirs import Partition
+from streaming.disk.preallocated import written_end
 from streaming.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.event_row import Event
 from streaming.journal.blobs import NO_ENTRIES
@@ -80,6 +81,7 @@ class Tail:
         "stamp",
         "suspect_since_ms",
         "unread_state",
+        "written",
         "zero_tail",
     )
 
@@ -116,6 +118,9 @@ class Tail:
         self.anchor_unchecked = True  # something happened in the directory: the anchor has to be checked, the size is not enough
         self.file: OpenSegment | None = None
         self.size = -1  # of the open file at the last poll
+        self.written: tuple[Identity, int] | None = (
+            None  # of the last file, if it is preallocated: up to where it was written when measured
+        )
         self.zero_tail = False  # preallocated: the size does not show growth
         self.plain = False  # it was seen to end with a whole batch, or inside one: the size shows growth
         self.suspect_since_ms = -1  # since when the bytes after the cursor are no batch
@@ -177,15 +182,33 @@ class Tail:
         whole = self.resumed and not self.cursor.stopped and self.lost_since_ms < 0 and self.producers.now is not None
         return whole and stamp is not None and stamp == self.stamp
 
+    def measure(self) -> None:
+        """Find out how much of its last file is written: the size of a preallocated file does not show it. Raises OSError."""
+        last, here = self.segments[-1], not self.has_later_segment
+        file = self.file if here and self.file is not None else self._open(last.path, last.base_offset)
+        try:
+            end = written_end(file, self.cursor.position if here else 0)
+            self.written = (file.identity, end) if end < file.size() else None
+        finally:
+            if file is not self.file:
+                file.close()
+
     def unread_bytes(self, *, exact: bool) -> int:
-        """Bytes after the cursor in the segments of the last listing. ``exact``: with the size that the open file has now, by a call of the
-        system; otherwise with its size at the last poll.
+        """Bytes after the cursor in the segments of the last listing; of a preallocated file those that were written when it was measured.
+        ``exact``: with the size that the open file has now, by a call of the system; otherwise with its size at the last poll.
         """
         sizes = {segment.base_offset: segment.size for segment in self.segments if segment.base_offset >= self.cursor.segment}
         size = (-1 if self.file is None else self.file.size()) if exact else self.size
         if size >= 0:
             sizes[self.cursor.segment] = size
-        return max(0, sum(sizes.values()) - self.cursor.position)
+        return max(0, sum(self.written_of(sizes).values()) - self.cursor.position)
+
+    def written_of(self, sizes: dict[int, int]) -> dict[int, int]:
+        """Sizes of its segments by base offset, of a preallocated file only what was written when it was measured."""
+        last = self.segments[-1]
+        if self.written is None or self.written[0] != last.identity or last.base_offset not in sizes:
+            return sizes
+        return sizes | {last.base_offset: min(sizes[last.base_offset], self.written[1])}
 
     def bytes_left_unread(self, before: int | None = None) -> int:
         """Bytes after the cursor, also in segments that have vanished since they were listed: what vanishes unread is skipped.
@@ -194,9 +217,10 @@ class Tail:
             before: only in the segments that begin before this offset.
         """
         cursor = self.cursor
-        sizes = {base: size for base, size in self.sizes.items() if base >= cursor.segment and (before is None or base < before)}
+        sizes = self.written_of(self.sizes)
+        sizes = {base: size for base, size in sizes.items() if base >= cursor.segment and (before is None or base < before)}
         if self.file is not None:
-            sizes[cursor.segment] = self.file.size()
+            sizes[cursor.segment] = written_end(self.file, cursor.position)
         return sum(sizes.values()) - (cursor.position if cursor.segment in sizes else 0)
 
     # --- its open file
@@ -205,7 +229,7 @@ class Tail:
         """The open file at the cursor, opened if need be. Raises OSError, FileNotFoundError if another file has its name."""
         if self.file is None:
             path = self._path_of_file()
-            file = self._open(path)
+            file = self._open(path, self.cursor.segment)
             if file.identity != Identity(self.cursor.device, self.cursor.inode):
                 file.close()
                 raise FileNotFoundError(f"{path} is another file than the one that was read")
@@ -213,13 +237,14 @@ class Tail:
             open_files().opened(self)
         return self.file
 
-    def _open(self, path: Path) -> OpenSegment:
+    @staticmethod
+    def _open(path: Path, base_offset: int) -> OpenSegment:
         try:
-            return OpenSegment(path, self.cursor.segment)
+            return OpenSegment(path, base_offset)
         except OSError as error:
             if not open_files().ran_short(error):
                 raise
-        return OpenSegment(path, self.cursor.segment)
+        return OpenSegment(path, base_offset)
 
     @property
     def quiet(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from streaming.disk.locate import beginning, start_boundary
 from streaming.disk.logdirs import Partition
+from streaming.disk.preallocated import has_data
 from streaming.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset
 from streaming.event_row import Event
 from streaming.journal.cursor import Replays
@@ -95,7 +96,7 @@ class TakingUp:
         return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
 
     def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
-        if key.topic_id or key in self._watched.kept or key in self._watched.tails or any(segment.size for segment in segments):
+        if key.topic_id or key in self._watched.kept or key in self._watched.tails or any(map(has_data, segments)):
             return False
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 

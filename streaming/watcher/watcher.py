@@ -434,9 +434,17 @@ class Watcher:
             self._directories_changed = self._directories_changed or done.lost
 
     def _enqueue(self, tail: Tail) -> None:
-        unread = tail.unread_bytes(exact=False)
+        unread = self._unread_bytes(tail)
         at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
         (self._live if at_once else self._backlog).put([tail])
+
+    def _unread_bytes(self, tail: Tail) -> int:
+        if (tail.has_later_segment and (tail.live or tail.new)) or not (tail.has_later_segment or tail.plain):
+            try:
+                tail.measure()
+            except OSError as error:  # reading it meets the same error, and handles it
+                log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+        return tail.unread_bytes(exact=False)
 
     def _is_watched(self, tail: Tail) -> bool:
         return self._registry.tails.get(tail.cursor.log) is tail

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -13,12 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from streaming.agent import laddered_log, position_answers
 from streaming.agent.dir_calls import DirCalls, R
-from streaming.agent.ladders import RETRY_SECONDS, SWEEP_SECONDS
+from streaming.agent.laddered_log import LadderedLog
+from streaming.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
 from streaming.agent.position_answers import find_positions
 from streaming.agent.presence import GONE_SECONDS
 from streaming.client.agent_client import AgentClient
 from streaming.disk.scanning import window
 from streaming.disk.segment_files import list_segments
+from streaming.errors import JournalError
 from streaming.ladder.count_log import count_log
 from streaming.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.simulator.cleaner import clean
@@ -485,3 +489,73 @@ class Ladders(RuleBasedStateMachine):
 
 TestLadders = Ladders.TestCase
 TestLadders.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("call", ["begin", "compare", "next_modified_ms", "fill", "place_start", "catch_up"])
+def test_an_error_of_this_program_leaves_one_log_alone_and_not_its_log_dir(
+    tmp_path: Path, log: PartitionLog, call: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = log.directory.parent
+    with beside(tmp_path, log) as agent:
+        other = PartitionLog(disk / "others-0", "others", 0, UUID(int=1))
+        other.append(batch(2))
+        agent.look()
+        if call == "catch_up":
+            agent.count()
+            next(each for each in agent.ladders.all() if each.tail.cursor.log.topic == "orders")._gap = True
+        right = getattr(LadderedLog, call)
+
+        def wrong(ladder: LadderedLog, *rest: Any) -> Any:
+            if ladder.tail.cursor.log.topic == "orders":
+                raise IndexError("as nobody expects")
+            return right(ladder, *rest)
+
+        monkeypatch.setattr(LadderedLog, call, wrong)
+        agent.count()
+        assert agent.ladders.errors == 1
+        (record,) = [each for each in caplog.records if each.exc_info]
+        assert record.log == "orders-0"  # type: ignore[attr-defined]
+        check(agent, other)
+        monkeypatch.undo()
+        agent.now += int(RETRY_SECONDS * 1000)
+        agent.count()
+        check(agent, log)
+
+
+def test_a_log_that_is_cut_off_while_a_gap_is_closed_is_begun_again(tmp_path: Path, log: PartitionLog) -> None:
+    """The listing no longer has the segment of the cursor that was read before it."""
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        (ladder,) = agent.ladders.all()
+        log.roll()
+        log.append(batch(2))
+        ladder._gap = True
+        agent.look()
+        tail = ladder.tail
+        listed = tail.segments
+        tail.segments = listed[:-1]
+        agent.count()
+        assert agent.ladders.errors == 1
+        tail.segments = listed
+        agent.now += int(RETRY_SECONDS * 1000)
+        agent.count()
+        check(agent, log)
+
+
+def test_what_the_journal_refuses_is_stored_later(
+    tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with beside(tmp_path, log) as agent:
+
+        def full(*_: object) -> None:
+            raise JournalError("no room")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(agent.journal, "keep_ladders", full)
+            agent.now += int(STORE_SECONDS * 1000)
+            agent.count()
+        assert "cannot be stored now" in caplog.text
+        check(agent, log)
+        agent.now += int(STORE_SECONDS * 1000)
+        agent.count()
+        assert len(agent.journal.laddered()) == 3

@@ -27,15 +27,18 @@ class GroupJob:
     agents: dict[str, FakeAgent]
     topics: dict[str, int] | None = None
     now: float = 1_000.0
+    ahead: float = 0.0  # of the clock of the table
     offsets: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.board = GroupBoard()
+        self.board = GroupBoard(monotonic=lambda: self.now)
+        self.table._monotonic = lambda: self.now
         self.tracker = GroupTracker(EVERYTHING, STOPPED_MS)
         around = Surroundings(
             agents=lambda: dict(self.agents),
             cluster_topics=lambda: self.topics,
-            clock=lambda: self.now,
+            clock=lambda: self.now + self.ahead,
+            monotonic=lambda: self.now,
         )
         self.rounds = GroupRounds(self.table, self.board, self.tracker, around)
 
@@ -54,13 +57,13 @@ class GroupJob:
             for name in ("GROUPS_SECONDS", "RECORDS_SECONDS", "POSITIONS_SECONDS", "PLACES_SECONDS"):
                 patch.setattr(group_rounds, name, 600.0)
             self.rounds.round()
-        snapshot = self.board.latest(round(self.now * 1000))
+        snapshot = self.board.latest(round((self.now + self.ahead) * 1000))
         assert snapshot is not None
         return snapshot
 
     def page(self) -> dict[str, float]:
         """The values of groups' series, by name and labels."""
-        found = samples(page(self.table, new_observer(), now=self.now, groups=self.board))
+        found = samples(page(self.table, new_observer(), now=self.now + self.ahead, groups=self.board))
         return {
             f"{name.removeprefix('segtail_')}{{{','.join(value for _, value in sorted(labels))}}}": value
             for (name, labels), value in found.items()

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from streaming.configuration import load
+from streaming.errors import AgentError
 from streaming.job.child import ChildAgent, environment
 from streaming.settings import Settings
 from tests.builders import log_dir
+from tests.processes import until
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,53 @@ def kill(child: ChildAgent) -> None:
     assert child._process is not None
     child._process.kill()
     child._process.wait()
+
+
+def test_one_whose_address_has_no_room_is_met_as_soon_as_there_is_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    address = tmp_path / "address"
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", address, dict(os.environ))
+    child.start()
+    try:
+        before = address.read_text()
+        address.with_suffix(".tmp").symlink_to("/dev/full")
+        kill(child)
+        child.keep_alive(time.monotonic() + 1)
+        until("the refusal", lambda: child.keep_alive(time.monotonic()) or "tried again" in caplog.text)
+        for _ in range(3):
+            child.keep_alive(time.monotonic())
+        assert caplog.text.count("tried again") == 1
+        assert address.read_text() == before
+        address.with_suffix(".tmp").unlink()
+        child.keep_alive(time.monotonic())
+        assert address.read_text() != before
+        assert child.restarts == 1
+    finally:
+        child.stop()
+
+
+def test_one_that_the_system_cannot_start_now_is_started_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
+    child.start()
+    try:
+        command, child._command = child._command, ["/no/such/program"]
+        now = time.monotonic() + 1
+        kill(child)
+        for _ in range(3):
+            child.keep_alive(now)
+        assert caplog.text.count("tried again") == 1
+        child._command = command
+        child.keep_alive(now)
+        assert child._process is not None
+        assert child._process.poll() is None
+    finally:
+        child.stop()
+
+
+def test_one_that_cannot_be_started_at_all_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "address.tmp").symlink_to("/dev/full")
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
+    try:
+        with pytest.raises(AgentError, match=r"cannot be started: .*No space left"):
+            child.start()
+    finally:
+        child.stop()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.errors import AgentError
-from streaming.job.group_rounds import FIRST_ASKED, HEARD_SECONDS
+from streaming.job.group_rounds import FIRST_ASKED, HEARD_SECONDS, REFUSED_SECONDS
 from streaming.metrics.group_ends import CHECKED_ROUNDS
 from streaming.metrics.group_lag import REASONS, Reason
 from streaming.metrics.group_places import RETRIED_ROUNDS
@@ -477,3 +477,43 @@ def test_commits_that_wait_are_counted_of_groups_without_any_other_offset() -> N
     job.round()
     assert job.page()["group_pending_transactional_commits{g,orders}"] == 2
     assert job.page()["group_pending_transactional_commits{other,orders}"] == 0
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0], ids=["back", "ahead"])
+def test_what_an_agent_has_sent_counts_for_as_long_whatever_the_clock_is_set_to(step: float) -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    job.agents["a1"].error = AgentError("away")
+    job.ahead = step
+    assert reasons(job.round(5)) == [""]
+    assert reasons(job.round(HEARD_SECONDS)) == [str(Reason.NOT_OBSERVED)]
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0], ids=["back", "ahead"])
+def test_an_agent_of_an_earlier_version_is_asked_again_as_soon_whatever_the_clock_is_set_to(step: float) -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.commit(3)
+    agent.error = AgentError("what?", Problem.AGENT_VERSION)
+    job.round()
+    agent.error, job.ahead = None, step
+    job.round(REFUSED_SECONDS - 1)
+    assert not job.page().get("group_lag_offsets{g,orders}")
+    job.round(2)
+    job.round(1)
+    assert job.page()["group_lag_offsets{g,orders}"] == 7
+
+
+def test_a_group_that_stops_after_the_clock_is_set_back_is_found_as_soon() -> None:
+    job = world()
+    job.ahead = 3600.0
+    agent = job.agents["a1"]
+    agent.commit(3)
+    job.round()
+    agent.commit(4)
+    job.round(1)
+    job.ahead = 0.0
+    job.round(1)
+    job.round(STOPPED_MS / 1000 + 1)
+    assert job.page()["group_stopped_partitions{g,orders}"] == 1

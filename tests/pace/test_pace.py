@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -120,6 +121,38 @@ def test_while_a_person_looks_it_is_quick(tmp_path: Path) -> None:
     assert (world.pacer.pace.seconds, world.pacer.pace.reason) == (QUICK_SECONDS, Reason.LIVE)
     world.run(began + 10)
     assert world.looks_between(began, began + 10) >= 9
+
+
+@pytest.mark.parametrize("late", [0.0, 0.45, 0.8, 1.0])
+@pytest.mark.parametrize("period", [5.0, 15.0, 60.0])
+def test_a_scraper_that_is_late_by_chance_sees_data_as_new(tmp_path: Path, late: float, period: float) -> None:
+    random, ends = Random(7), 200 * period
+    world = ScrapedQuery(tmp_path, [(3 + number * period + random.uniform(0, late), "prometheus") for number in range(200)])
+    world.run(ends)
+    ages = sorted(age for at, age in world.ages["prometheus"] if at > 15 * period + 60)
+    assert ages[len(ages) // 2] <= 1.0 + 0.05
+    assert ages[len(ages) * 99 // 100] <= 2.0
+    each = 1.0 if period <= LONGEST_SECONDS else 2.7  # a pause that is too long is parted, in three if the scraper was early
+    assert world.looks_between(ends / 2, ends) <= (100 + 2) * each, "and costs no micro-batch more"
+
+
+@pytest.mark.parametrize("deviation", [0.2, 0.4])
+def test_a_scraper_that_is_early_and_late_by_chance_seldom_sees_the_data_of_the_scrape_before(tmp_path: Path, deviation: float) -> None:
+    random = Random(7)
+    world = ScrapedQuery(tmp_path, [(3 + number * 15 + random.gauss(0, deviation), "prometheus") for number in range(500)])
+    world.run(7500)
+    ages = [age for at, age in world.ages["prometheus"] if at > LEARNED]
+    assert sum(age > 5 for age in ages) <= len(ages) // 100
+
+
+def test_a_scraper_that_waits_for_as_long_after_each_scrape_is_met_too(tmp_path: Path) -> None:
+    random, at, visits = Random(7), 3.0, []
+    while at < 4000:
+        visits.append((at, "prometheus"))
+        at += 15 + random.uniform(0, 0.3)
+    world = ScrapedQuery(tmp_path, visits)
+    world.run(4000)
+    assert world.oldest("prometheus", LEARNED) <= 2.0
 
 
 _scrapers = st.lists(

@@ -191,7 +191,9 @@ def test_a_flaw_that_goes_away_lets_the_log_be_read_on(station: Station, disk: L
     patch(log, log.active.size, GOOD)
     assert [(event.kind, event.next_offset) for event in station.look()] == [(Kind.APPENDED, 4)]
     assert "read on again" in caplog.text
-    assert station.fold_of("t").records == 4
+    counted = station.fold_of("t")
+    assert counted.records == 4
+    assert (counted.bytes, counted.skipped["corrupt"]) == (2 * len(GOOD), len(GOOD)), "a counter of what was skipped cannot fall"
 
 
 def test_a_flaw_that_a_recovery_cuts_off_lets_the_log_be_read_on(station: Station, disk: LogDir) -> None:

@@ -1,0 +1,83 @@
+"""What the job does beside its query: an error of the system there is no error of Spark's JVM."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streaming.job.job import Job
+from streaming.job.jvm import SparkError
+from streaming.pace.pace_files import WorkCheck, last_check, write_check
+
+
+def refusal(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
+def test_what_the_system_refuses_is_tried_again(number: int, caplog: pytest.LogCaptureFixture) -> None:
+    polled: list[int] = []
+
+    def poll() -> None:
+        polled.append(1)
+        if len(polled) == 1:
+            raise refusal(number)
+
+    job: Any = SimpleNamespace(_child=None, _poll=poll)
+    for _ in range(2):
+        Job._care_until(job, threading.Event(), 0.0)
+    assert len(polled) == 2
+    assert caplog.text.count("tried again") == 1
+    assert os.strerror(number) in str([record.__dict__ for record in caplog.records])
+
+
+class Query:
+    """A query, as far as the job's loop looks at it."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self._error = error
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        if self._error is not None:
+            raise self._error
+        return False
+
+    def awaitTermination(self) -> None:  # noqa: N802
+        """It has ended."""
+
+
+def run(start: OSError | None, look: Exception | None) -> str:
+    """Why a query failed whose start, or a look at which, raises this."""
+
+    def query(*, once: bool) -> Query:
+        if start is not None:
+            raise start
+        return Query(look)
+
+    progress = SimpleNamespace(begins=lambda checks: None, poll=lambda query: None)
+    spark, checkpoint = SimpleNamespace(status="running"), SimpleNamespace(checks=None)
+    job: Any = SimpleNamespace(_progress=progress, _query=query, _spark=spark, _checkpoint=checkpoint)
+    return Job._run_query(job, threading.Event(), once=False)
+
+
+def test_only_an_error_of_the_connection_to_the_jvm_is_one_of_the_jvm() -> None:
+    assert run(None, None) == "it ended by itself"
+    assert "No space left" in run(refusal(errno.ENOSPC), None)
+    for start, look in ((ConnectionRefusedError(111, "refused"), None), (None, ConnectionResetError(104, "reset"))):
+        with pytest.raises(SparkError, match="Spark's JVM does not answer"):
+            run(start, look)
+
+
+def test_a_check_for_work_that_cannot_be_read_is_not_known_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "checks"
+    path.mkdir()
+    assert last_check(path) is None
+    assert "cannot be read" in caplog.text
+    path.rmdir()
+    write_check(path, WorkCheck(1.0, 1, idle=True, first=1.0))
+    assert last_check(path) is not None
