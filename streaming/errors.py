@@ -50,6 +50,10 @@ class FormatError(SegtailError):
         self.position = position
 
 
+class TooLargeError(FormatError):
+    """Content that is larger than this program opens. It need not be damaged."""
+
+
 class JournalError(SegtailError):
     """The journal is damaged, of another version or of another cluster."""
 

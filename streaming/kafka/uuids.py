@@ -9,7 +9,7 @@ UUID_BYTES = 16
 _TEXT = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 
 
-def uuid_text(raw: bytes | memoryview) -> str:
+def uuid_text(raw: bytes | bytearray | memoryview) -> str:
     """The text of 16 raw bytes."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
