@@ -88,3 +88,13 @@ class VersionError(AgentError):
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "protocol")
+
+
+MOST_QUOTED = 100
+"""How many characters of content a message shows."""
+
+
+def quoted(content: object) -> str:
+    """Content for a message: escaped, and cut."""
+    text = repr(content[: MOST_QUOTED + 1] if isinstance(content, str | bytes) else content)
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."
