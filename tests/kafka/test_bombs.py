@@ -1,6 +1,5 @@
 """Few bytes that stand for many: what is opened of them is bounded, whatever the codec, and what is held of that more so."""
 
-import struct
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from streaming.kafka.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_re
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec, compress
 from tests.builders import NOW
+from tests.kafka.claims import claiming, empty_records
 from tests.legacy_messages import Messages
 from tests.tables import each_row
 
@@ -124,8 +124,8 @@ def test_a_beginning_is_enough_for_a_time() -> None:
 
 def test_many_empty_records_are_never_held() -> None:
     count = 100_000
-    body = _empty_records(count)
-    data = _claiming(encode(Batch(records=(Record(),), codec=Codec.NONE), 0), Codec.ZSTD, compress(Codec.ZSTD, body), count)
+    body = empty_records(count)
+    data = claiming(encode(Batch(records=(Record(),), codec=Codec.NONE), 0), Codec.ZSTD, compress(Codec.ZSTD, body), count)
     assert len(data) < 1000
     batch = read_batch(memoryview(data), check_crc=False)
     assert batch is not None
@@ -138,22 +138,7 @@ def test_many_empty_records_are_never_held() -> None:
 
 def test_more_records_than_the_bytes_can_hold_are_refused_before_the_first() -> None:
     plain = encode(Batch(records=(Record(),) * 3), 0)
-    batch = read_batch(memoryview(_claiming(plain, Codec.NONE, _empty_records(3), 4)), check_crc=False)
+    batch = read_batch(memoryview(claiming(plain, Codec.NONE, empty_records(3), 4)), check_crc=False)
     assert batch is not None
     with pytest.raises(FormatError, match=f"4 records cannot lie in {3 * LEAST_RECORD_BYTES} bytes"):
         next(read_records(batch))
-
-
-def _empty_records(count: int) -> bytes:
-    """The least that a record is, over and over."""
-    return bytes((2 * (LEAST_RECORD_BYTES - 1), 0, 0, 0, 1, 1, 0)) * count
-
-
-def _claiming(data: bytes, codec: Codec, payload: bytes, count: int) -> bytes:
-    """A batch with that payload, and a header that says so many records."""
-    head = bytearray(data[:61])
-    struct.pack_into(">i", head, 8, 49 + len(payload))
-    struct.pack_into(">h", head, 21, int(codec))
-    struct.pack_into(">i", head, 23, count - 1)
-    struct.pack_into(">i", head, 57, count)
-    return bytes(head) + payload
