@@ -89,6 +89,8 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         except SegtailError as error:
             self._count(action.type, "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+            raise self._failure(action.type, error) from None
         self._count(action.type, "ok")
 
     @staticmethod
@@ -100,6 +102,12 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
             if message is None:
                 return
             yield flight.Result(message)
+
+    def _failure(self, call: str, error: Exception) -> flight.FlightServerError:
+        """What a client gets of an error that is none of ours: no stack, no path, no content of a file. The log has the rest."""
+        self._count(call, "failed")
+        log.error("a call failed", extra={"call": call, "error": repr(error)})
+        return flight.FlightServerError(f"segtail: the call {call} failed ({type(error).__name__}): the agent's log says why")
 
     def _count(self, call: str, result: str) -> None:
         self._metrics.calls.labels(call, result).inc()
@@ -126,6 +134,8 @@ class AgentServer(flight.FlightServerBase):  # type: ignore[misc]
         except SegtailError as error:
             self._count("read", "failed")
             raise flight.FlightServerError(f"segtail: {error}") from error
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+            raise self._failure("read", error) from None
         self._count("read", "ok")
         self._metrics.rows.inc(table.num_rows)
         return flight.GeneratorStream(table.schema, iter(table.to_batches(max_chunksize=ROWS_A_BATCH)))

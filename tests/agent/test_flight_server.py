@@ -128,6 +128,18 @@ def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
         client._ask("hello", b"[]", Status)
 
 
+def test_an_error_that_is_none_of_ours_brings_no_stack_and_no_path(
+    agent: Agent, client: AgentClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise FileNotFoundError(2, "no such file", "/some/path")
+
+    monkeypatch.setattr(type(agent.service), "status", failing)
+    with pytest.raises(AgentError, match=r"the call status failed \(FileNotFoundError\)") as refused:
+        client.status()
+    assert not any(word in str(refused.value) for word in ("/some/path", "Traceback", ".py"))
+
+
 def test_a_ticket_that_is_none_is_refused(client: AgentClient) -> None:
     with pytest.raises(flight.FlightError, match="no such ticket"):
         flight.connect(f"grpc://{client.address}").do_get(flight.Ticket(b"lottery 49"))
