@@ -54,6 +54,10 @@ class FormatError(SegtailError):
         self.position = position
 
 
+class TooLargeError(FormatError):
+    """Content that is larger than this program opens. It need not be damaged."""
+
+
 class JournalError(SegtailError):
     """The journal is damaged, of another version or of another cluster."""
 
@@ -88,3 +92,13 @@ class VersionError(AgentError):
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "protocol")
+
+
+MOST_QUOTED = 100
+"""How many characters of content a message shows."""
+
+
+def quoted(content: object) -> str:
+    """Content for a message: escaped, and cut."""
+    text = repr(content[: MOST_QUOTED + 1] if isinstance(content, str | bytes) else content)
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."

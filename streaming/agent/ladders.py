@@ -21,6 +21,7 @@ from streaming.disk.scanning import window
 from streaming.errors import FormatError, JournalError
 from streaming.journal.journal import Journal
 from streaming.kafka.names import METADATA_TOPIC
+from streaming.ladder.opened_batches import OpenedBatches
 from streaming.log_key import LogKey
 from streaming.scan.headers import Batches
 from streaming.scan.sums import Sums
@@ -62,6 +63,8 @@ class Ladders:
         tails: the logs that are watched at this moment.
         rate: bytes that are read in a second, of all logs together.
         wait: waits for some seconds; returns whether the agent ends.
+
+    ``opened``: what was seen in batches that had to be opened.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Ladders:
         cpu_share: float = CPU_SHARE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.opened = OpenedBatches()
         self._log_dirs = log_dirs
         self._journal = journal
         self._clock_ms = clock_ms

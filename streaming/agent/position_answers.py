@@ -13,6 +13,7 @@ import pyarrow as pa
 from streaming.agent.dir_calls import DirCalls
 from streaming.agent.laddered_log import LadderedLog
 from streaming.agent.ladders import Ladders
+from streaming.ladder.opened_batches import OpenedBatches
 from streaming.ladder.positions import Position, PositionState, positions
 from streaming.log_key import LogKey
 from streaming.protocol.group_messages import MOST_POSITIONS, POSITIONS, POSITIONS_ASKED
@@ -30,9 +31,10 @@ def find_positions(ladders: Ladders | None, calls: DirCalls, asked: pa.Table, cl
     """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is ""."""
     asked = asked.slice(0, MOST_POSITIONS)
     ends, found = clock() + SECONDS, dict[int, _Answer]()
+    opened = OpenedBatches() if ladders is None else ladders.opened
     for path, logs in (_by_log_dir(ladders, asked) if ladders is not None else {}).items():
         try:
-            found |= calls.call(path, partial(_of_logs, logs, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
+            found |= calls.call(path, partial(_of_logs, logs, opened, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
         except TimeoutError:
             log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
     answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(asked["offset"].to_pylist())]
@@ -56,16 +58,16 @@ def _by_log_dir(ladders: Ladders, asked: pa.Table) -> Mapping[Path, list[tuple[L
     return found
 
 
-def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], in_time: Callable[[], bool]) -> dict[int, _Answer]:
+def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, in_time: Callable[[], bool]) -> dict[int, _Answer]:
     found: dict[int, _Answer] = {}
     for one, rows in logs:
         if not in_time():
             break
-        found.update(_of_log(one, rows))
+        found.update(_of_log(one, rows, opened))
     return found
 
 
-def _of_log(one: LadderedLog, rows: _Log) -> Iterator[tuple[int, _Answer]]:
+def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tuple[int, _Answer]]:
     known = one.known()
     if known is None:
         return
@@ -75,7 +77,9 @@ def _of_log(one: LadderedLog, rows: _Log) -> Iterator[tuple[int, _Answer]]:
     answers = [
         (row, position)
         for upto, some in by_end.items()
-        for (row, _, _), position in zip(some, positions(known.segments, known.view, [offset for _, offset, _ in some], upto), strict=True)
+        for (row, _, _), position in zip(
+            some, positions(known.segments, known.view, [offset for _, offset, _ in some], upto, opened), strict=True
+        )
     ]
     if not one.holds(known):  # it was truncated meanwhile
         return

@@ -149,7 +149,9 @@ class Service:
 
     def doubts(self) -> dict[Doubt, int]:
         """How many values could not be believed so far, by kind."""
-        return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs()}
+        ladders = None if self.about_groups is None else self.about_groups.ladders
+        refused = 0 if ladders is None else ladders.opened.refused
+        return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs(), Doubt.RECORD_TIME: refused}
 
     def register(self, request: Register, principal: str = "") -> Status:
         """Register a consumer that starts.

@@ -10,6 +10,10 @@ import pyarrow.compute as pc
 
 from streaming.catalog.catalog_tables import LATER, NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
 from streaming.errors import FormatError
+from streaming.inflating import inflate
+
+MOST_CATALOG_BYTES = 256 << 20
+"""The most bytes to which what an agent sends of its catalog is unpacked: those of a million partitions or more."""
 
 GONE = "gone"
 _GONE = pa.field(GONE, pa.bool_())
@@ -61,11 +65,11 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
     if not packed:
         return Changes(version=version, whole=whole, tables=tuple(_schema(schema).empty_table() for schema in SCHEMAS))
     try:
-        stream = io.BytesIO(zlib.decompress(b64decode(packed)))
+        stream = io.BytesIO(inflate(b64decode(packed), MOST_CATALOG_BYTES))
         lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
         found = [pa.ipc.open_stream(stream.read(length)).read_all() for length in lengths]
         tables = tuple(_completed(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
-    except (ValueError, KeyError, zlib.error, OSError, pa.ArrowException) as error:
+    except (ValueError, KeyError, OSError, pa.ArrowException) as error:
         raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
     return Changes(version=version, whole=whole, tables=tables)
 

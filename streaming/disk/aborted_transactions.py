@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.disk.calls import Calling
+from streaming.disk.opening import INDEX_BYTES, read_small
 from streaming.disk.segment_files import Segment
 from streaming.kafka.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.transaction_index import ABORTED, read_aborted_columns
@@ -18,7 +18,7 @@ def aborted_transactions(segments: Sequence[Segment], upto: int) -> NDArray[np.v
     at ``upto`` or above shows that no later one has data below it (`TransactionIndex.collectAbortedTxns`), so later files are not read.
 
     Raises:
-        FormatError: an index is of a later version.
+        FormatError: an index is of a later version, or larger than any.
         OSError: an index is there and cannot be read.
     """
     found = []
@@ -36,9 +36,8 @@ def _read(segment: Segment) -> bytes:
     path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TXNINDEX))
     paths = (path.with_name(f"{path.name}.{FileStage.SWAP}"), path) if segment.swap else (path,)
     for one in paths:
-        with Calling(one):
-            try:
-                return one.read_bytes()
-            except FileNotFoundError:
-                continue
+        try:
+            return read_small(one, INDEX_BYTES)
+        except FileNotFoundError:
+            continue
     return b""

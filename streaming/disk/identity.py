@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streaming.disk.calls import Calling
+from streaming.disk.opening import NAMES_BYTES, read_small
 from streaming.disk.shortage import is_short
 from streaming.errors import DescriptorsError, FormatError, LogDirError
 from streaming.formatting import format_word
@@ -41,7 +42,7 @@ def read_identity(path: Path) -> LogDir:
                 raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: name a broker's log.dirs")
             with os.scandir(path) as entries:
                 next(entries, None)
-            identity = parse_meta_properties(meta.read_bytes())
+            identity = parse_meta_properties(read_small(meta, NAMES_BYTES))
     except FileNotFoundError as error:
         raise LogDirError(f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; {_instead(path)}") from error
     except PermissionError as error:

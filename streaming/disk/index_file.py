@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from streaming.disk.calls import Calling
+from streaming.disk.opening import open_file
 from streaming.kafka.offset_index import ENTRY_BYTES, read_offset_entries, unpack_offset_entry
 from streaming.scan.walk import Positions
 
@@ -63,7 +64,7 @@ def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
 @contextmanager
 def _opened(path: Path) -> Iterator[int | None]:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_file(path)
     except OSError:  # absent for a new segment, renamed for a deleted one: everything works without it, but slower
         yield None
         return

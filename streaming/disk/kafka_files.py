@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from streaming.disk.opening import CHECKPOINT_BYTES, EPOCHS_BYTES, INDEX_BYTES, NAMES_BYTES, PRODUCERS_BYTES, read_small
 from streaming.errors import UsageError
 from streaming.kafka import names
 from streaming.kafka.names import FileKind, FileStage, PartitionDir
@@ -36,6 +37,17 @@ _BY_NAME = {
     names.QUORUM_STATE: FileType.QUORUM_STATE,
     names.BOOTSTRAP_SNAPSHOT: FileType.METADATA_SNAPSHOT,
     **dict.fromkeys(names.OFFSET_CHECKPOINTS, FileType.OFFSET_CHECKPOINT),
+}
+_MOST_BYTES = {
+    FileType.OFFSET_INDEX: INDEX_BYTES,
+    FileType.TIME_INDEX: INDEX_BYTES,
+    FileType.TRANSACTION_INDEX: INDEX_BYTES,
+    FileType.PRODUCER_SNAPSHOT: PRODUCERS_BYTES,
+    FileType.LEADER_EPOCHS: EPOCHS_BYTES,
+    FileType.OFFSET_CHECKPOINT: CHECKPOINT_BYTES,
+    FileType.PARTITION_METADATA: NAMES_BYTES,
+    FileType.META_PROPERTIES: NAMES_BYTES,
+    FileType.QUORUM_STATE: NAMES_BYTES,
 }
 _BY_KIND = {
     FileKind.LOG: FileType.SEGMENT,
@@ -94,9 +106,16 @@ def find_files(path: Path) -> tuple[KafkaFile, ...]:
     return tuple(found)
 
 
-def read_file(path: Path) -> bytes:
-    """Read a small file, or an index. Raises OSError."""
-    return path.read_bytes()
+def read_file(file: KafkaFile, kind: FileKind | None = None) -> bytes:
+    """Read a small file or an index, or that of a kind beside a file.
+
+    Raises:
+        OSError: it cannot be read.
+        TooLargeError: it is larger than any of its type.
+    """
+    if kind is not None:
+        return read_small(file.beside(kind), INDEX_BYTES)
+    return read_small(file.path, _MOST_BYTES[file.type])
 
 
 def _one(path: Path) -> KafkaFile:

@@ -5,6 +5,7 @@ import os
 
 from streaming.disk.calls import Calling
 from streaming.disk.oldest_record import MOST_BATCHES
+from streaming.disk.opening import open_file
 from streaming.disk.reads import bytes_read
 from streaming.disk.scanning import scan_on
 from streaming.disk.segment_files import OpenSegment, Segment
@@ -39,7 +40,7 @@ def last_indexed(path: str, base_offset: int, next_base: int) -> tuple[int, int]
 
 def _last_of(path: str, base_offset: int, next_base: int) -> tuple[int, int] | None:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_file(path)
     except OSError:  # absent, or renamed with its segment
         return None
     try:

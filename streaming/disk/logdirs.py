@@ -11,6 +11,7 @@ from streaming.disk.availability import open_log_dirs as open_log_dirs
 from streaming.disk.availability import refuse_inside as refuse_inside
 from streaming.disk.calls import Calling
 from streaming.disk.identity import LogDir as LogDir
+from streaming.disk.opening import CHECKPOINT_BYTES, read_small
 from streaming.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.errors import FormatError
 from streaming.kafka import names
@@ -62,8 +63,7 @@ def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry,
     path = log_dir.path / name
     for last_try in (False, True):
         try:
-            with Calling(path):
-                return parse_offset_checkpoint(path.read_bytes())
+            return parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
         except FileNotFoundError:
             return ()
         except (FormatError, OSError) as error:  # replaced during the read: the second read gets one complete version

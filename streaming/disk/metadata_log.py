@@ -7,6 +7,7 @@ from pathlib import Path
 from streaming.disk.calls import Calling
 from streaming.disk.logdirs import LogDir
 from streaming.disk.metadata_past import MetadataPast, list_metadata_snapshots, load_metadata_snapshot
+from streaming.disk.opening import NAMES_BYTES, read_small
 from streaming.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.cluster_image import ClusterImage
 from streaming.kafka.names import METADATA_TOPIC, QUORUM_STATE
@@ -134,7 +135,7 @@ def read_quorum_state(log_dirs: Iterable[LogDir]) -> QuorumState:
         OSError: it is in none of them, or cannot be read.
         FormatError: it is not understood.
     """
-    return parse_quorum_state((_find(_directories(log_dirs)) / QUORUM_STATE).read_bytes())
+    return parse_quorum_state(read_small(_find(_directories(log_dirs)) / QUORUM_STATE, NAMES_BYTES))
 
 
 def _directories(log_dirs: Iterable[LogDir]) -> list[Path]:

@@ -4,15 +4,21 @@ A broker keeps older snapshots and segments for a week (``metadata.max.retention
 cluster with many changes the whole replay takes longer than anything else may wait.
 """
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from streaming.disk.calls import Calling
+from streaming.disk.opening import opened
 from streaming.disk.segment_files import OpenSegment, Segment, list_segments
-from streaming.errors import FormatError
+from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.cluster_image import ClusterImage
+from streaming.kafka.entry_head import read_size
+from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import MetadataSnapshot, parse_metadata_snapshot
+from streaming.kafka.record_batches import RecordBatch, read_batch
+from streaming.kafka.records import MAX_OPENED_BYTES
 
 _READ_BYTES = 1 << 20
 _MOST_BYTES = 16 << 20  # a batch of this log has at most 8 MiB
@@ -104,6 +110,25 @@ def list_metadata_snapshots(directory: Path) -> list[MetadataSnapshot]:
 
 def load_metadata_snapshot(directory: Path, snapshot: MetadataSnapshot) -> ClusterImage:
     """The image in a snapshot. Raises OSError and FormatError."""
-    with Calling(directory / snapshot.name):
-        data = (directory / snapshot.name).read_bytes()
-    return ClusterImage.from_snapshot(memoryview(data), snapshot.end_offset)
+    path = directory / snapshot.name
+    with opened(path) as fd:
+        return ClusterImage.from_batches(_batches(path, fd), snapshot.end_offset)
+
+
+def _batches(path: Path, fd: int) -> Iterator[RecordBatch]:
+    """The batches of a snapshot, one by one: it may be as large as a cluster. Raises FormatError if they do not fill the file."""
+    position = 0
+    while head := _read(path, fd, position, PREFIX_BYTES):
+        size = read_size(head) if len(head) == PREFIX_BYTES else 0
+        if size > MAX_OPENED_BYTES:
+            raise TooLargeError(f"a batch of {size} bytes, more than {MAX_OPENED_BYTES}", position)
+        batch = read_batch(memoryview(_read(path, fd, position, max(size, PREFIX_BYTES))))
+        if batch is None:
+            raise FormatError("metadata snapshot is not whole", position)
+        yield batch
+        position += size
+
+
+def _read(path: Path, fd: int, position: int, size: int) -> bytes:
+    with Calling(path):
+        return os.pread(fd, size, position)

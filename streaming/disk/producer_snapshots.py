@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.disk.calls import Calling
+from streaming.disk.opening import PRODUCERS_BYTES, read_small
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.names import FileKind, FileStage
@@ -46,9 +47,9 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
         FormatError: it is damaged, or a broker is still writing it.
         OSError: it cannot be read, or is gone.
     """
-    with Calling(file.path), file.path.open("rb") as opened:
-        states = read_producer_snapshot(opened.read())
-        modified_ms = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
+    states = read_producer_snapshot(read_small(file.path, PRODUCERS_BYTES))
+    with Calling(file.path):
+        modified_ms = file.path.stat().st_mtime_ns // 1_000_000
     if states is None:
         raise FormatError("producer snapshot is not all there")
     return ProducerSnapshot(file.offset, modified_ms, states)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from streaming.disk.opening import PROPERTIES_BYTES, read_small
 from streaming.errors import FormatError, UsageError
 from streaming.kafka.server_properties import ServerProperties, parse_server_properties
 
@@ -17,7 +18,7 @@ def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...
     read = []
     for path in paths:
         try:
-            properties = parse_server_properties(path.read_bytes())
+            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES))
         except OSError as error:
             raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
         except FormatError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from streaming.disk.calls import Calling
 from streaming.disk.index_file import last_entry_below, positions_between
+from streaming.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.disk.reads import note_read
 from streaming.errors import FormatError
 from streaming.kafka import names
@@ -143,8 +144,7 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
     """
     path = directory / names.LEADER_EPOCH_CHECKPOINT
     try:
-        with Calling(path):
-            return parse_leader_epochs(path.read_bytes())
+        return parse_leader_epochs(read_small(path, EPOCHS_BYTES))
     except FileNotFoundError:
         return ()
     except (FormatError, PermissionError) as error:
@@ -181,7 +181,7 @@ class OpenSegment:
         self.path = segment_path
         self.base_offset = base_offset
         with Calling(segment_path):
-            self._fd = os.open(segment_path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_file(segment_path)
             stat = os.fstat(self._fd)
         self.identity = Identity(stat.st_dev, stat.st_ino)
         self._reads_ahead = True

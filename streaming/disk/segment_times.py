@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from streaming.disk.calls import Calling
 from streaming.disk.index_file import last_entry_below
 from streaming.disk.largest_timestamp import last_indexed, scanned_largest
+from streaming.disk.opening import open_file
 from streaming.disk.scanning import window
 from streaming.disk.segment_files import Identity, Segment
 from streaming.errors import FormatError
@@ -98,7 +99,7 @@ def _path(directory: str, base_offset: int, kind: FileKind) -> str:
 
 
 def _first_time(directory: str, base_offset: int) -> int:
-    fd = os.open(_path(directory, base_offset, FileKind.LOG), os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_file(_path(directory, base_offset, FileKind.LOG))
     try:
         head = _head(os.pread(fd, HEADER_BYTES, 0))
     finally:
@@ -113,7 +114,7 @@ def _active_end(directory: str, base_offset: int, size: int) -> _End:
     """
     if not size:
         return _End(-1, base_offset, 0, -1)
-    fd = os.open(_path(directory, base_offset, FileKind.LOG), os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_file(_path(directory, base_offset, FileKind.LOG))
     try:
         first = _head(os.pread(fd, HEADER_BYTES, 0))
         if first is None:
@@ -148,7 +149,7 @@ def _indexed(fd: int, directory: str, base_offset: int) -> tuple[int, int]:
 def _last_time(path: str) -> tuple[int, int] | None:
     """The last plausible entry of a preallocated time index, None if there is none: times and offsets only grow up to the zeros."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_file(path)
     except OSError:  # absent for a new segment
         return None
     try:

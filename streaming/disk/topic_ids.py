@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from streaming.disk.calls import Calling
+from streaming.disk.opening import NAMES_BYTES, read_small
 from streaming.errors import FormatError
 from streaming.kafka import names
 from streaming.kafka.checkpoint_files import parse_partition_metadata
@@ -80,5 +81,4 @@ def _stamp(directory: Path) -> _Stamp:
 
 def _parse(directory: Path) -> str:
     path = directory / names.PARTITION_METADATA
-    with Calling(path):
-        return parse_partition_metadata(path.read_bytes())
+    return parse_partition_metadata(read_small(path, NAMES_BYTES))

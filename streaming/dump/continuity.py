@@ -8,7 +8,8 @@ import logging
 
 import numpy as np
 
-from streaming.disk.kafka_files import FileType, KafkaFile, read_file
+from streaming.disk.kafka_files import FileType, KafkaFile
+from streaming.disk.opening import CHECKPOINT_BYTES, read_small
 from streaming.dump.finding import Finding, Report
 from streaming.dump.segment_walk import Window, report_flaws
 from streaming.errors import FormatError
@@ -81,7 +82,7 @@ def _is_compacted(file: KafkaFile) -> bool:
         return True
     path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
     try:
-        entries = parse_offset_checkpoint(read_file(path))
+        entries = parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
     except FileNotFoundError:  # a directory that was copied from its log dir
         return False
     except (FormatError, OSError) as error:

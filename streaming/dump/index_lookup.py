@@ -3,6 +3,7 @@
 from streaming.disk.kafka_files import read_file
 from streaming.dump.request import Filters
 from streaming.dump.segment_walk import SegmentReader
+from streaming.errors import FormatError
 from streaming.kafka.names import FileKind
 from streaming.kafka.time_index import read_time_entries
 
@@ -24,8 +25,8 @@ def _offset_of(reader: SegmentReader, time: int) -> int:
     """
     base_offset = reader.file.base_offset
     try:
-        entries = read_time_entries(read_file(reader.file.beside(FileKind.TIMEINDEX)))
-    except OSError:  # a new segment has none: everything works without it, but slower
+        entries = read_time_entries(read_file(reader.file, FileKind.TIMEINDEX))
+    except (FormatError, OSError):  # a new segment has none: everything works without it, but slower
         return base_offset
     before = int(entries.timestamps.searchsorted(time)) - 1
     if before < 0:

@@ -28,7 +28,7 @@ def index_table(file: KafkaFile, skeleton: Skeleton | None) -> Table:
 
     Raises OSError.
     """
-    data = read_file(file.path)
+    data = read_file(file)
     if file.type is FileType.OFFSET_INDEX:
         entries = read_offset_entries(data)
         offsets, others, name = entries.offsets, entries.positions, "position"
@@ -44,7 +44,7 @@ def index_table(file: KafkaFile, skeleton: Skeleton | None) -> Table:
 
 def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
     """Report every entry of an index, of any of the three types, that the log does not prove. Raises OSError and FormatError."""
-    data = read_file(file.path)
+    data = read_file(file)
     if file.type is FileType.TRANSACTION_INDEX:
         _check_aborted(file, data, skeleton, report)
         return

@@ -1,4 +1,4 @@
-"""The records of batches as tables, one row for each record. Batches are opened one by one, so that memory holds few of them."""
+"""The records of batches as tables, one row for each record. Batches are opened record by record, so that memory holds few rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ from streaming.dump.segment_walk import Window
 from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
 from streaming.kafka.names import METADATA_TOPIC
-from streaming.kafka.records import Header, Record
+from streaming.kafka.records import MAX_RECORDS_BYTES, Header, Record
 from streaming.scan.headers import Batches
 
 _ROWS = 4096
@@ -41,21 +41,22 @@ class RecordTables:
             self._show_header = None
 
     def tables(self, window: Window, batches: Batches) -> Iterator[Table]:
-        """The records of some batches of a window. A batch that cannot be opened is reported and skipped."""
+        """The records of some batches of a window. The rest of a batch that cannot be opened is reported and skipped."""
         view = window.buffer.data
         rows: list[tuple[Record, str | None, Decoded]] = []
         control = batches.control.tolist()
         for item, position in enumerate(batches.positions.tolist()):
-            try:
-                records = read_entry_records(view[position : position + int(batches.size[item])]) or ()
-            except FormatError as error:
-                self._found(window.position + position, str(error))
-                continue
             at = window.position + position
-            rows += [self._row(record, control[item], at) for record in records if self._filters.wants(record)]
-            if len(rows) >= _ROWS:
-                yield self._table(rows)
-                rows = []
+            entry = view[position : position + int(batches.size[item])]
+            try:
+                for record in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
+                    if self._filters.wants(record):
+                        rows.append(self._row(record, control[item], at))
+                    if len(rows) >= _ROWS:
+                        yield self._table(rows)
+                        rows = []
+            except FormatError as error:
+                self._found(at, str(error))
         if rows:
             yield self._table(rows)
 

@@ -25,7 +25,7 @@ def small_table(file: KafkaFile) -> Table:
         OSError: it cannot be read.
         FormatError: it does not have the format of its name, or is not complete.
     """
-    return _TABLES[file.type](str(file.path), read_file(file.path))
+    return _TABLES[file.type](str(file.path), read_file(file))
 
 
 def is_small(file: KafkaFile) -> bool:

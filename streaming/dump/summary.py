@@ -14,7 +14,7 @@ from streaming.scan.headers import Batches
 
 _NONE = -1
 _MARKED_IDS = 1 << 16
-_MOST_OPENED_BYTES = 256 << 20
+_MOST_OPENED_BYTES = 64 << 20
 _CODEC_IDS = 8  # the number of values of three bits
 
 
@@ -90,17 +90,17 @@ class Summary:
         compressed = np.flatnonzero((batches.codec > 0) & (batches.magic == CURRENT_MAGIC) & (batches.records > 0))
         if not len(compressed):
             return
-        from streaming.kafka.decompression import decompress  # many logs are not compressed, and the codecs' libraries are slow to import
+        from streaming.kafka.decompression import decompressed  # many logs are not compressed, and the codecs' libraries are slow to import
 
         item = int(compressed[0])
         data = read(window.position + int(batches.positions[item]), int(batches.size[item]))
         try:
-            opened = decompress(int(batches.codec[item]), data[HEADER_BYTES:], _MOST_OPENED_BYTES)
+            opened = sum(map(len, decompressed(int(batches.codec[item]), data[HEADER_BYTES:], _MOST_OPENED_BYTES)))
         except FormatError:  # a dump of the records reports it; the ratio from other batches is right without this one
             return
         self._opened_batches += 1
         self._opened_before += len(data)
-        self._opened_after += HEADER_BYTES + len(opened)
+        self._opened_after += HEADER_BYTES + opened
 
     def table(self, path: str, topic: str, partition: int | None) -> Table:
         """The summary as a table of one row."""

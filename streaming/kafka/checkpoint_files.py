@@ -5,7 +5,7 @@ Kafka replaces each of them by a rename, so a reader gets either the old or the 
 
 from dataclasses import dataclass
 
-from streaming.errors import FormatError
+from streaming.errors import FormatError, quoted
 from streaming.kafka.uuids import check_uuid
 
 _MAX_INT = 2**31 - 1
@@ -56,20 +56,22 @@ def parse_partition_metadata(data: bytes) -> str:
     if len(lines) != 2:
         raise FormatError(f"expected 2 lines, found {len(lines)}")
     if lines[0].split() != ["version:", "0"]:
-        raise FormatError(f"line 1: version {lines[0]!r} is not known")
+        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
     key, _, topic_id = lines[1].partition(": ")
     if key != "topic_id":
-        raise FormatError(f"line 2: expected topic_id, found {lines[1]!r}")
+        raise FormatError(f"line 2: expected topic_id, found {quoted(lines[1])}")
     return check_uuid(topic_id.strip())
 
 
 def _entries(data: bytes, fields: int) -> list[tuple[int, list[str]]]:
     """The (line number, fields) after the two header lines of a checkpoint file. Their count is checked (`CheckpointFile`)."""
+    if len(data) > _MOST_DIGITS and data.find(b"\n", 0, _MOST_DIGITS + 2) < 0:  # before all of it is taken for text
+        raise FormatError(f"line 1: {quoted(data[: 2 * _MOST_DIGITS])} is no version")
     lines = _lines(data)
     if not lines:
         return []
     if _number(lines[0].strip(), _MAX_INT, 1) != 0:
-        raise FormatError(f"line 1: version {lines[0]!r} is not known")
+        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
     if len(lines) < 2:
         raise FormatError("line 2: the number of entries is missing")
     expected = _number(lines[1].strip(), _MAX_INT, 2)
@@ -93,5 +95,5 @@ def _lines(data: bytes) -> list[str]:
 
 def _number(text: str, largest: int, line: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text) <= largest):
-        raise FormatError(f"line {line}: {text!r} is not a number from 0 to {largest}")
+        raise FormatError(f"line {line}: {quoted(text)} is not a number from 0 to {largest}")
     return int(text)

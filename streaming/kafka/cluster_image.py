@@ -5,7 +5,7 @@ committed yet and may be cut off again. A reader of the file then has to start a
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -98,11 +98,18 @@ class ClusterImage:
             FormatError: it is not understood, or not complete: a snapshot ends with a footer.
         """
         batches, consumed = read_batches(data)
-        if consumed != len(data) or not batches or not _is_footer(batches[-1]):
+        if consumed != len(data):
             raise FormatError("metadata snapshot is not whole", consumed)
-        image = cls()
-        for batch in batches:
-            image._apply_records(batch)
+        return cls.from_batches(batches, end_offset)
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
+        """The same as `from_snapshot`, from the batches of a snapshot."""
+        image, last = cls(), None
+        for last in batches:
+            image._apply_records(last)
+        if last is None or not _is_footer(last):
+            raise FormatError("metadata snapshot is not whole")
         image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
         image._next_offset = end_offset
         return image

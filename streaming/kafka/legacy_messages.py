@@ -13,13 +13,15 @@ in magic 0 and relative in magic 1. A wrapper with LogAppendTime gives its time 
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from streaming.errors import FormatError
+from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.crc import OLD_CHECKED_FROM, crc32
-from streaming.kafka.decompression import decompress_old
+from streaming.kafka.decompression import decompressed_old
 from streaming.kafka.layout import CODEC_MASK, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES, TIMESTAMP_TYPE_BIT
-from streaming.kafka.records import MAX_RECORDS_BYTES
+from streaming.kafka.moving_window import MovingWindow
+from streaming.kafka.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_RECORDS_BYTES
 from streaming.kafka.varint import Bytes
 
 _HEAD = struct.Struct(">qiIbb")
@@ -86,36 +88,37 @@ def read_message(data: Bytes, position: int = 0) -> Message | None:
     return None if len(data) - position < size else _message(data[position : position + size], position)
 
 
-def inner_messages(message: Message, limit: int = MAX_RECORDS_BYTES) -> tuple[Message, ...]:
-    """The messages inside a wrapper, decompressed to at most `limit` bytes, with absolute offsets. Any other message is its own.
+def inner_messages(message: Message, limit: int = MAX_OPENED_BYTES, most: int = MAX_OPENED_RECORDS) -> Iterator[Message]:
+    """The messages inside a wrapper, with absolute offsets, opened as they are taken. Any other message is its own.
 
     Raises:
-        FormatError: the wrapper cannot be decompressed, grows beyond `limit`, or contains something else than messages of its own magic.
+        FormatError: the wrapper cannot be decompressed, or contains something else than messages of its own magic.
+        TooLargeError: it grows beyond `limit` bytes, or holds more than `most` messages.
     """
     if message.codec == 0:
-        return (message,)
+        yield message
+        return
     if message.value is None:
         raise FormatError("compressed message without a value")
-    data = decompress_old(message.magic, message.codec, message.value, limit)
-    inner: list[Message] = []
-    position = 0
-    while position < len(data):
-        one = read_message(data, position)
-        if one is None:
-            raise FormatError("message inside a compressed one is cut short", position)
-        if one.magic != message.magic or one.codec:
-            raise FormatError(
-                f"message of magic {one.magic} and codec {one.codec} inside a compressed one of magic {message.magic}", position
-            )
-        inner.append(one)
-        position += one.size
-    if not inner:
+    inner = _inner_offsets(message.magic, message.codec, message.value, limit)  # the last one is needed before the first is placed
+    if not inner.count:
         raise FormatError("compressed message without a message in it")
-    return _placed(message, inner)
+    if inner.count > most:
+        raise TooLargeError(f"{inner.count} messages in a compressed one, more than {most}")
+    window = MovingWindow(decompressed_old(message.magic, message.codec, message.value, limit))
+    while window.has(1):
+        one = _next_message(window)
+        if one.magic != message.magic or one.codec:
+            what = f"message of magic {one.magic} and codec {one.codec} inside a compressed one of magic {message.magic}"
+            raise FormatError(what, window.position)
+        window.at += one.size
+        yield _placed(message, one, inner)
 
 
 def read_entry(entry: Bytes, limit: int = MAX_RECORDS_BYTES) -> LegacyEntry:
     """Read no more of one complete message than it takes to know its offsets: a wrapper is decompressed, to at most `limit` bytes.
+
+    Nothing of that is kept, so the limit may be far above what a broker accepts: a log would stop at a wrapper that is beyond it.
 
     Raises:
         FormatError: a length inside it points outside, a wrapper cannot be decompressed, or its offsets do not fit into 64 bits.
@@ -126,34 +129,58 @@ def read_entry(entry: Bytes, limit: int = MAX_RECORDS_BYTES) -> LegacyEntry:
         return LegacyEntry(offset, offset, 1, 0, timestamp)
     _key, at = _field(entry, at, 0)
     value, _ = _field(entry, at, 0)
-    inner = _inner_offsets(decompress_old(magic, codec, value or b"", limit))
-    if not inner:
+    inner = _inner_offsets(magic, codec, value or b"", limit)
+    if not inner.count:
         raise FormatError("compressed message without a message in it")
-    first = inner[0] if magic == 0 else offset - inner[-1] + inner[0]
+    first = inner.first if magic == 0 else offset - inner.last + inner.first
     if not -(2**63) <= first < 2**63:
         raise FormatError(f"a compressed message whose first offset would be {first}")
-    return LegacyEntry(first, offset, len(inner), codec, timestamp)
+    return LegacyEntry(first, offset, inner.count, codec, timestamp)
 
 
-def _inner_offsets(messages: bytes) -> list[int]:
-    offsets, at = [], 0
-    while at + _OFFSET_SIZE.size <= len(messages):
-        offset, size = _OFFSET_SIZE.unpack_from(messages, at)
-        at += _OFFSET_SIZE.size + size
-        if size <= 0 or at > len(messages):
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    """How many messages a wrapper holds, and the offsets of the first and the last as they are inside."""
+
+    count: int
+    first: int
+    last: int
+
+
+def _inner_offsets(magic: int, codec: int, value: Bytes, limit: int) -> _Offsets:
+    window = MovingWindow(decompressed_old(magic, codec, value, limit))
+    count = first = last = 0
+    while window.has(_OFFSET_SIZE.size):
+        last, size = _OFFSET_SIZE.unpack_from(window.data, window.at)
+        if size <= 0:
             raise FormatError("a message inside a compressed one reaches past its end")
-        offsets.append(offset)
-    return offsets
+        first = first if count else last
+        count += 1
+        window.at += _OFFSET_SIZE.size + size
+    if window.at > len(window.data):
+        raise FormatError("a message inside a compressed one reaches past its end")
+    return _Offsets(count, first, last)
 
 
-def _placed(wrapper: Message, inner: list[Message]) -> tuple[Message, ...]:
-    """The inner messages with the offsets of their wrapper and, if it has one, its append time."""
+def _next_message(window: MovingWindow) -> Message:
+    """The next message, at whose beginning the window stays."""
+    window.has(PREFIX_BYTES)
+    size = PREFIX_BYTES
+    if len(window.data) - window.at >= PREFIX_BYTES:
+        size += max(0, _LENGTH.unpack_from(window.data, window.at + PREFIX_BYTES - _LENGTH.size)[0])
+    window.has(size)
+    one = read_message(window.data, window.at)
+    if one is None:
+        raise FormatError("message inside a compressed one is cut short", window.position)
+    return one
+
+
+def _placed(wrapper: Message, one: Message, inner: _Offsets) -> Message:
+    """An inner message with the offset that its wrapper gives it and, if that has one, its append time."""
     if wrapper.magic == 0:
-        return tuple(inner)
-    base = wrapper.offset - inner[-1].offset
-    if not wrapper.is_log_append_time:
-        return tuple(replace(one, offset=base + one.offset) for one in inner)
-    return tuple(replace(one, offset=base + one.offset, timestamp=wrapper.timestamp) for one in inner)
+        return one
+    offset = wrapper.offset - inner.last + one.offset
+    return replace(one, offset=offset, timestamp=wrapper.timestamp if wrapper.is_log_append_time else one.timestamp)
 
 
 def _head(data: Bytes, position: int) -> tuple[int, int, int, int, int, int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streaming.errors import FormatError
+from streaming.errors import FormatError, quoted
 
 _MAX_INT = 2**31 - 1
 _SPACE = " \t\f"
@@ -30,7 +30,7 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
     properties = dict(parse_properties(data))
     version = properties.get("version", "0")
     if version not in _NODE_ID_KEYS:
-        raise FormatError(f"version {version!r} is not known")
+        raise FormatError(f"version {quoted(version)} is not known")
     node_key = _NODE_ID_KEYS[version]
     if not properties.get(node_key):
         raise FormatError(f"{node_key} is missing")
@@ -43,7 +43,7 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
 def parse_node_id(text: str, key: str) -> int:
     """Parse the number of a node, the value of ``key``. Raises FormatError if it is none."""
     if not _NODE_ID.fullmatch(text) or int(text) > _MAX_INT:
-        raise FormatError(f"{key} {text!r} is not a node's number")
+        raise FormatError(f"{key} {quoted(text)} is not a node's number")
     return int(text)
 
 
@@ -96,5 +96,5 @@ def _unescape(text: str) -> str:
 def _escaped(match: re.Match[str]) -> str:
     code = match[1]
     if code == "u":
-        raise FormatError(f"malformed \\u escape in {match.string!r}")
+        raise FormatError(f"malformed \\u escape in {quoted(match.string)}")
     return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROLS.get(code, code)

@@ -7,7 +7,7 @@ One JSON object. Version 0: `clusterId, leaderId, leaderEpoch, votedId, appliedO
 import json
 from dataclasses import dataclass
 
-from streaming.errors import FormatError
+from streaming.errors import FormatError, quoted
 from streaming.kafka.uuids import check_uuid
 
 _VERSIONS = (0, 1)
@@ -52,14 +52,14 @@ def parse_quorum_state(data: bytes) -> QuorumState:
 def _number(state: dict[str, object], name: str) -> int:
     value = state.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise FormatError(f"{name} of the quorum state is {value!r}, not a number")
+        raise FormatError(f"{name} of the quorum state is {quoted(value)}, not a number")
     return value
 
 
 def _uuid(state: dict[str, object], name: str) -> str:
     value = state.get(name)
     if not isinstance(value, str):
-        raise FormatError(f"{name} of the quorum state is {value!r}, not a UUID")
+        raise FormatError(f"{name} of the quorum state is {quoted(value)}, not a UUID")
     return check_uuid(value)
 
 
@@ -67,5 +67,5 @@ def _voters(value: object) -> tuple[int, ...]:
     if value is None:  # nullable in version 0
         return ()
     if not isinstance(value, list):
-        raise FormatError(f"currentVoters of the quorum state is {value!r}, not a list")
+        raise FormatError(f"currentVoters of the quorum state is {quoted(value)}, not a list")
     return tuple(_number(voter if isinstance(voter, dict) else {}, "voterId") for voter in value)

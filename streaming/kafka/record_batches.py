@@ -109,6 +109,17 @@ def read_batch(data: memoryview, position: int = 0, *, check_crc: bool = True) -
     return _batch(data[position : position + size], position, check_crc)
 
 
+def read_begun_batch(data: memoryview) -> RecordBatch:
+    """The batch of which `data` is the beginning: its header, and as much of its records section as is there. The CRC is not checked.
+
+    Raises:
+        FormatError: not even the header of a batch of magic 2 is there.
+    """
+    if len(data) < HEADER_BYTES or data[MAGIC_AT] != CURRENT_MAGIC:
+        raise FormatError("no header of a batch")
+    return _batch(data, 0, check_crc=False)
+
+
 def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
     """The complete batches at the start of `data`, and their size in bytes. Raises as `read_batch` does."""
     batches = []

@@ -3,13 +3,13 @@
 import base64
 import re
 
-from streaming.errors import FormatError
+from streaming.errors import FormatError, quoted
 
 UUID_BYTES = 16
 _TEXT = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 
 
-def uuid_text(raw: bytes | memoryview) -> str:
+def uuid_text(raw: bytes | bytearray | memoryview) -> str:
     """The text of 16 raw bytes."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
@@ -17,5 +17,5 @@ def uuid_text(raw: bytes | memoryview) -> str:
 def check_uuid(text: str) -> str:
     """Return the UUID in its only spelling, so that texts can be compared; FormatError if it is none."""
     if not _TEXT.fullmatch(text):
-        raise FormatError(f"{text!r} is not a UUID")
+        raise FormatError(f"{quoted(text)} is not a UUID")
     return uuid_text(base64.urlsafe_b64decode(text + "=="))

@@ -2,7 +2,7 @@
 
 from streaming.errors import FormatError
 
-Bytes = bytes | memoryview
+Bytes = bytes | bytearray | memoryview
 
 _INT_BYTES = 5
 _LONG_BYTES = 10

@@ -1,7 +1,8 @@
 """Positions of offsets: what lies before them in their log, and which record is next.
 
 The ladder gives what lies before the stretch that an offset is in; one scan of its headers, of some 1 MiB, the rest. Only if records are
-missing in the very batch that an offset is in, or if its header does not contain the record's time, that batch is opened.
+missing in the very batch that an offset is in, or if its header does not contain the record's time, that batch is opened, some MiB of it at
+most: beyond them the time is not known, and where records are missing, the position neither.
 """
 
 from bisect import bisect_left
@@ -17,6 +18,7 @@ from streaming.errors import FormatError
 from streaming.ladder.counts import Aborted, Counts
 from streaming.ladder.filling import read_aborted
 from streaming.ladder.log_ladder import LadderView
+from streaming.ladder.opened_batches import Answer, OpenedBatches
 from streaming.ladder.stretch import Stretch
 
 
@@ -27,7 +29,7 @@ class PositionState(IntEnum):
     FILLING = 1  # its segment is not counted yet
     BEYOND = 2  # it is after the end of the log
     BELOW = 3  # it is before the first segment on disk
-    DAMAGED = 4  # bytes there, or between it and the end of the log, are no batches, or cannot be read
+    DAMAGED = 4  # bytes there, or between it and the end of the log, are no batches, cannot be read, or are too large to be opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,26 @@ class Position:
     next_position: int = -1
 
 
-def positions(segments: Sequence[Segment], ladder: LadderView, offsets: Sequence[int], upto: int) -> list[Position]:
+def positions(
+    segments: Sequence[Segment], ladder: LadderView, offsets: Sequence[int], upto: int, opened: OpenedBatches | None = None
+) -> list[Position]:
     """The positions of some offsets of a log, in their order.
 
     Args:
         segments: the listing that the ladder's segments are of. A file that was replaced since is found out by its identity.
         ladder: as it is now: the positions are of its edition.
         upto: the next record is looked for below this offset, which is the high watermark.
+        opened: what opened batches have shown so far, for those who ask again and again.
     """
-    search = _Search(segments, ladder, upto)
+    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened)
     return [search.position(offset) for offset in offsets]
 
 
 class _Search:
     """Looks offsets up; a stretch is scanned once."""
 
-    def __init__(self, segments: Sequence[Segment], ladder: LadderView, upto: int) -> None:
+    def __init__(self, segments: Sequence[Segment], ladder: LadderView, upto: int, opened: OpenedBatches) -> None:
+        self._opened = opened
         self._segments = segments
         self._ladder = ladder
         self._upto = min(upto, ladder.end_offset)
@@ -122,15 +128,14 @@ class _Search:
             return self._with_next(position, number, at + 1)
         return self._next_in(position, number, at, following, 0)
 
-    @staticmethod
-    def _inside(stretch: Stretch, item: int, offset: int) -> tuple[Counts, int]:
+    def _inside(self, stretch: Stretch, item: int, offset: int) -> tuple[Counts, int]:
         """What lies between the beginning of a batch and an offset, and how many records that is."""
         if offset <= stretch.base_offset[item] or not stretch.records[item]:
             return Counts(), 0
         if stretch.has_all(item):
             taken = offset - int(stretch.base_offset[item])
         else:
-            taken = sum(1 for _ in takewhile(lambda record: record[0] < offset, stretch.record_times(item)))
+            taken, _ = self._opened.ask(stretch, item, ("before", offset), lambda: _records_before(stretch, item, offset))
         if stretch.control[item]:
             return Counts(control=taken), taken
         return Counts(data=taken, aborted=taken if stretch.is_aborted[item] else 0), taken
@@ -164,7 +169,7 @@ class _Search:
         timestamp = stretch.first_timestamp(item) if not taken or stretch.append_time[item] else None
         if offset < 0 or timestamp is None:
             try:
-                found, timestamp = next(islice(stretch.record_times(item), taken, None), (-1, -1))
+                found, timestamp = self._opened.ask(stretch, item, ("record", taken), lambda: _record_at(stretch, item, taken))
                 offset = found if offset < 0 else offset
             except FormatError:
                 timestamp = -1
@@ -198,6 +203,16 @@ class _Search:
     def _aborted(self, listed: int, upto: int) -> Aborted:
         """The aborted transactions with data below an offset, from a segment on. The newest are in memory before they are on disk."""
         return read_aborted(self._segments[listed:], upto) + self._ladder.aborted
+
+
+def _records_before(stretch: Stretch, item: int, offset: int) -> Answer:
+    """How many records of a batch are before an offset; the second number has no meaning."""
+    return sum(1 for _ in takewhile(lambda record: record[0] < offset, stretch.record_times(item))), 0
+
+
+def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
+    """Offset and timestamp of a record of a batch by its number, -1 if there are not as many."""
+    return next(islice(stretch.record_times(item), number, None), (-1, -1))
 
 
 def _position(offset: int, found: Counts) -> Position:

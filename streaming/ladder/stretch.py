@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streaming.disk.scanning import scan_on
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
-from streaming.kafka.entries import read_entry_times
+from streaming.kafka.entries import TIMED_ENTRY_BYTES, read_entry_times
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT
 from streaming.ladder.counts import Aborted, Counts
 from streaming.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
@@ -114,16 +114,22 @@ class Stretch:
         data, aborted, control = (int(column[item]) for column in self.before)
         return Counts(data, aborted, control)
 
+    def identity_of(self, item: int) -> tuple[object, ...]:
+        """What tells a batch from every other, also from one that takes its place in the same file."""
+        columns = (self.positions, self.base_offset, self.last_offset, self.records, self.sizes, self.base_timestamp, self.max_timestamp)
+        return (self.segment.identity, *(int(column[item]) for column in columns))
+
     def record_times(self, item: int) -> Iterator[tuple[int, int]]:
-        """Offset and timestamp of each record of a batch, which is read and decompressed.
+        """Offset and timestamp of each record of a batch, which is opened as they are taken.
 
         Raises:
             FormatError: it is damaged.
+            TooLargeError: it grows beyond `MAX_TIMED_BYTES` before the record that is asked for.
             OSError: the segment cannot be read.
         """
         file = OpenSegment(self.segment.path, self.segment.base_offset)
         try:
-            data = file.read(int(self.positions[item]), int(self.sizes[item]))
+            data = file.read(int(self.positions[item]), min(int(self.sizes[item]), TIMED_ENTRY_BYTES))
         finally:
             file.close()
         return read_entry_times(memoryview(data))

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from streaming.errors import AgentError
+from streaming.inflating import inflate
 from streaming.protocol.json_message import Message
+
+MOST_COUNTS_BYTES = 64 << 20
+"""The most bytes to which the counts that an agent sends are unpacked: those of some 100,000 topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,6 @@ class PartitionCounts(Message):
     def unpack(cls, packed: str) -> Self:
         """Unpack the text of `pack`. Raises AgentError as `decode` does."""
         try:
-            return cls.decode(zlib.decompress(base64.b64decode(packed)))
-        except (ValueError, zlib.error) as error:
+            return cls.decode(inflate(base64.b64decode(packed), MOST_COUNTS_BYTES))
+        except ValueError as error:
             raise AgentError(f"not packed counts of partitions: {packed[:200]!r} ({error})") from error

@@ -59,22 +59,38 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
     for item in _worth_opening(batches, buffer):
         position = int(batches.positions[item])
         try:
-            records = read_entry_records(buffer.data[position : position + int(batches.size[item])])
+            opened, unknown = _open(buffer.data[position : position + int(batches.size[item])])
         except FormatError:
-            records = None
-        if records is None:
             unreadable += 1
             continue
-        for record in records:
-            try:
-                transactional_id = read_transaction_key(record.key or b"")
-            except FormatError:
-                unreadable += 1
-                continue
-            if transactional_id is not None:
-                newest.pop(transactional_id, None)  # so that its index is that of its newest record
-                newest[transactional_id] = record
+        unreadable += unknown
+        for transactional_id, record in opened.items():
+            newest.pop(transactional_id, None)  # so that its index is that of its newest record
+            newest[transactional_id] = record
     return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
+
+
+def _open(entry: memoryview) -> tuple[dict[str, Record], int]:
+    """The newest record of each id in a batch, in the order of offsets, and how many keys are not understood.
+
+    Raises:
+        FormatError: the batch is damaged or too large; then nothing of it counts.
+    """
+    found: dict[str, Record] = {}
+    unknown = 0
+    records = read_entry_records(entry)
+    if records is None:
+        raise FormatError("the batch is not all there")
+    for record in records:
+        try:
+            transactional_id = read_transaction_key(record.key or b"")
+        except FormatError:
+            unknown += 1
+            continue
+        if transactional_id is not None:
+            found.pop(transactional_id, None)
+            found[transactional_id] = record
+    return found, unknown
 
 
 def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:

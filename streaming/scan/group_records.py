@@ -111,17 +111,25 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
                 if step >= 0:
                     found.append(EndMarker(offset, producer_id, step == Step.COMMIT))
                 continue
-            records = read_entry_records(view[position : position + size]) or ()
+            opened, unknown = _open(view[position : position + size], producer_id)
         except FormatError:
             unreadable += 1
             continue
-        for record in records:
-            one = _read(record, producer_id)
-            if one is None or one.value is NOT_UNDERSTOOD:
-                unreadable += 1
-            if one is not None:
-                found.append(one)
+        found += opened
+        unreadable += unknown
     return GroupRecords(tuple(found), unreadable)
+
+
+def _open(entry: memoryview, producer_id: int) -> tuple[list[Commit | GroupRecord], int]:
+    """What is understood of a batch's records, and how many are not. Raises FormatError: then nothing of the batch counts."""
+    found: list[Commit | GroupRecord] = []
+    unknown = 0
+    for record in read_entry_records(entry) or ():
+        one = _read(record, producer_id)
+        unknown += one is None or one.value is NOT_UNDERSTOOD
+        if one is not None:
+            found.append(one)
+    return found, unknown
 
 
 def _as_any(batches: Batches) -> Any:

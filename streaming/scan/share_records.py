@@ -36,16 +36,25 @@ def share_records(batches: Batches, buffer: Bytes) -> ShareRecords:
     data = (~batches.control & (batches.records > 0)).nonzero()[0]
     for position, size in zip(batches.positions[data].tolist(), batches.size[data].tolist(), strict=True):
         try:
-            records = read_entry_records(buffer.data[position : position + size]) or ()
+            opened, unknown = _open(buffer.data[position : position + size])
         except FormatError:
             unreadable += 1
             continue
-        for record in records:
-            one = _read(record)
-            unreadable += one is None or one.value is NOT_UNDERSTOOD
-            if one is not None:
-                found.append(one)
+        found += opened
+        unreadable += unknown
     return ShareRecords(tuple(found), unreadable)
+
+
+def _open(entry: memoryview) -> tuple[list[ShareRecord], int]:
+    """What is understood of a batch's records, and how many are not. Raises FormatError: then nothing of the batch counts."""
+    found: list[ShareRecord] = []
+    unknown = 0
+    for record in read_entry_records(entry) or ():
+        one = _read(record)
+        unknown += one is None or one.value is NOT_UNDERSTOOD
+        if one is not None:
+            found.append(one)
+    return found, unknown
 
 
 def _read(record: Record) -> ShareRecord | None:

@@ -76,6 +76,7 @@ class Doubt(StrEnum):
     TIME_INDEX = "time_index"  # its segment was scanned
     CHECKPOINT = "checkpoint"  # there is no fallback for its offsets: they are not known
     CONFIGURATION = "configuration"  # the next level's value counts
+    RECORD_TIME = "record_time"  # of a batch that is too large to be opened: there is no fallback
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from streaming.agent import call_answers
 from streaming.agent.call_answers import answers
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
@@ -124,6 +125,16 @@ def test_a_call_that_an_agent_does_not_know_says_what_may_be_wrong(client: Agent
 def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="not a message of kind Register"):
         client._ask(Call.HELLO, b"[]", Status)
+
+
+def test_an_error_that_is_none_of_ours_brings_no_stack_and_no_path(client: AgentClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise FileNotFoundError(2, "no such file", "/some/path")
+
+    monkeypatch.setattr(call_answers, "list_logs", failing)
+    with pytest.raises(AgentError, match="its own log says why") as refused:
+        client.logs()
+    assert not any(word in str(refused.value) for word in ("/some/path", "Traceback", ".py", "FileNotFound"))
 
 
 def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> None:

@@ -1,7 +1,5 @@
 """Which file a thread is at, as another thread sees it."""
 
-import contextlib
-import os
 import threading
 from pathlib import Path
 
@@ -10,10 +8,10 @@ import pytest
 from streaming.disk.calls import Calling, Calls, calls_of_this_thread
 from streaming.disk.logdirs import open_log_dirs, read_topic_id
 from streaming.disk.segment_files import OpenSegment, list_segments
-from streaming.errors import LogDirError
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.processes import until
+from tests.unanswering import Unanswering
 
 
 def test_a_block_within_a_block_is_at_the_inner_path_until_it_ends() -> None:
@@ -34,8 +32,10 @@ def test_what_fails_is_left_too() -> None:
 
 
 @pytest.mark.parametrize("what", ["open", "list", "look for the log dir"])
-def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_path: Path, what: str) -> None:
-    disk = log_dir(tmp_path)
+def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = log_dir(tmp_path / "d0")
     partition(disk, "t").append(batch(1))
     seen: list[Calls] = []
     at = {
@@ -43,8 +43,8 @@ def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_pa
         "list": disk.path / "t-0" / "partition.metadata",
         "look for the log dir": disk.path / "meta.properties",
     }[what]
-    at.unlink()
-    os.mkfifo(at)  # to open one for reading waits for a writer
+    file = Unanswering(at, tmp_path / "gate")
+    file.hold(monkeypatch)
 
     def call() -> None:
         seen.append(calls_of_this_thread())
@@ -53,13 +53,12 @@ def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(tmp_pa
         elif what == "list":
             read_topic_id(at.parent)
         else:
-            with contextlib.suppress(LogDirError):  # what comes through the pipe is no meta.properties
-                open_log_dirs([disk.path])
+            open_log_dirs([disk.path])
 
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
     until("it is at the file", lambda: seen and seen[0].path is not None and Path(seen[0].path) == at, saw=lambda: seen and seen[0].path)
-    at.write_bytes(b"")
+    file.answer()
     thread.join(SECONDS)
     assert not thread.is_alive()
     assert seen[0].path is None

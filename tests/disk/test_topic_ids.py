@@ -1,10 +1,12 @@
 """The topic ids of partition directories."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from streaming.disk import opening
 from streaming.disk.topic_ids import TopicIds
 from tests.builders import log_dir, partition
 
@@ -18,13 +20,12 @@ def directory(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that were opened."""
     opened: list[Path] = []
-    read_bytes = Path.read_bytes
 
-    def noted(path: Path) -> bytes:
-        opened.append(path)
-        return read_bytes(path)
+    def noted(path: str | Path, flags: int) -> int:
+        opened.append(Path(path))
+        return os.open(path, flags)
 
-    monkeypatch.setattr(Path, "read_bytes", noted)
+    monkeypatch.setattr(opening, "_open", noted)
     return opened
 
 

@@ -1,9 +1,8 @@
 """A log dir whose file system does not answer, in a real agent: the others go on, the file is named, and SIGTERM still ends it.
 
-A pipe stands for the file: to open one for reading waits for a writer, as a call into a dead disk waits for ever.
+`tests.unanswering` stands for the file: to open it waits, as a call into a dead disk waits for ever.
 """
 
-import os
 import re
 import sys
 import urllib.request
@@ -18,10 +17,15 @@ from streaming.protocol.status_messages import Status
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
+from tests.unanswering import Unanswering
 
-_LITTLE_TIME = "from streaming.agent import process; process.END_SECONDS = 0.1"
-HASTY = (sys.executable, "-c", f"import sys; del sys.argv[0]; {_LITTLE_TIME}; from streaming.cli.app import main; main()")
-"""Runs an agent that has little time to end, though nothing that waits in a call comes back."""
+LITTLE_TIME = "from streaming.agent import process; process.END_SECONDS = 0.1"
+"""An agent has little time to end, though nothing that waits in a call comes back."""
+
+
+def running(*first: str) -> tuple[str, ...]:
+    """How segtail is run after some lines of code."""
+    return (sys.executable, "-c", f"import sys; del sys.argv[0]; {'; '.join(first)}; from streaming.cli.app import main; main()")
 
 
 def address(agent: Segtail) -> str | None:
@@ -58,11 +62,9 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
     first.append(batch(1))
     second.append(batch(1))
     file = second.active.path("log")
-    kept = file.with_name("kept")
+    unanswering = Unanswering(file, tmp_path / "gate")
     arguments = ("agent", "--log-dirs", f"{good.path},{bad.path}", "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    file.rename(kept)
-    os.mkfifo(file)
-    with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said") as agent:
+    with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said", before=running(unanswering.code)) as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("the file is named", lambda: [each.path for each in registered(client).blocked] == [str(file)])
         until("the other log dir is read", lambda: registered(client).total == first.active.size)
@@ -71,10 +73,8 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
         up = {each.log_dir: each.up for each in registered(client).log_dirs}
         assert up == {str(good.path): True, str(bad.path): False}
         assert str(file) in health(agent)
-        answers = os.open(file, os.O_WRONLY)  # the call comes back
-        kept.replace(file)
-        os.close(answers)
-        both = first.active.size + kept_size(file)
+        unanswering.answer()
+        both = first.active.size + second.active.size
         until("the log dir is watched again", lambda: registered(client).total == both)
         assert registered(client).blocked == []
         agent.terminate()
@@ -82,20 +82,14 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
     assert "Traceback" not in agent.said
 
 
-def kept_size(file: Path) -> int:
-    return file.stat().st_size
-
-
 @pytest.mark.slow
 def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "t")
     log.append(batch(1))
-    file = log.active.path("log")
-    file.rename(file.with_name("kept"))
-    os.mkfifo(file)
+    unanswering = Unanswering(log.active.path("log"), tmp_path / "gate")
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said", before=HASTY) as agent:
+    with segtail(*arguments, said=tmp_path / "said", before=running(unanswering.code, LITTLE_TIME)) as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("the file is named", lambda: registered(client).blocked)
         agent.terminate()

@@ -22,7 +22,7 @@ from streaming.kafka.offset_index import read_offset_entries
 from streaming.kafka.producer_snapshot import read_producer_snapshot
 from streaming.kafka.properties import parse_meta_properties, parse_properties
 from streaming.kafka.quorum_state import parse_quorum_state
-from streaming.kafka.record_batches import read_batch, read_batches
+from streaming.kafka.record_batches import read_batch, read_batches, read_begun_batch
 from streaming.kafka.records import Record, read_records
 from streaming.kafka.server_properties import parse_server_properties
 from streaming.kafka.share_group_state import read_share_key, read_share_value
@@ -63,12 +63,12 @@ def _records(pattern: str, folder: str = "logs") -> list[Record]:
 
 def _batch_records(data: bytes) -> object:
     batch = read_batch(memoryview(data), check_crc=False)
-    return None if batch is None else read_records(batch, _LIMIT)
+    return None if batch is None else list(read_records(batch, _LIMIT))
 
 
 def _inner(data: bytes) -> object:
     message = read_message(data)
-    return None if message is None else inner_messages(message, _LIMIT)
+    return None if message is None else list(inner_messages(message, _LIMIT))
 
 
 def _scan(data: bytes) -> object:
@@ -104,9 +104,10 @@ _METADATA = (DATA / "metadata" / "with_snapshots" / "log.bin").read_bytes()[:_LA
 
 PARSERS = (
     Parser("batch", lambda data: read_batch(memoryview(data)), _BATCHES),
+    Parser("begun batch", lambda data: read_begun_batch(memoryview(data)), _BATCHES),
     Parser("records", _batch_records, _BATCHES),
     Parser("times of an entry", lambda data: list(read_entry_times(memoryview(data), limit=_LIMIT)), _logs()),
-    Parser("entry", lambda data: read_entry_records(memoryview(data), limit=_LIMIT), _logs()),
+    Parser("entry", lambda data: list(read_entry_records(memoryview(data), limit=_LIMIT) or ()), _logs()),
     Parser("head of an entry", read_entry_head, _logs()),
     Parser("message", _inner, _logs("old_formats/*/*.log")),
     Parser("scan", _scan, _logs()),

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
+from streaming.kafka import legacy_messages
 from streaming.kafka.entries import read_entry_records
-from streaming.kafka.legacy_messages import Message, inner_messages, read_message
+from streaming.kafka.legacy_messages import Message, read_message
 from streaming.kafka.records import Record
 from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
@@ -46,6 +47,10 @@ def test_all_of_a_message() -> None:
         size=len(PLAIN), offset=7, magic=1, crc=message.crc, is_valid=True, attributes=0, timestamp=TIME, key=b"k", value=b"v"
     )
     assert (message.codec, message.is_log_append_time) == (0, False)
+
+
+def inner_messages(message: Message, **bounds: int) -> tuple[Message, ...]:
+    return tuple(legacy_messages.inner_messages(message, **bounds))
 
 
 def test_a_message_of_magic_0_has_no_time() -> None:
@@ -129,7 +134,7 @@ def test_what_is_no_message_is_refused(data: bytes, what: str) -> None:
     ("data", "what"),
     [
         (in_wrapper(b""), "without a message"),
-        (in_wrapper(PLAIN[:-1]), "cut short at position 0"),
+        (in_wrapper(PLAIN[:-1]), "reaches past its end"),
         (in_wrapper(PLAIN + PLAIN[:5]), "cut short at position 36"),
         (in_wrapper(written.encode_message(0, 0, Sent(None, b"v", TIME))), "magic 0 and codec 0 inside a compressed one of magic 1"),
         (in_wrapper(wrapper(1, Codec.GZIP, b"a")), "magic 1 and codec 1 inside"),
@@ -158,4 +163,4 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes, at: int, magic: int
     ):
         with suppress(FormatError):
             message = read_message(data)
-            assert message is None or inner_messages(message, 1 << 16)
+            assert message is None or inner_messages(message, limit=1 << 16)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
+from streaming.kafka import records as opened
 from streaming.kafka.record_batches import RecordBatch, read_batch
-from streaming.kafka.records import Header, Record, read_record_times, read_records
+from streaming.kafka.records import Header, Record, read_record_times
 from streaming.simulator import batch_writer as written
 from streaming.simulator.compressor import Codec
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
@@ -33,6 +34,10 @@ def batch_of(data: bytes) -> RecordBatch:
     batch = read_batch(memoryview(data))
     assert batch is not None
     return batch
+
+
+def read_records(batch: RecordBatch, **bounds: int) -> tuple[Record, ...]:
+    return tuple(opened.read_records(batch, **bounds))
 
 
 def test_keys_values_headers_offsets_and_times() -> None:
@@ -102,17 +107,19 @@ def test_records_are_not_opened_beyond_the_limit() -> None:
     ("payload", "count", "what"),
     [
         ("14000000046b31047631", 1, "record longer than its batch"),
-        ("01", 1, "record longer than its batch"),
+        ("01000000000000", 1, "record longer than its batch"),
         ("14000000046b310476310000", 1, "bytes after the last record"),
-        ("14000000046b3104763100", 2, "varint without an end"),
+        ("14000000046b3104763100", 2, "2 records cannot lie in 11 bytes"),
+        ("14000000046b3104763100808080", 2, "varint without an end at position 11"),
         ("12000000046b3104763100", 1, "does not end"),
         ("16000000046b310476310000", 1, "does not end"),
         ("14000000046b3104763101", 1, "-1 headers"),
         ("14000000046b3104763102", 1, "1 headers"),
-        ("02", 1, "longer than its batch"),
-        ("0200", 1, "varint without an end"),
-        ("0800000001", 1, "varint without an end"),
-        ("0a0000000101", 1, "cut short"),
+        ("02", 1, "1 records cannot lie in 1 bytes"),
+        ("02000000000000", 1, "does not end|cut short|longer"),
+        ("1a000000010180", 1, "longer than its batch"),
+        ("0c008080808080", 1, "varint without an end"),
+        ("0c000000010101", 1, "header|cut short|-1"),
         ("14000000206b3104763100", 1, "field longer than its record"),
         ("14000000036b3104763100", 1, "negative length"),
         ("100000000101020101", 1, "header without a name"),

@@ -114,8 +114,9 @@ def parse(segments: Sequence[Segment]) -> tuple[list[Real], list[Entry]]:
     for segment in segments:
         data, position = memoryview(segment.path.read_bytes()), 0
         while position < len(data):
-            found = read_entry_records(data, position)
-            assert found is not None
+            opened = read_entry_records(data, position)
+            assert opened is not None
+            found = tuple(opened)
             batch = read_batch(data, position) if data[position + MAGIC_AT] == CURRENT_MAGIC else None
             message = read_message(data, position) if batch is None else None
             size = batch.size if batch is not None else message.size if message is not None else 0

@@ -1,0 +1,156 @@
+"""What may lie under the name of a file of Kafka's: pipes, sockets, directories, holes. None of it is waited for, nor read whole."""
+
+import os
+import re
+import socket
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import streaming
+from streaming.disk import opening
+from streaming.disk.aborted_transactions import aborted_transactions
+from streaming.disk.identity import read_identity
+from streaming.disk.index_file import last_entry_below
+from streaming.disk.logdirs import read_offset_checkpoint
+from streaming.disk.metadata_log import read_quorum_state
+from streaming.disk.metadata_past import load_metadata_snapshot
+from streaming.disk.opening import NAMES_BYTES, open_file, read_small
+from streaming.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
+from streaming.disk.segment_files import OpenSegment, list_segments, read_leader_epochs
+from streaming.disk.topic_ids import TopicIds
+from streaming.errors import FormatError, LogDirError, SegtailError, TooLargeError
+from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT, META_PROPERTIES, PARTITION_METADATA, MetadataSnapshot
+from tests.builders import batch, log_dir, partition
+from tests.tables import each_row
+
+HOLE_BYTES = 512 << 20
+NAME = f"{0:020}"
+
+Maker = Callable[[Path], object]
+
+
+def _socket(path: Path) -> None:
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(path.parent)  # the name of a socket is short
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+IRREGULAR: dict[str, Maker] = {
+    "pipe": os.mkfifo,
+    "socket": _socket,
+    "directory": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@each_row("kind", IRREGULAR)
+def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    IRREGULAR[kind](path)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match=r"no regular file|No such device"):
+        open_file(path)
+    with pytest.raises(OSError, match=r"no regular file|No such device"):
+        read_small(path, 10)
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+    path.rmdir() if path.is_dir() else path.unlink()
+
+
+@each_row(("size", "limit"), [(0, 0), (10, 10), (100_000, 1 << 20)])
+def test_a_small_file_is_read_whole(size: int, limit: int, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * size)
+    assert read_small(path, limit) == b"x" * size
+
+
+def test_a_larger_one_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 11)
+    with pytest.raises(TooLargeError, match="larger than 10 bytes"):
+        read_small(path, 10)
+
+
+@each_row(
+    "name", [PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT, "replication-offset-checkpoint", META_PROPERTIES, "snapshot", "quorum-state"]
+)
+def test_a_hole_costs_nothing(name: str, tmp_path: Path) -> None:
+    disk = log_dir(tmp_path / name)
+    directory = disk.path / "__cluster_metadata-0"
+    directory.mkdir()
+    path = {"replication-offset-checkpoint": disk.path / name, META_PROPERTIES: disk.path / name}.get(name, directory / name)
+    log_dirs = [read_identity(disk.path)]
+    with path.open("wb") as file:
+        file.truncate(HOLE_BYTES)
+    tracemalloc.start()
+    try:
+        if name == PARTITION_METADATA:
+            ids = TopicIds()
+            assert ids.read(directory) is None
+            assert f"larger than {NAMES_BYTES} bytes" in ids.unreadable[directory]
+        elif name == LEADER_EPOCH_CHECKPOINT:
+            assert read_leader_epochs(directory) == ()
+        elif name == META_PROPERTIES:
+            with pytest.raises(LogDirError, match="larger than"):
+                read_identity(disk.path)
+        elif name == "snapshot":
+            with pytest.raises(TooLargeError):
+                load_producer_snapshot(SnapshotFile(0, path))
+            with pytest.raises(FormatError, match="not whole"):
+                load_metadata_snapshot(directory, _named(path))
+        elif name == "quorum-state":
+            with pytest.raises(TooLargeError):
+                read_quorum_state(log_dirs)
+        else:
+            assert read_offset_checkpoint(log_dirs[0], name) is None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def _named(path: Path) -> MetadataSnapshot:
+    snapshot = MetadataSnapshot(0, 0)
+    path.rename(path.with_name(snapshot.name))
+    (path.parent / snapshot.name).rename(path)
+    path.with_name(snapshot.name).symlink_to(path.name)
+    return snapshot
+
+
+def test_a_pipe_in_place_of_each_file_of_a_segment_is_an_error_or_none(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t")
+    log.append(batch(1))
+    (segment,) = list_segments(log.directory)
+    for kind in ("log", "index", "txnindex"):
+        path = log.directory / f"{NAME}.{kind}"
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    with pytest.raises(OSError, match="no regular file"):
+        OpenSegment(segment.path, 0)
+    assert last_entry_below(log.directory / f"{NAME}.index", None) is None
+    with pytest.raises(OSError, match="no regular file"):
+        aborted_transactions([segment], 10)
+    assert np.size(list_segments(log.directory)) == 1
+
+
+def test_nothing_else_opens_kafkas_files() -> None:
+    root = Path(streaming.__file__).parent
+    found = {
+        f"{path.relative_to(root)}: {line.strip()}"
+        for room in ("disk", "dump", "ladder", "offline", "watcher", "scrub", "scan", "kafka", "groups")
+        for path in (root / room).rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.search(r"\bos\.open\(|\bopen\(\"|\.read_bytes\(|\.read_text\(|(?<!def)[^.\w]open\(", line)
+    }
+    assert {each for each in found if "O_DIRECTORY" not in each and "/proc" not in each} == {
+        "scrub/kept.py: fields = json.loads(path.read_bytes())",  # its own file
+    }
+    assert opening._open is os.open
+    assert issubclass(TooLargeError, SegtailError)
