@@ -12,6 +12,7 @@ from streaming.rows import SKIP_REASONS, Change, Kind
 from streaming.rules import coordinator_state, log_fold, unclean_losses
 from streaming.rules.log_state import LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
+from streaming.rules.whereabouts import CensusEnd, gone_from
 
 log = logging.getLogger(__name__)
 
@@ -179,9 +180,20 @@ class ShardFold:
                 yield state
 
     def _gone(self, row: EventRow) -> None:
-        state = self._get(key_of(row))
-        if state is not None and state.agent == row.agent:  # otherwise another agent has taken over the log meanwhile
-            self._leave(state, deleted=row.reason == "deleted")
+        key, deleted = key_of(row), row.reason == "deleted"
+        state = self._get(key)
+        if state is not None and not state.departed:
+            self._leave_or_stay(state, gone_from(state, row), deleted=deleted)
+        if deleted and not row.log_dir:  # what other replicas left behind goes with their topic
+            for other in [other for other in self._others(key) if other.departed]:
+                self._leave(other, deleted=True)
+
+    def _leave_or_stay(self, state: LogState, after: LogState | None, *, deleted: bool = False) -> None:
+        """Take over where a log is now; ``after``: None if it is nowhere any more."""
+        if after is None:
+            self._leave(state, deleted=deleted)
+        else:
+            self.touched[state.key] = after
 
     def _leave(self, state: LogState, *, deleted: bool) -> None:
         if not deleted:
@@ -196,18 +208,21 @@ class ShardFold:
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
 
     def _end_census(self, row: EventRow) -> None:
-        """Mark the logs as gone that an agent's census lacks: their own event was lost with a journal, or came before this consumer began.
+        """Mark the logs as gone that a census lacks: their own event was lost with a journal, or came before this consumer began.
 
-        Logs in the log dirs that the row names are kept, because these could not be read.
+        What departed replicas have left goes with their topic.
         """
-        unseen = frozenset(row.reason.split("\n") if row.reason else ())
+        end = CensusEnd.of(row.agent, row.log_dir, row.reason, row.topics)
         everything = dict(self._known() if self._may_lack is None else self._may_lack)
         everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
         for key, agent in everything.items():
-            if agent == row.agent and key.topic and key not in self._in_census:
-                state = self._get(key)
-                if state is not None and not state.departed and state.log_dir not in unseen:
-                    self._leave(state, deleted=False)
+            state = self._get(key) if end.may_concern(key, agent) and key not in self._in_census else None
+            if state is None:
+                continue
+            if end.lacks_topic(key) and (state.departed or state.log_dir not in end.unseen):
+                self._leave(state, deleted=True)
+            elif not state.departed and (after := end.without(state)) is not state:
+                self._leave_or_stay(state, after)
         self._in_census.clear()
 
     def changes(self) -> Iterator[Changed]:

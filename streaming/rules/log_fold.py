@@ -11,7 +11,7 @@ from typing import Any
 
 from streaming.column_types import plus
 from streaming.event_row import EventRow
-from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses
+from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
@@ -113,7 +113,8 @@ def _seen(state: LogState, row: EventRow) -> LogState:
 
 
 def _noted(state: LogState, row: EventRow) -> LogState:
-    return replace(state, agent=row.agent, log_dir=row.log_dir, settled=state.settled or row.settled)
+    seen = whereabouts.seen_at(state, row)
+    return replace(seen, settled=True) if row.settled and not state.settled else seen
 
 
 def _with_hole(state: LogState, row: EventRow) -> LogState:

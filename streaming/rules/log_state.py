@@ -14,6 +14,7 @@ class LogState(StateRow):
     """One log. Besides the columns that are handed out it has those that only the fold needs. They are described here.
 
     ``log_end_offset`` is the next offset to fold: everything before it has been counted. ``journal`` is the journal of the counted ranges.
+    ``elsewhere``: other agents and log dirs with which the log was seen before, and not as gone (`streaming.rules.whereabouts`).
     ``departed``: the log has left its broker, and only its share of the topic's counters counts. ``stopped_at`` is the offset of the last
     flaw after which the log was not read further, -1 none; the bytes after it are counted as skipped up to position ``stopped_end``.
     ``newest_segment`` is the highest base offset whose roll was counted; at first it is the segment in which reading began. Segments below
@@ -48,6 +49,7 @@ class LogState(StateRow):
     cut_epoch: Long = -1
     cut_high_watermark: Long = -1
     cut_next_epoch: Long = -1
+    elsewhere: Text = ""
 
     def skipped(self, reason: str, size: int) -> "LogState":
         """The state with ``size`` more bytes that never reached the counters. A reason of a later version counts as the last known one."""

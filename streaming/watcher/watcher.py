@@ -22,6 +22,7 @@ from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.log_key import LogKey
+from streaming.rules.whereabouts import place, topic_numbers
 from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.departures import ListingResult
@@ -341,7 +342,9 @@ class Watcher:
 
     def _census(self) -> Event:
         self._left_out = frozenset(self.unseen())
-        return census(self._registry.logs(), self._left_out)
+        ids = self._cluster.topic_ids()
+        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.seen())
+        return census(self._registry.logs(), places, self._left_out, None if ids is None else topic_numbers(ids))
 
     def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
         if rescanned:

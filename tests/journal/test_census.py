@@ -42,7 +42,7 @@ def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: L
     assert [(row.kind, row.topic, row.partition, row.log_dir) for row in rows] == [
         (Kind.CENSUS, "orders", 0, str(directory.path)),
         (Kind.CENSUS, "orders", 1, str(directory.path)),
-        (Kind.CENSUS_END, "", -1, ""),
+        (Kind.CENSUS_END, "", -1, f"1:{directory.path}"),
     ]
 
 
