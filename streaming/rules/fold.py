@@ -37,7 +37,9 @@ class Mark:
     """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
 
     An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
-    again, also those of logs that no longer exist.
+    again, also those of logs that no longer exist. It needs no more than one journal: a micro-batch has one range of one journal of each agent
+    (`streaming.source.offsets.ranges`), a consumer that begins anew at an agent gets a journal of another name, and the one before is never
+    read again. Where a micro-batch is run again, the marks are those of before it, as the states are.
     """
 
     journal: str

@@ -55,6 +55,7 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
     after = replace(
         _seen(state, row),
         log_end_offset=row.next_offset,
+        counted_by=row.agent,
         log_epoch=row.log_epoch if row.log_epoch >= 0 else state.log_epoch,
         max_timestamp_ms=max(state.max_timestamp_ms, row.max_timestamp),
         high_watermark=state.high_watermark if row.high_watermark == _NO_ENTRY else row.high_watermark,
@@ -148,6 +149,8 @@ def _part(row: EventRow, offset: int) -> int:
 
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
+    if not row.bytes and row.next_offset < state.log_end_offset and row.agent != (state.counted_by or state.agent):
+        return _noted(state, row)  # another agent has read further. If that is gone, the leader epoch of the next append will show it
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only the end of a log, published again or cleaned
         return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)
     # A follower may also drop everything and begin further on. Another journal may not have come as far as what was counted.
