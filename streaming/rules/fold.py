@@ -37,9 +37,11 @@ class Mark:
     """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
 
     An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
-    again, also those of logs that no longer exist. It needs no more than one journal: a micro-batch has one range of one journal of each agent
-    (`streaming.source.offsets.ranges`), a consumer that begins anew at an agent gets a journal of another name, and the one before is never
-    read again. Where a micro-batch is run again, the marks are those of before it, as the states are.
+    again, also those of logs that no longer exist.
+
+    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.source.offsets.ranges`). A
+    consumer that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
+    again, the marks are those of before it, as the states are.
     """
 
     journal: str
@@ -165,7 +167,9 @@ class ShardFold:
         share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
         if log_fold.straddles(state, row):
             rest = self._cut(row, state.log_end_offset)
-            return log_fold.lost(state, row) if rest is None else log_fold.counted(state, rest, share_begins)
+            if rest is None:
+                return log_fold.uncut(state, row) if log_fold.is_of_another(state, row) else log_fold.lost(state, row)
+            return log_fold.counted(state, rest, share_begins)
         return log_fold.appended(state, row, share_begins)
 
     def _others(self, key: LogKey) -> Iterator[LogState]:

@@ -94,6 +94,19 @@ def lost(state: LogState, row: EventRow) -> LogState:
     return replace(_seen(state, row), log_end_offset=row.next_offset, log_epoch=epoch).skipped("agent_lost", missed)
 
 
+def is_of_another(state: LogState, row: EventRow) -> bool:
+    """Whether another agent published the range that was counted last: two agents watch the log."""
+    return row.agent != (state.counted_by or state.agent)
+
+
+def uncut(state: LogState, row: EventRow) -> LogState:
+    """Pass over a row that straddles ``log_end_offset`` and cannot be cut: the agent that has counted so far publishes the rest too.
+
+    If it does not, the next row of the other one begins after a gap, whichever journal that is.
+    """
+    return replace(_noted(state, row), journal="")
+
+
 def overwrites(state: LogState, row: EventRow) -> bool:
     """Whether the row replaces something that was counted: leader epochs only rise along a log.
 
@@ -149,7 +162,7 @@ def _part(row: EventRow, offset: int) -> int:
 
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
-    if not row.bytes and row.next_offset < state.log_end_offset and row.agent != (state.counted_by or state.agent):
+    if not row.bytes and row.next_offset < state.log_end_offset and is_of_another(state, row):
         return _noted(state, row)  # another agent has read further. If that is gone, the leader epoch of the next append will show it
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only the end of a log, published again or cleaned
         return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)

@@ -115,6 +115,21 @@ def test_a_truncation_counts_whose_bytes_nobody_knows() -> None:
     assert (shard.log().log_end_offset, shard.log().truncations, shard.log().truncated_bytes) == (4, 1, 0)
 
 
+def test_two_agents_that_cut_a_log_otherwise_lose_nothing_while_both_publish_it() -> None:
+    shard, other = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10), appended(2, 0, 7, **other), appended(3, 7, 13, **other))
+    shard.fold(appended(3, 10, 20), appended(4, 13, 18, **other), appended(5, 18, 22, **other))
+    shard.fold(appended(4, 20, 22))
+    assert (shard.log().appended_records, sum(shard.log().skipped_bytes)) == (22, 0)
+
+
+def test_what_the_first_of_two_agents_publishes_no_more_is_lost_once_the_other_one_goes_on() -> None:
+    shard, other = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10), appended(2, 0, 7, **other), appended(3, 7, 13, **other))
+    shard.fold(appended(4, 13, 18, **other), appended(5, 18, 22, **other))
+    assert (shard.log().appended_records, lost(shard.log(), "agent_lost"), shard.log().log_end_offset) == (19, 30, 22)
+
+
 def test_an_end_behind_which_another_agent_has_counted_is_not_moved_by_one_that_has_read_less() -> None:
     """Two agents watch the log for a while: what the slower one has read was counted already, and then it says where its reading ended."""
     shard, slower = Shard(), {"agent": "a2", "journal": "j2"}
