@@ -167,8 +167,8 @@ class Watcher:
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of the available log dirs, as the registry knows them
         self._directories_changed = False  # directories have come or gone since the log dirs were listed
-        # log dirs that the last census left out: that of an earlier process any of several, but never the only one
-        self._left_out = frozenset(each.path for each in log_dirs) if attached and len(log_dirs) > 1 else frozenset()
+        # log dirs that the last census left out: that of an earlier process any of them, and other agents may have watched some
+        self._left_out = frozenset(each.path for each in log_dirs) if attached else frozenset()
         self._missed: threading.Event | None = None  # some consumer has missed forgotten events: set once that is made good
         self._next_rescan = self._next_listing = self._next_release = 0
 
