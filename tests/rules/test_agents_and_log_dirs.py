@@ -118,8 +118,13 @@ class Broker:
                 log.items.append(Item(base, base + records, records * 100, records, 1))
 
     def move(self) -> None:
+        """Not back to an agent that has not noticed that the log was away: it would go on where it was."""
         if self.logs:
-            self.random.choice(list(self.logs.values())).log_dir = self.random.choice(DIRS)
+            log = self.random.choice(list(self.logs.values()))
+            known = {
+                each for agent in self.agents for each in agent.log_dirs if log.topic in agent.known and log.log_dir not in agent.log_dirs
+            }
+            log.log_dir = self.random.choice([each for each in DIRS if each == log.log_dir or each not in known])
 
     def delete(self) -> None:
         if self.logs:
