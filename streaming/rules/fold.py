@@ -225,10 +225,10 @@ class ShardFold:
             state = self._get(key) if end.may_concern(key, agent) and key not in self._in_census else None
             if state is None:
                 continue
-            if end.lacks_topic(key) and (state.departed or state.log_dir not in end.unseen):
+            if not state.departed and (after := end.without(state)) is not state:
+                self._leave_or_stay(state, after, deleted=end.lacks_topic(key))
+            elif state.departed and end.lacks_topic(key):
                 self._leave(state, deleted=True)
-            elif not state.departed and (after := end.without(state)) is not state:
-                self._leave_or_stay(state, after)
         self._in_census.clear()
 
     def changes(self) -> Iterator[Changed]:

@@ -134,12 +134,13 @@ def test_where_topics_are_not_known_what_departed_replicas_left_stays() -> None:
     assert shard.log(topic_id="perhaps").departed
 
 
-def test_a_live_log_of_a_deleted_topic_leaves_wherever_it_was_unless_its_log_dir_cannot_be_read() -> None:
+def test_a_live_log_leaves_with_its_topic_only_from_log_dirs_that_a_census_covers() -> None:
+    """Of another log dir an agent that watches that one may have published what is newer than the census."""
     shard = Shard()
-    for partition, log_dir in enumerate(("/away", "/former")):
+    for partition, log_dir in enumerate(("/data", "/away", "/another")):
         shard.fold(row(Kind.APPEARED, 1 + partition, next_offset=0, partition=partition, topic_id="deleted", log_dir=log_dir))
     shard.fold(census_end("1:/data", seq=90, topics=["there"], reason="/away"))
-    assert {key.partition for key in shard.states} == {0}
+    assert {key.partition: state.departed for key, state in shard.states.items()} == {1: False, 2: False}
 
 
 def test_the_losses_of_what_goes_with_its_topic_stay_with_the_broker() -> None:
