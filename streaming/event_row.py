@@ -60,6 +60,7 @@ class Event:
     leader_epoch: Annotated[Int, LATER] = -1  # by the metadata log; -1 not known
     reason: Text = ""
     follows: Annotated[Long, LATER] = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
+    topics: Annotated[Blob, LATER] = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
 
     @property
     def log(self) -> LogKey:

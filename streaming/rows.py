@@ -32,11 +32,11 @@ class Kind(StrEnum):
     TRUNCATED = "truncated"  # the log now ends at next_offset; bytes were cut off
     SKIPPED = "skipped"  # bytes (0: there never were any) between base_offset and next_offset will never be counted: reason
     CORRUPT = "corrupt"  # the log cannot be parsed at start_position of segment: reason in words
-    GONE = "gone"  # the log left: reason "deleted" (with its topic) or "moved"
+    GONE = "gone"  # the log left the log dirs that log_dir names, one a line; none: its topic is no more. Reason "deleted" or "moved"
     UNCLEAN = "unclean"  # an unclean election: leader_epoch begins at next_offset (-1 not known); reason: who was in sync, by commas
     FOUND = "found"  # the list of a log's segments and related values; it replaces what was known
     CENSUS = "census"  # one of the logs that an agent has: only its key and its log dir
-    CENSUS_END = "census_end"  # closes a census: logs that it lacked are gone, except in the log dirs that reason names, one a line
+    CENSUS_END = "census_end"  # closes a census: the log dirs ("broker:path") in log_dir have no other logs; reason: those not looked into
     MISSED = "missed"  # a consumer missed a part of a coordinator's log: its entries are not known until they are sent again
     ARRIVED = "arrived"  # the agent's journal was read up to seq; bytes is its total there. Added by the reader of the journal
     RECALL = "recall"  # without agent and journal: a run of the query begins, and the shard has to hand out all its logs. From the source

@@ -14,6 +14,7 @@ from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import Kind
 from streaming.rules.fold import Changed, Mark, ShardFold
 from streaming.rules.log_state import LogState
+from streaming.rules.whereabouts import topic_numbers
 from streaming.scan.detail import pack
 from streaming.scan.headers import Batches
 from streaming.scan.sums import sum_ranges
@@ -28,6 +29,12 @@ _OF_A_LOG: dict[str, Any] = {
 
 def row(kind: Kind, seq: int = 1, **values: Any) -> EventRow:
     return EventRow(kind=kind, **{**_OF_A_LOG, "seq": seq, **values})
+
+
+def census_end(*places: str, topics: Sequence[str] | None = None, **values: Any) -> EventRow:
+    """The closing row of a census of these log dirs ("broker:path"), none: of an agent of an earlier version."""
+    known = None if topics is None else topic_numbers(topics)
+    return row(Kind.CENSUS_END, **{**values, "topic": "", "partition": -1, "log_dir": "\n".join(places), "topics": known})
 
 
 def appended(seq: int, base_offset: int, next_offset: int, size: int | None = None, **values: Any) -> EventRow:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from streaming.agent.partition_counting import PartitionCounter, name_of
 from streaming.agent.topic_configs import TopicConfigs
@@ -132,6 +132,13 @@ class ClusterView:
         if image is None:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
+
+    def topic_ids(self) -> Collection[str] | None:
+        """The ids of all topics that exist by any broker's metadata log; None if one of the brokers does not know them."""
+        images = [follower.image for follower in self._followers.values()]
+        if not images or None in images:
+            return None
+        return {topic.topic_id for image in images if image is not None for topic in image.topics()}
 
     def partition_count(self, topic: str) -> int | None:
         """How many partitions a topic has: 0 if there is no such topic, None if that is not known."""

@@ -242,7 +242,6 @@ class Job:
             "cluster_id": checkpoint.identity.cluster_id,
             "consumer": checkpoint.identity.job_id,
             "start_from": settings.start_from.value,
-            "resumed": str(self._planned >= 0).lower(),
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if trigger == _AT_ONCE and not once else 0),

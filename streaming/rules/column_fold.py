@@ -111,6 +111,7 @@ def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
     active = np.maximum(of.most(of["max_timestamp"], in_it), np.where(goes_on, ints(known["active_max_timestamp_ms"]), _NONE))
     return {
         "journal": pc.if_else(pa.array(there), of.rows["journal"].take(pa.array(last.clip(0))), known["journal"]),
+        "counted_by": pc.if_else(pa.array(there), known["agent"], known["counted_by"]),
         "log_end_offset": _chosen(of, "next_offset", last, known, "log_end_offset"),
         "log_epoch": _chosen(of, "log_epoch", of.last(of.appended & (of["log_epoch"] >= 0)), known, "log_epoch"),
         "last_append_ms": np.maximum(ints(known["last_append_ms"]), of.most(of["seen_at"], of.appended)),

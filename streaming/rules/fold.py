@@ -12,6 +12,7 @@ from streaming.rows import SKIP_REASONS, Change, Kind
 from streaming.rules import coordinator_state, log_fold, unclean_losses
 from streaming.rules.log_state import LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
+from streaming.rules.whereabouts import CensusEnd, gone_from
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,10 @@ class Mark:
 
     An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
     again, also those of logs that no longer exist.
+
+    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.source.offsets.ranges`). A
+    consumer that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
+    again, the marks are those of before it, as the states are.
     """
 
     journal: str
@@ -162,7 +167,9 @@ class ShardFold:
         share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
         if log_fold.straddles(state, row):
             rest = self._cut(row, state.log_end_offset)
-            return log_fold.lost(state, row) if rest is None else log_fold.counted(state, rest, share_begins)
+            if rest is None:
+                return log_fold.uncut(state, row) if log_fold.is_of_another(state, row) else log_fold.lost(state, row)
+            return log_fold.counted(state, rest, share_begins)
         return log_fold.appended(state, row, share_begins)
 
     def _others(self, key: LogKey) -> Iterator[LogState]:
@@ -179,9 +186,20 @@ class ShardFold:
                 yield state
 
     def _gone(self, row: EventRow) -> None:
-        state = self._get(key_of(row))
-        if state is not None and state.agent == row.agent:  # otherwise another agent has taken over the log meanwhile
-            self._leave(state, deleted=row.reason == "deleted")
+        key, deleted = key_of(row), row.reason == "deleted"
+        state = self._get(key)
+        if state is not None and not state.departed:
+            self._leave_or_stay(state, gone_from(state, row), deleted=deleted)
+        if deleted and not row.log_dir:  # what other replicas left behind goes with their topic
+            for other in [other for other in self._others(key) if other.departed]:
+                self._leave(other, deleted=True)
+
+    def _leave_or_stay(self, state: LogState, after: LogState | None, *, deleted: bool = False) -> None:
+        """Take over where a log is now; ``after``: None if it is nowhere any more."""
+        if after is None:
+            self._leave(state, deleted=deleted)
+        else:
+            self.touched[state.key] = after
 
     def _leave(self, state: LogState, *, deleted: bool) -> None:
         if not deleted:
@@ -196,18 +214,21 @@ class ShardFold:
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
 
     def _end_census(self, row: EventRow) -> None:
-        """Mark the logs as gone that an agent's census lacks: their own event was lost with a journal, or came before this consumer began.
+        """Mark the logs as gone that a census lacks: their own event was lost with a journal, or came before this consumer began.
 
-        Logs in the log dirs that the row names are kept, because these could not be read.
+        What departed replicas have left goes with their topic.
         """
-        unseen = frozenset(row.reason.split("\n") if row.reason else ())
+        end = CensusEnd.of(row.agent, row.log_dir, row.reason, row.topics)
         everything = dict(self._known() if self._may_lack is None else self._may_lack)
         everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
         for key, agent in everything.items():
-            if agent == row.agent and key.topic and key not in self._in_census:
-                state = self._get(key)
-                if state is not None and not state.departed and state.log_dir not in unseen:
-                    self._leave(state, deleted=False)
+            state = self._get(key) if end.may_concern(key, agent) and key not in self._in_census else None
+            if state is None:
+                continue
+            if not state.departed and (after := end.without(state)) is not state:
+                self._leave_or_stay(state, after, deleted=end.lacks_topic(key))
+            elif state.departed and end.lacks_topic(key):
+                self._leave(state, deleted=True)
         self._in_census.clear()
 
     def changes(self) -> Iterator[Changed]:

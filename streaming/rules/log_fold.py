@@ -11,7 +11,7 @@ from typing import Any
 
 from streaming.column_types import plus
 from streaming.event_row import EventRow
-from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses
+from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import EVERYTHING, begins, share_of
@@ -55,6 +55,7 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
     after = replace(
         _seen(state, row),
         log_end_offset=row.next_offset,
+        counted_by=row.agent,
         log_epoch=row.log_epoch if row.log_epoch >= 0 else state.log_epoch,
         max_timestamp_ms=max(state.max_timestamp_ms, row.max_timestamp),
         high_watermark=state.high_watermark if row.high_watermark == _NO_ENTRY else row.high_watermark,
@@ -93,6 +94,19 @@ def lost(state: LogState, row: EventRow) -> LogState:
     return replace(_seen(state, row), log_end_offset=row.next_offset, log_epoch=epoch).skipped("agent_lost", missed)
 
 
+def is_of_another(state: LogState, row: EventRow) -> bool:
+    """Whether another agent published the range that was counted last: two agents watch the log."""
+    return row.agent != (state.counted_by or state.agent)
+
+
+def uncut(state: LogState, row: EventRow) -> LogState:
+    """Pass over a row that straddles ``log_end_offset`` and cannot be cut: the agent that has counted so far publishes the rest too.
+
+    If it does not, the next row of the other one begins after a gap, whichever journal that is.
+    """
+    return replace(_noted(state, row), journal="")
+
+
 def overwrites(state: LogState, row: EventRow) -> bool:
     """Whether the row replaces something that was counted: leader epochs only rise along a log.
 
@@ -113,7 +127,8 @@ def _seen(state: LogState, row: EventRow) -> LogState:
 
 
 def _noted(state: LogState, row: EventRow) -> LogState:
-    return replace(state, agent=row.agent, log_dir=row.log_dir, settled=state.settled or row.settled)
+    seen = whereabouts.seen_at(state, row)
+    return replace(seen, settled=True) if row.settled and not state.settled else seen
 
 
 def _with_hole(state: LogState, row: EventRow) -> LogState:
@@ -147,6 +162,8 @@ def _part(row: EventRow, offset: int) -> int:
 
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
+    if not row.bytes and row.next_offset < state.log_end_offset and is_of_another(state, row):
+        return _noted(state, row)  # another agent has read further. If that is gone, the leader epoch of the next append will show it
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only the end of a log, published again or cleaned
         return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)
     # A follower may also drop everything and begin further on. Another journal may not have come as far as what was counted.

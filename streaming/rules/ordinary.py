@@ -20,6 +20,7 @@ from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 from streaming.rules.row_order import Arrivals, ints, taken
 from streaming.rules.shard_state import ShardState
+from streaming.rules.whereabouts import CensusEnd
 
 Flags = NDArray[np.bool_]
 _LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}
@@ -102,18 +103,29 @@ def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places
 
 
 def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
-    """Mark the logs that leave because a census ends without them."""
+    """Mark the logs that may leave because a census ends without them."""
     ends = np.flatnonzero(found.of_kind(Kind.CENSUS_END))
     if not len(ends):
         return
     named = np.flatnonzero(found.of_kind(Kind.CENSUS) & (places >= 0))
-    agents, log_dirs, here = state.table["agent"], state.table["log_dir"], ~ints(state.table["departed"])
-    for before, end in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
-        reason = found.rows["reason"][end].as_py()
-        unseen = pa.array(reason.split("\n") if reason else [], pa.string())
-        lacking = here & ints(pc.equal(agents, found.rows["agent"][end])) & ~ints(pc.is_in(log_dirs, value_set=unseen))
-        lacking[places[named[(named > before) & (named < end)]]] = False
+    departed = ints(state.table["departed"])
+    for before, at in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        end = CensusEnd.of(*(found.rows[name][at].as_py() for name in ("agent", "log_dir", "reason", "topics")))
+        lacking = ~departed | _lack_topics(state, end, np.flatnonzero(departed))
+        if end.places is None:
+            lacking &= ints(pc.equal(state.table["agent"], end.agent))
+        else:
+            lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
+        lacking[places[named[(named > before) & (named < at)]]] = False
         unusual[:-1] |= lacking
+
+
+def _lack_topics(state: ShardState, end: CensusEnd, items: NDArray[np.intp]) -> Flags:
+    """Find the logs among these whose topic does not exist any more."""
+    lacking = np.zeros(len(state.table), np.bool_)
+    if end.topics is not None:
+        lacking[items] = [end.lacks_topic(key) for key, _ in state.logs(items)]
+    return lacking
 
 
 def _mark_replicas(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:

@@ -12,7 +12,7 @@ from streaming.targets import FORM, Target
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
-    *("agents", "address_file", "consumer", "start_from", "resumed", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
+    *("agents", "address_file", "consumer", "start_from", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
     *("checks", "schedule"),
     *FILES,
 )
@@ -24,7 +24,7 @@ class SourceOptions:
 
     ``agents``: where they are. ``files``: the paths of certificates and the token. ``cluster_id``: agents of another cluster are left
     alone, "" accepts any. ``address_file``: a file with the address of an agent whose port changes. ``consumer``: the job's id, "" for a
-    reader for which agents keep nothing. ``start_from``, ``resumed``: see `streaming.protocol.consumer_messages.Register`.
+    reader for which agents keep nothing. ``start_from``: see `streaming.protocol.consumer_messages.Register`.
     ``max_bytes``: of logs in one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
 
     ``checks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
@@ -37,7 +37,6 @@ class SourceOptions:
     address_file: Path | None
     consumer: str
     start_from: str
-    resumed: bool
     shards: int
     max_bytes: int
     wait_ms: int
@@ -74,7 +73,6 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         address_file=Path(given["address_file"]) if "address_file" in given else None,
         consumer=given.get("consumer", ""),
         start_from=_one_of(given, "start_from", StartFrom.ACTIVE, tuple(StartFrom)),
-        resumed=_one_of(given, "resumed", "false", ("false", "true")) == "true",
         shards=_number(given, "shards", 64, least=1),
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),

@@ -69,6 +69,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
         self._registered: dict[str, Status] = {}  # by address: the agents with which this consumer is registered
         self._backoff = agent_connections.Backoff()
+        self._takes_all = False
         self._targets: dict[str, offsets.AgentOffset] | None = None
         self._has_planned = False
         self._recalls: bool | None = None  # whether this run continues with an existing state; None before its first check
@@ -83,7 +84,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(self._options.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Wait until every agent has read what is there, and use that as the end.
+        """The first plan will wait until every agent has read what is there, and use that as the end.
+
+        What the checkpoint holds is not known before that plan. It decides where this consumer begins at an agent that it has not met.
+        """
+        self._takes_all = True
+
+    def _everything(self, known: Mapping[str, offsets.AgentOffset]) -> dict[str, offsets.AgentOffset]:
+        """Wait until every agent has read what is there; returns how far each has come.
+
+        Args:
+            known: what was planned by earlier runs.
 
         Raises:
             AgentError: an agent cannot be reached.
@@ -91,7 +102,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         registered_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._register(addresses, None)
+            self._register(addresses, known)
             answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
             errors = agent_connections.errors(addresses, self._options.files)
             twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
@@ -103,8 +114,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     raise AgentError("; ".join(reasons) or "no agent has an address yet: is it running?")
                 self._forget(missing)
             elif not waiting:
-                self._targets = {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
-                return
+                return {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
             else:
                 answered_at = now
                 if now - registered_at > REGISTER_AGAIN_SECONDS:
@@ -113,8 +123,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(_POLL_SECONDS)
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
-        """How far the next micro-batch goes; ``start`` itself when nothing is new. Waits until the next check for work is due."""
-        if self._targets is None and not self._turns.wait():
+        """How far the next micro-batch goes; ``start`` itself when nothing is new. Waits until the next check for work is due.
+
+        Raises:
+            AgentError: everything is wanted, and an agent cannot be reached.
+        """
+        if not self._takes_all and not self._turns.wait():
             return start
         end, hurry = self._latest(start, limit)
         check = self._turns.checked(hurry, idle=end is start)
@@ -126,6 +140,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
+        if self._takes_all and self._targets is None:
+            self._targets = self._everything(offsets.parse(start))
         recalled = self._recall(start)
         if recalled is not start:
             return recalled, Hurry.NOW
@@ -179,16 +195,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _register(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset] | None) -> None:
+    def _register(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset]) -> None:
         """Register this consumer with the agents that do not know it yet.
 
         Args:
-            known: what has been planned so far, None if Spark has not passed it.
+            known: what has been planned so far.
         """
         self._forget(set(self._registered) - set(addresses))
         files = self._options.files
         strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], self._status, files)
-        journals = {agent: at.journal for agent, at in (known or {}).items()}
+        journals = {agent: at.journal for agent, at in known.items()}
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
         self._registered |= agent_connections.ask_all(
@@ -204,8 +220,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _forget(self, addresses: Collection[str]) -> None:
         self._registered = {address: status for address, status in self._registered.items() if address not in addresses}
 
-    def _registration(self, status: Status, known: Mapping[str, offsets.AgentOffset] | None) -> Register:
-        resumed = self._options.resumed if known is None else offsets.knows(known, status.agent, status.brokers)
+    def _registration(self, status: Status, known: Mapping[str, offsets.AgentOffset]) -> Register:
+        resumed = offsets.knows(known, status.agent, status.brokers)
         return Register(self._options.consumer, self._options.start_from, resumed, run=self._run)
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
@@ -252,6 +268,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_run": self._run,
             "_registered": {},
             "_backoff": agent_connections.Backoff(),
+            "_takes_all": self._takes_all,
             "_targets": None,
         } | {
             "_recalls": None,

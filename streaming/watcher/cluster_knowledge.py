@@ -1,5 +1,6 @@
 """What the watcher has to know of the cluster."""
 
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Protocol
 
@@ -49,6 +50,9 @@ class Cluster(Protocol):
 
     def has_topic(self, log: LogKey) -> bool | None:
         """Whether the topic still exists; None if not known."""
+
+    def topic_ids(self) -> Collection[str] | None:
+        """The ids of all topics that exist; None if one of the brokers here does not know them."""
 
     def configs(self, log: LogKey) -> str:
         """The configuration of the topic (`streaming.rules.config_levels.Configs.text`)."""

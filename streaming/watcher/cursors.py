@@ -16,6 +16,9 @@ from streaming.watcher.seen_epochs import with_epoch
 EVERYTHING = 2**63 - 1
 """A frontier with the meaning that any offset may have been published before."""
 
+BROUGHT_ALONG = EVERYTHING - 1
+"""A frontier with the meaning that any offset may have been published by another agent, and none by this one."""
+
 
 def log_id(partition: Partition) -> LogKey:
     """The log that a directory contains."""

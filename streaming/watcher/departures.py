@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from streaming.disk.logdirs import Partition
+from streaming.disk.logdirs import LogDir, Partition
 from streaming.disk.segment_files import list_segments
 from streaming.event_row import Event
 from streaming.journal.cursor import Replays
@@ -37,13 +37,20 @@ class Departures:
 
     Args:
         has_topic: whether a topic still exists by the metadata log, None if it is not known.
+        seen: returns the log dirs that were listed last.
     """
 
     def __init__(
-        self, watched: WatchedLogs, has_topic: Callable[[LogKey], bool | None], clock_ms: Callable[[], int], buffer: Bytes
+        self,
+        watched: WatchedLogs,
+        has_topic: Callable[[LogKey], bool | None],
+        seen: Callable[[], Iterable[LogDir]],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
     ) -> None:
         self._watched = watched
         self._has_topic = has_topic
+        self._seen = seen
         self._clock_ms = clock_ms
         self._buffer = buffer
         self.leaving: set[LogKey] = set()
@@ -101,8 +108,19 @@ class Departures:
         return found
 
     def drop(self, gone: LogKey, reason: str = "") -> Event:
-        """Forget a log; returns the event that publishes it as gone. ``reason``: by the metadata log if not given."""
+        """Forget a log; returns the event that publishes it as gone. ``reason``: by the metadata log if not given.
+
+        It may lie in a log dir that another agent watches. Only if its topic does not exist any more it lies nowhere.
+        """
+        tail = self._watched.tails.get(gone)
+        log_dirs = {str(log_dir.path) for log_dir in self._seen() if log_dir.broker == gone.broker}
+        if tail is not None:
+            log_dirs.add(str(tail.partition.log_dir.path))
         self._watched.drop(gone)
-        reason = reason or ("moved" if self._has_topic(gone) else "deleted")
+        if not reason:
+            has_topic = self._has_topic(gone)
+            reason = "moved" if has_topic else "deleted"
+            if has_topic is False:
+                log_dirs = set()
         log.info("log left", extra={"log": str(gone), "reason": reason})
-        return Event(kind=Kind.GONE, **gone._asdict(), reason=reason)
+        return Event(kind=Kind.GONE, **gone._asdict(), log_dir="\n".join(sorted(log_dirs)), reason=reason)

@@ -67,6 +67,10 @@ class LogListing:
         cursor = self._watched.kept.get(key) if tail is None else tail.cursor
         return cursor is not None and not self._copies.goes_on_in(copy, cursor)
 
+    def seen(self) -> list[LogDir]:
+        """The log dirs whose logs are known by the last listing."""
+        return [log_dir for log_dir in self._log_dirs if log_dir.path in self._seen_in]
+
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now. Any thread may call it."""
         seen = self._seen_in

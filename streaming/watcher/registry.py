@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streaming.disk.availability import LogDirs
-from streaming.disk.logdirs import Partition
+from streaming.disk.logdirs import LogDir, Partition
 from streaming.disk.segment_files import list_segments, log_start_offset
 from streaming.event_row import Event
 from streaming.journal.cursor import Cursor, Replays
@@ -69,7 +69,7 @@ class LogRegistry:
         self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
         self._unmet = Unmet(self._watched.cursor_of)
         self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer)
-        self._departures = Departures(self._watched, has_topic, clock_ms, buffer)
+        self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 
     # --- listing
@@ -211,6 +211,10 @@ class LogRegistry:
     def part(self) -> None:
         """Stop all calls for logs in unavailable log dirs, and begin again with logs in log dirs that are back."""
         self._watched.part(self._log_dirs)
+
+    def seen(self) -> list[LogDir]:
+        """The log dirs whose logs are known by the last listing."""
+        return self._listing.seen()
 
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now. Any thread may call it."""

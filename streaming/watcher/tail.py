@@ -20,7 +20,7 @@ from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.rows import Kind
 from streaming.scan.headers import Batches
-from streaming.watcher.cursors import EVERYTHING, holds_anchor
+from streaming.watcher.cursors import BROUGHT_ALONG, EVERYTHING, holds_anchor
 from streaming.watcher.last_found import LastFound
 from streaming.watcher.open_files import open_files
 from streaming.watcher.relocation import Open, Relocation
@@ -389,10 +389,11 @@ class Tail:
         self.looked_ms = now_ms
         if not self.live:
             self.pace = step(self.pace, Cause.END_REACHED)
-        ends_earlier = self.cursor.frontier != self.cursor.next_offset
-        if ends_earlier:
-            self.cursor = replace(self.cursor, frontier=self.cursor.next_offset)
-        return ends_earlier
+        frontier = self.cursor.frontier
+        if frontier == self.cursor.next_offset:
+            return False
+        self.cursor = replace(self.cursor, frontier=self.cursor.next_offset)
+        return frontier != BROUGHT_ALONG
 
     def settle_backlog(self) -> None:
         """Note that its first backlog ends at the cursor at the latest."""

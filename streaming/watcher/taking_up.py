@@ -15,7 +15,7 @@ from streaming.scan.walk import Bytes
 from streaming.start_from import StartFrom
 from streaming.watcher.beginnings import Beginning, Unmet, as_beginning, as_wanted, most
 from streaming.watcher.carrying import open_at, still_open
-from streaming.watcher.cursors import cursor_at
+from streaming.watcher.cursors import BROUGHT_ALONG, cursor_at
 from streaming.watcher.relocate import resume
 from streaming.watcher.stopped_logs import retry, stopped_event
 from streaming.watcher.tail import Tail
@@ -104,8 +104,11 @@ class TakingUp:
         """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
         watched, cursor = self._watched.tails.get(key), self._watched.cursor_of(key)
         if cursor is None:
-            # a log that appears is read whole, unless a new consumer wants less
-            return Tail(partition, cursor_at(key, beginning(segments[0]), segments, 0), segments, self._watched.producers(key)), True, []
+            # a log that appears is read whole, unless a new consumer wants less. What it brings along was perhaps published by another
+            # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had
+            frontier = BROUGHT_ALONG if any(segment.size for segment in segments) else 0
+            at = cursor_at(key, beginning(segments[0]), segments, frontier)
+            return Tail(partition, at, segments, self._watched.producers(key)), True, []
         producers = watched.producers.copy() if watched is not None else self._watched.producers(key)
         first = cursor.replay == Replays.FIRST
         met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor

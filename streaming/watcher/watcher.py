@@ -22,6 +22,7 @@ from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.journal import Journal
 from streaming.journal.producer_pages import KnownProducers, Pages
 from streaming.log_key import LogKey
+from streaming.rules.whereabouts import place, topic_numbers
 from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.departures import ListingResult
@@ -167,8 +168,8 @@ class Watcher:
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of the available log dirs, as the registry knows them
         self._directories_changed = False  # directories have come or gone since the log dirs were listed
-        # log dirs that the last census left out: that of an earlier process any of several, but never the only one
-        self._left_out = frozenset(each.path for each in log_dirs) if attached and len(log_dirs) > 1 else frozenset()
+        # log dirs that the last census left out: that of an earlier process any of them, and other agents may have watched some
+        self._left_out = frozenset(each.path for each in log_dirs) if attached else frozenset()
         self._missed: threading.Event | None = None  # some consumer has missed forgotten events: set once that is made good
         self._next_rescan = self._next_listing = self._next_release = 0
 
@@ -342,7 +343,9 @@ class Watcher:
 
     def _census(self) -> Event:
         self._left_out = frozenset(self.unseen())
-        return census(self._registry.logs(), self._left_out)
+        ids = self._cluster.topic_ids()
+        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.seen())
+        return census(self._registry.logs(), places, self._left_out, None if ids is None else topic_numbers(ids))
 
     def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
         if rescanned:

@@ -53,6 +53,7 @@ def test_leaders_are_what_kafka_says_by_topic_id_and_by_name(cluster: str, tmp_p
             assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
             assert view.has_topic(log) is True
     assert expected
+    assert view.topic_ids() == {row["topic_id"] for row in expected}
     assert view.unreadable() == []
 
 
@@ -116,6 +117,7 @@ def test_a_broker_that_has_stopped_is_told_what_the_others_know(tmp_path: Path) 
         row = next(csv.DictReader(file, delimiter="\t"))
     log = LogKey(2, row["topic"], int(row["partition"]), "")
     assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
+    assert view.topic_ids() is None
     assert view.has_topic(log) is None  # what it will find when it begins again, its own log tells
 
 

@@ -71,7 +71,7 @@ def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(
     monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
     with agent.served() as address:
         reader, job = ready(reader_of(address)), Job(agent)
-        reader._targets, reader._backoff = None, agent_connections.Backoff(itertools.count(0, 1000).__next__)
+        reader._takes_all, reader._targets, reader._backoff = False, None, agent_connections.Backoff(itertools.count(0, 1000).__next__)
         job.poll()
         end = job.run(reader, reader, {})
         assert job.lag == ([0], [0])
@@ -92,7 +92,7 @@ def test_after_a_restart_it_is_known_as_soon_as_anything_arrives(agent: Agent, l
         end = Job(agent).run(reader, reader, {})
         log.append(batch(2))
         agent_has_seen(agent, log)
-        again, job = reader_of(address, resumed="true"), Job(agent)
+        again, job = reader_of(address), Job(agent)
         job.poll()
         job.poll()
         assert job.lag == ([], [1.0])

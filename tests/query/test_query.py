@@ -95,7 +95,7 @@ def agent(logs: list[PartitionLog], directory: LogDir, tmp_path: Path) -> Iterat
 def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any) -> Sink:
     """One run of the query to the end of what is there."""
     sink, looks = Sink(), checkpoint.with_name("checks")
-    given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, "resumed": checkpoint.exists(), **options}
+    given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
     given["checks"] = str(looks)
     events = spark.readStream.format("segtail").options(**given).load()
     sink.progress.begins(looks)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.event_row import EventRow
 from streaming.rows import COORDINATOR, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
-from tests.events import Item, appended, batch_of, range_of, row
+from tests.events import Item, appended, batch_of, census_end, range_of, row
 
 
 def packed(rows: Sequence[EventRow]) -> bytes:
@@ -65,8 +65,8 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
     },
     "truncate": lambda end, *_: {"kind": Kind.TRUNCATED, "next_offset": end, "bytes": 3, "segment": end // 20},
     "corrupt": lambda end, *_: {"kind": Kind.CORRUPT, "next_offset": end, "start_position": 5, "reason": "bad"},
-    "deleted": lambda *_: {"kind": Kind.GONE, "reason": "deleted"},
-    "moved": lambda *_: {"kind": Kind.GONE, "reason": "moved"},
+    "deleted": lambda _, __, random: {"kind": Kind.GONE, "reason": "deleted", "log_dir": random.choice(["", "/data", "/data\n/other"])},
+    "moved": lambda _, __, random: {"kind": Kind.GONE, "reason": "moved", "log_dir": random.choice(["", "/data", "/data\n/other"])},
     "unclean": lambda end, size, random: {
         "kind": Kind.UNCLEAN,
         "leader_epoch": size,
@@ -80,7 +80,15 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
 """What else is told of a log that ends there now."""
 
 ORDINARY = ("append",) * 6 + ("facts", "facts", "census", "arrived")
-RARE = (*sorted({*APPENDS, *OTHERS} - {"append"}), "other facts", "census without it", "new journal", "taken over", "recall")
+RARE = (
+    *sorted({*APPENDS, *OTHERS} - {"append"}),
+    "other facts",
+    "census without it",
+    "new journal",
+    "taken over",
+    "moved within",
+    "recall",
+)
 
 
 def recall() -> EventRow:
@@ -98,15 +106,19 @@ class FoundPublisher:
     seq: int = 0
     ends: dict[int, int] = field(default_factory=dict)
     facts: dict[int, bytes | None] = field(default_factory=dict)
+    log_dirs: dict[int, str] = field(default_factory=dict)
 
     def where(self, log: int, part: int = 0) -> dict[str, Any]:
         journal = f"{self.name}'s {9 - self.number}"  # names do not rise with time
-        return {"agent": self.name, "journal": journal, "broker": self.broker, "partition": log, "seq": self.seq, "part": part}
+        of_log = {"partition": log, "topic_id": "t" if log == 1 else "", "log_dir": self.log_dirs.get(log, "/data")}
+        return {"agent": self.name, "journal": journal, "broker": self.broker, "seq": self.seq, "part": part, **of_log}
 
     def tell(self, what: str, log: int, size: int, random: Random) -> Iterator[EventRow]:
         """The rows of one event."""
         self.seq += 1
-        if what in APPENDS:
+        if what == "moved within":
+            self.log_dirs[log] = random.choice(["/data", "/other"])
+        elif what in APPENDS:
             yield self._append(what, log, size, random)
         elif what in OTHERS:
             end = self.ends.get(log, 0) + {"skip": size, "truncate": -min(size, self.ends.get(log, 0))}.get(what, 0)
@@ -163,7 +175,8 @@ class FoundPublisher:
         for part, log in enumerate(logs):
             yield row(Kind.CENSUS, **self.where(log, part))
         reason = random.choice(["", "", "/data", "/other\n/data"])
-        yield row(Kind.CENSUS_END, **self.where(-1, len(logs)) | {"topic": "", "reason": reason})
+        places = random.choice([[], [f"{self.broker}:/data"], [f"{self.broker}:/data", f"{self.broker}:/other"], ["1:/other", "2:/data"]])
+        yield census_end(*places, topics=random.choice([None, [], ["t"]]), reason=reason, **self.where(-1, len(logs)))
 
 
 histories = st.lists(

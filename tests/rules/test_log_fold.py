@@ -115,6 +115,42 @@ def test_a_truncation_counts_whose_bytes_nobody_knows() -> None:
     assert (shard.log().log_end_offset, shard.log().truncations, shard.log().truncated_bytes) == (4, 1, 0)
 
 
+def test_two_agents_that_cut_a_log_otherwise_lose_nothing_while_both_publish_it() -> None:
+    shard, other = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10), appended(2, 0, 7, **other), appended(3, 7, 13, **other))
+    shard.fold(appended(3, 10, 20), appended(4, 13, 18, **other), appended(5, 18, 22, **other))
+    shard.fold(appended(4, 20, 22))
+    assert (shard.log().appended_records, sum(shard.log().skipped_bytes)) == (22, 0)
+
+
+def test_what_the_first_of_two_agents_publishes_no_more_is_lost_once_the_other_one_goes_on() -> None:
+    shard, other = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10), appended(2, 0, 7, **other), appended(3, 7, 13, **other))
+    shard.fold(appended(4, 13, 18, **other), appended(5, 18, 22, **other))
+    assert (shard.log().appended_records, lost(shard.log(), "agent_lost"), shard.log().log_end_offset) == (19, 30, 22)
+
+
+def test_an_end_behind_which_another_agent_has_counted_is_not_moved_by_one_that_has_read_less() -> None:
+    """Two agents watch the log for a while: what the slower one has read was counted already, and then it says where its reading ended."""
+    shard, slower = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10, log_epoch=3))
+    end = row(Kind.TRUNCATED, 3, next_offset=6, **slower)
+    shard.fold(row(Kind.APPEARED, 1, next_offset=0, **slower), appended(2, 0, 6, log_epoch=3, **slower), end)
+    log = shard.log()
+    assert (log.log_end_offset, log.truncations, log.truncated_committed) == (10, 0, 0)
+    shard.fold(appended(4, 6, 10, log_epoch=3, **slower), appended(3, 10, 12, log_epoch=3))
+    assert (shard.log().appended_records, sum(shard.log().skipped_bytes)) == (12, 0)
+
+
+def test_what_another_agent_has_counted_and_is_gone_shows_with_the_next_append() -> None:
+    shard, other = Shard(), {"agent": "a2", "journal": "j2", "settled": True}
+    shard.fold(APPEARED, appended(2, 0, 10, log_epoch=3))
+    shard.fold(
+        appended(2, 0, 6, log_epoch=3, **other), row(Kind.TRUNCATED, 3, next_offset=6, **other), appended(4, 6, 9, log_epoch=4, **other)
+    )
+    assert (shard.log().log_end_offset, shard.log().appended_records, shard.log().truncations) == (9, 13, 1)
+
+
 def test_a_journal_that_reads_again_may_tell_a_truncation_of_what_an_earlier_one_told() -> None:
     """Its tail stands before what was counted; what it reads from there on is new."""
     shard = Shard()

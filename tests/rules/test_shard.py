@@ -19,7 +19,7 @@ from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.state_row import STATES
-from tests.events import Shard, appended, row
+from tests.events import Shard, appended, census_end, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
 from tests.tables import each_row
 
@@ -212,12 +212,15 @@ def test_few_rows_are_folded_as_rows(columns: Columnar, few: int, slow: int, mon
     assert len(watched.rows) == slow
 
 
-def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
+def test_logs_of_which_nothing_changed_are_no_rows_for_python(
+    columns: Columnar, monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]
+) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
     told = [row(Kind.FOUND, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
     census = [row(Kind.CENSUS, 3 + LOGS, part=log, partition=log) for log in range(LOGS)]
-    found = columns.fold([*told, *census, row(Kind.CENSUS_END, 3 + LOGS, part=LOGS, topic="", partition=-1)])
+    found = columns.fold([*told, *census, census_end(*places, seq=3 + LOGS, part=LOGS)])
     assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
     assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS
     state = columns.state.find(next(columns.state.known())[0])
@@ -240,11 +243,12 @@ def test_lists_of_segments_are_neither_read_nor_written_by_appends(columns: Colu
     assert (folded.value is None, folded.lists) == (False, None)
 
 
-def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar) -> None:
+@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
+def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar, places: tuple[str, ...]) -> None:
     columns.fold(appends(2))
     before = columns.state.table.replace_schema_metadata()
     census = [row(Kind.CENSUS, 3, part=log, partition=log, log_dir="/elsewhere") for log in range(LOGS)]
-    assert columns.fold([*census, row(Kind.CENSUS_END, 3, part=LOGS, topic="", partition=-1)]) == []
+    assert columns.fold([*census, census_end(*places, seq=3, part=LOGS)]) == []
     assert columns.state.table.replace_schema_metadata().equals(before)
     assert {mark.seq for mark in columns.state.marks.values()} == {3}
 
@@ -259,10 +263,13 @@ def test_what_is_recalled_is_no_row_for_python(columns: Columnar, monkeypatch: p
     assert columns.value == before
 
 
-def test_a_log_that_a_census_lacks_leaves_and_the_others_are_not_looked_at(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
+def test_a_log_that_a_census_lacks_leaves_and_the_others_are_not_looked_at(
+    columns: Columnar, monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]
+) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
     census = [row(Kind.CENSUS, 3, part=log, partition=log) for log in range(LOGS) if log != 4]
-    found = columns.fold([*census, row(Kind.CENSUS_END, 3, part=LOGS, topic="", partition=-1)])
+    found = columns.fold([*census, census_end(*places, seq=3, part=LOGS)])
     assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
     assert [each["partition"] for each in found if each["change"] == str(Change.DEPARTED)] == [4]

@@ -44,6 +44,25 @@ def test_what_is_asked_for_reaches_from_one_offset_to_the_other(first: list[Plan
         assert (one.after, one.after_total) == ((before[agent].seq, before[agent].total) if goes_on else (OWN_BEGINNING, 0))
 
 
+@given(st.lists(st.lists(st.tuples(agents, st.booleans(), numbers), max_size=3, unique_by=lambda step: step[0]), max_size=9))
+def test_a_micro_batch_has_one_journal_of_an_agent_and_one_that_was_left_is_not_read_again(
+    rounds: list[list[tuple[str, bool, int]]],
+) -> None:
+    """What lets one mark for each agent do; a consumer that begins anew at an agent gets a journal of a name that none had."""
+    at: dict[str, Any] = {}
+    begun: dict[str, int] = {}
+    read: dict[str, list[str]] = {}
+    for steps in rounds:
+        for agent, anew, _ in steps:
+            begun[agent] = begun.get(agent, 0) + anew
+        following = offsets.advance(at, [plan(seq, agent=agent, journal=f"j.{begun[agent]}") for agent, _, seq in steps])
+        for agent, asked in offsets.ranges(at, following, "job", "run").items():
+            if read.setdefault(agent, [])[-1:] != [asked.journal]:
+                read[agent].append(asked.journal)
+        at = following
+    assert all(len(set(journals)) == len(journals) for journals in read.values())
+
+
 def test_without_news_the_very_start_comes_back() -> None:
     start = offsets.advance({}, [plan(5, total=70)])
     assert offsets.advance(start, [plan(5, total=70)]) is start

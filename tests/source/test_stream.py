@@ -73,7 +73,9 @@ def agent_has_seen(agent: Agent, log: PartitionLog) -> None:
 
 
 def ready(reader: EventStreamReader) -> EventStreamReader:
+    """One that takes all that the agents have, which is there now."""
     reader.prepareForTriggerAvailableNow()
+    reader._targets = reader._everything({})
     return reader
 
 
@@ -143,7 +145,7 @@ def test_a_consumer_that_enrols_is_asked_for_again_soon_and_one_that_has_all_is_
 def test_a_plan_that_was_cut_is_followed_by_the_next_one_at_once(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     with agent.served() as address:
         reader = ready(reader_of(address, schedule=tmp_path / "schedule"))
-        reader._targets = None
+        reader._takes_all, reader._targets = False, None
         waits = Waits(reader, tmp_path / "schedule")
         for _ in range(3):
             agent.journal.reach(0, None)  # told: the next append is an event of its own
@@ -218,7 +220,7 @@ def test_what_is_there_is_planned_read_and_not_planned_again(agent: Agent) -> No
 def test_a_limit_is_shared_and_without_one_everything_comes(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
         reader = ready(reader_of(address))
-        reader._targets = None  # a stream that does not end
+        reader._takes_all, reader._targets = False, None  # a stream that does not end
         for _ in range(3):
             agent.journal.reach(0, None)  # told: the next append is an event of its own
             log.append(batch(1, value_bytes=2000))
@@ -422,7 +424,7 @@ def test_a_journal_that_is_made_anew_under_a_living_stream_is_greeted_and_counte
     shard = Shard()
     with agent.served() as address:
         reader = ready(reader_of(address))
-        reader._targets = None  # a stream that does not end
+        reader._takes_all, reader._targets = False, None  # a stream that does not end
         end = next_batch(reader, {})
         shard.fold(*read(reader, {}, end))
     agent.lose_journal()
@@ -453,7 +455,7 @@ def test_available_now_ends_where_everything_was_when_it_began(agent: Agent, log
 @pytest.mark.parametrize("options", [{"agents": "127.0.0.1:1"}, {"address_file": "/nowhere/address"}])
 def test_everything_there_is_cannot_be_had_from_an_agent_that_is_away(options: dict[str, str]) -> None:
     with pytest.raises(AgentError, match="is it running"):
-        EventStreamReader(parse_options(options)).prepareForTriggerAvailableNow()
+        ready(EventStreamReader(parse_options(options)))
 
 
 def test_an_agent_that_was_started_anew_before_it_was_ready_is_greeted_again(
@@ -464,7 +466,7 @@ def test_an_agent_that_was_started_anew_before_it_was_ready_is_greeted_again(
     with agent.served() as address:
         reader = reader_of(address)
         reader._registered = {address: agent.service.status()}
-        reader.prepareForTriggerAvailableNow()
+        ready(reader)
         assert agent.consumers.committed("job") is not None
 
 
@@ -494,15 +496,18 @@ def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_tha
     assert appeared == [begins]
 
 
+@pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("brokers", "begins"), [([7], 3), ([1], 0)])
 def test_an_agent_that_a_job_meets_later_begins_where_the_job_says_unless_its_brokers_are_known(
-    agent: Agent, log: PartitionLog, brokers: list[int], begins: int
+    agent: Agent, log: PartitionLog, brokers: list[int], begins: int, once: bool
 ) -> None:
     log.roll()
     log.append(batch(2))
     start = {"other": {"journal": "j", "seq": 5, "total": 9, "turn": 0, "brokers": brokers}}
     with agent.served() as address:
-        reader = reader_of(address, start_from="active", resumed="true")
+        reader = reader_of(address, start_from="active")
+        if once:
+            reader.prepareForTriggerAvailableNow()
         appeared, end = until_appeared(reader, start)
     assert appeared == [begins]
     assert end["a1"]["brokers"] == [1]

@@ -20,6 +20,7 @@ from tests.job.test_agent_statuses import poll_until
 from tests.metrics.reading import named
 from tests.metrics.rows import new_observer, new_table
 from tests.source.test_agent_connections import Stream
+from tests.source.test_stream import ready
 from tests.upgrade.recorded import RecordedAgent, recorded
 
 OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
@@ -130,4 +131,4 @@ def test_everything_there_is_cannot_be_had_from_one_that_cannot_be_read(fleet: F
     monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
     fleet.old.says["protocol"] = PROTOCOL + 1
     with pytest.raises(AgentError, match=f"speaks protocol {PROTOCOL + 1}"):
-        Stream(*fleet.addresses).reader.prepareForTriggerAvailableNow()
+        ready(Stream(*fleet.addresses).reader)

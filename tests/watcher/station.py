@@ -59,6 +59,9 @@ class Leaders:
     def has_topic(self, log: LogKey) -> bool | None:
         return self.topics.get(log.topic)
 
+    def topic_ids(self) -> None:
+        """They are not known."""
+
     def metadata_version(self, broker: int) -> int:
         return self.metadata_versions.get(broker, -1)
 

@@ -1,0 +1,184 @@
+"""Log dirs that change their agent, replicas that change their log dir: whoever publishes it, each byte counts once, and nothing stays."""
+
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from streaming.event_row import EventRow
+from streaming.rules.log_state import LogState
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.log_dir import LogDir
+from tests.agents import Agent, Reader
+from tests.builders import batch, delete, log_dir, partition
+from tests.events import Shard
+
+
+class World:
+    """A broker with three log dirs, its agents, and a job."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self._root = tmp_path
+        self.dirs = [log_dir(tmp_path, f"d{number}") for number in range(3)]
+        self.shard = Shard()
+        self.readers: dict[str, Reader] = {}
+        self.stepped_back: set[str] = set()  # topics whose counters were gone or began anew
+
+    def start(self, name: str, *dirs: int, journal: str = "") -> None:
+        """An agent that watches these log dirs; one of this name ends before."""
+        before = self.readers.get(name)
+        if before is not None:
+            before.agent.close()
+        made = Agent(*(self.dirs[number].path for number in dirs), journal=self._root / (journal or f"of {name}"), name=name)
+        if before is None:
+            self.readers[name] = Reader(made)
+        self.readers[name].agent = made
+        self.readers[name].register(resumed=bool(self.shard.states))
+
+    def stop(self, name: str) -> None:
+        self.readers.pop(name).agent.close()
+
+    def rows(self, name: str) -> list[EventRow]:
+        """What an agent publishes now."""
+        self.readers[name].agent.look()
+        return self.readers[name].step()
+
+    def look(self, *names: str) -> None:
+        """A micro-batch for each of the agents, one after the other."""
+        for name in names:
+            before = dict(self.shard.states)
+            self.shard.fold(*self.rows(name))
+            for key, state in before.items():
+                after = self.shard.states.get(key)
+                if after is None or after.appended_records < state.appended_records:
+                    self.stepped_back.add(key.topic)
+
+    def log(self, topic: str) -> LogState | None:
+        return next((state for key, state in self.shard.states.items() if key.topic == topic), None)
+
+    def check(self, topic: str, written: int) -> None:
+        """A log is there and always was, and all of it was counted once."""
+        log = self.log(topic)
+        assert log is not None
+        assert topic not in self.stepped_back
+        assert (log.departed, log.appended_records, log.share_records, sum(log.skipped_bytes)) == (False, written, written, 0)
+
+    def close(self) -> None:
+        for name in list(self.readers):
+            self.stop(name)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+def log_in(directory: LogDir, topic: str, *batches: int) -> PartitionLog:
+    made = partition(directory, topic, topic_id=None)
+    made.append(*map(batch, batches))
+    return made
+
+
+def test_two_agents_become_one(world: World) -> None:
+    logs = [log_in(world.dirs[number], f"t{number}", 3, 2) for number in (0, 1)]
+    world.start("a1", 0)
+    world.start("a2", 1)
+    world.look("a1", "a2")
+    for log in logs:
+        log.append(batch(4), batch(5))
+    world.look("a2")
+    logs[1].append(batch(6))
+    world.stop("a2")
+    world.start("a1", 0, 1)
+    world.look("a1")
+    logs[1].append(batch(7))
+    world.look("a1")
+    world.check("t0", 14)
+    world.check("t1", 27)
+
+
+@pytest.mark.parametrize("order", [("a1", "a2"), ("a2", "a1")])
+def test_one_agent_becomes_two(world: World, order: tuple[str, str]) -> None:
+    logs = [log_in(world.dirs[number], f"t{number}", 3, 2) for number in (0, 1)]
+    world.start("a1", 0, 1)
+    world.look("a1")
+    logs[1].append(batch(4), batch(5))
+    world.start("a1", 0)
+    world.start("a2", 1)
+    world.look(*order)
+    logs[1].append(batch(6))
+    world.look(*order)
+    world.check("t0", 5)
+    world.check("t1", 20)
+
+
+@pytest.mark.parametrize("order", list(permutations(("a1", "a2"))))
+@pytest.mark.parametrize("names", [("a1", "a2"), ("a2", "a1")])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_replica_moves_to_the_log_dir_of_another_agent(
+    world: World, order: tuple[str, str], names: tuple[str, str], at_once: bool
+) -> None:
+    log = log_in(world.dirs[0], "t", 3, 2)
+    world.start(names[0], 0)
+    world.start(names[1], 1)
+    world.look(*names)
+    log.append(batch(4), batch(5))
+    moved = log_in(world.dirs[1], "t", 3, 2, 4, 5)
+    delete(world.dirs[0], log).remove()
+    rows = {name: world.rows(name) for name in names}
+    if at_once:
+        world.shard.fold(*rows["a1"], *rows["a2"])
+    else:
+        for name in order:
+            world.shard.fold(*rows[name])
+    moved.append(batch(6))
+    world.look(*order)
+    found = world.log("t")
+    assert found is not None
+    assert (found.departed, found.log_end_offset, found.share_records, sum(found.skipped_bytes)) == (False, 20, 20, 0)
+
+
+def test_a_second_agent_with_a_journal_gets_a_log_dir_that_the_first_one_watches(world: World) -> None:
+    log = log_in(world.dirs[0], "t", 3, 2)
+    log_in(world.dirs[1], "other", 1)
+    world.start("a1", 0)
+    world.start("a2", 1)
+    world.look("a1", "a2")
+    log.append(batch(4), batch(5))
+    world.look("a1")
+    log.append(batch(6))
+    world.start("a2", 0, 1)
+    world.look("a2", "a1")
+    world.check("t", 20)
+
+
+@pytest.mark.parametrize("journal", ["of a1", "another"])
+def test_a_topic_that_is_deleted_while_its_agent_is_renamed_leaves(world: World, journal: str) -> None:
+    deleted = log_in(world.dirs[0], "t", 3)
+    log_in(world.dirs[0], "stays", 3)
+    world.start("a1", 0)
+    world.look("a1")
+    world.stop("a1")
+    delete(world.dirs[0], deleted).remove()
+    world.start("a2", 0, journal=journal)
+    world.look("a2")
+    world.check("stays", 3)
+    found = world.log("t")
+    assert found is None or found.departed
+
+
+@pytest.mark.parametrize("order", list(permutations((("a1", 0), ("a2", 1, 2)))))
+def test_a_log_dir_is_given_to_another_agent_while_both_run(world: World, order: list[tuple[str, int]]) -> None:
+    """Whichever of them begins with it first: for a while both watch it, or none."""
+    log = log_in(world.dirs[1], "t", 3, 2)
+    world.start("a1", 0, 1)
+    world.start("a2", 2)
+    world.look("a1", "a2")
+    for again in order:
+        log.append(batch(4), batch(5))
+        world.start(*again)
+        world.look("a1", "a2")
+    world.check("t", 23)
