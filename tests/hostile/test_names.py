@@ -37,9 +37,9 @@ from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
 from tests.groups.test_membership import Log
 from tests.job.group_agents import FakeAgent, Records
-from tests.job.group_world import GroupJob
-from tests.metrics.reading import page
-from tests.metrics.rows import new_table
+from tests.job.group_world import GroupJob, world
+from tests.metrics.reading import page, samples
+from tests.metrics.rows import new_observer, new_table
 from tests.scan.test_coordinator_entries import entries, holding, state
 from tests.tables import each_row
 
@@ -237,3 +237,27 @@ def test_groups_that_wait_for_a_transaction_have_short_names(tmp_path: Path) -> 
 
 def test_names_that_were_shortened_are_counted(job: GroupJob) -> None:
     assert job.page()["groups_shortened{}"] == len(LONG) + len(TWINS)
+
+
+def test_a_page_is_bounded_also_where_an_earlier_agent_sends_long_names(caplog: pytest.LogCaptureFixture) -> None:
+    job = world()
+    for name in LONG:
+        job.agents["a1"].commit(3, group=name)
+    job.round()
+    whole = page(job.table, now=job.now, groups=job.board)
+    assert len(whole) > 5_000_000
+    job.table.label_limit = 3 << 20
+    observer = new_observer()
+    bounded = page(job.table, observer, now=job.now, groups=job.board)
+    assert len(bounded) < (3 << 20) + 200_000
+    dropped = len(samples(whole)) - len(samples(bounded))
+    assert values(page(job.table, observer, now=job.now, groups=job.board), "label_bytes") == [2 * dropped]  # at every page
+    assert [each.message for each in caplog.records].count("more bytes of labels than label_limit: whole metrics are left out") == 1
+    assert "segtail_group_lag_records{" in bounded  # it wakes people up
+    assert "segtail_group_lag_bytes{" not in bounded
+
+
+def values(text: str, reason: str) -> list[float]:
+    return [
+        value for (name, labels), value in samples(text).items() if name == "segtail_series_dropped_total" and ("reason", reason) in labels
+    ]
