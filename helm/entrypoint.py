@@ -4,7 +4,7 @@
 Spark's images answer the same two words. An executor is told who it is by variables of the environment
 (org.apache.spark.deploy.k8s.features.BasicExecutorFeatureStep). A driver, as spark-submit makes one in cluster mode, is told
 Spark's options by a file and segtail's by arguments (DriverCommandFeatureStep): segtail starts its JVM itself, so it is run
-without another spark-submit.
+without another spark-submit. It reads the same file: arguments are seen by whoever sees processes, and some options are secrets.
 """
 
 import importlib.util
@@ -26,7 +26,6 @@ _EXECUTOR_OPTIONS = {
     "--resourceProfileId": "SPARK_RESOURCE_PROFILE_ID",
     "--podName": "SPARK_EXECUTOR_POD_NAME",
 }
-_NOT_THE_DRIVERS = frozenset({"spark.submit.deployMode"})  # cluster mode was for the one who made this pod
 
 
 def command(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
@@ -52,12 +51,11 @@ def _driver(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     options = dict(zip(arguments[:4:2], arguments[1:4:2], strict=True))
     if set(options) != {"--properties-file", "--class"} or len(arguments) < 5:
         sys.exit(f"driver: expected --properties-file FILE --class CLASS MAIN ARGUMENT..., got {' '.join(arguments)}")
-    spark = read_properties(Path(options["--properties-file"]).read_text())
-    spark["spark.driver.bindAddress"] = environ["SPARK_DRIVER_BIND_ADDRESS"]
-    spark["spark.app.id"] = environ["SPARK_APPLICATION_ID"]
-    master = spark.pop("spark.master")
-    told = [word for name, value in spark.items() if name not in _NOT_THE_DRIVERS for word in ("--spark", f"{name}={value}")]
-    return [SEGTAIL, *arguments[5:], "--master", master, *told]
+    file = options["--properties-file"]
+    master = read_properties(Path(file).read_text())["spark.master"]
+    own = {"spark.driver.bindAddress": environ["SPARK_DRIVER_BIND_ADDRESS"], "spark.app.id": environ["SPARK_APPLICATION_ID"]}
+    told = [word for name, value in own.items() for word in ("--spark", f"{name}={value}")]
+    return [SEGTAIL, *arguments[5:], "--master", master, "--spark-properties", file, *told]
 
 
 def read_properties(text: str) -> dict[str, str]:

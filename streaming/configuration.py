@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from streaming.errors import SettingsError
+from streaming.masking import MASK, masked
 from streaming.settings import OPTIONS, Settings
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,11 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
             unknown.append(f'unknown option "{name}" {value.source}{_nearest(name)}')
     if unknown:
         raise SettingsError("; ".join(unknown))
+    copied = [
+        f"the value of {name} {item.source} is a mask: replace it by the value itself" for name, item in spark.items() if item.value == MASK
+    ]
+    if copied:
+        raise SettingsError("; ".join(copied))
     values: dict[str, object] = {name: item.value for name, item in given.items()}
     if spark:
         values.setdefault("spark", {name: item.value for name, item in spark.items()})
@@ -96,12 +102,17 @@ def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
+        raise SettingsError(f"{path} is not YAML{_place(error)}") from None  # not the text itself: it may contain a secret
     if not isinstance(content, Mapping | None):
         raise SettingsError(f"{path} is not a mapping of options to values")
     for name, value in (content or {}).items():
         for option, item in _spread(str(name), value):
             yield option, _Given(item, f"in {path}")
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f": see line {mark.line + 1}, column {mark.column + 1}" if mark else ""
 
 
 def _spread(name: str, value: object) -> Iterator[tuple[str, object]]:
@@ -142,8 +153,11 @@ def _nearest(name: str) -> str:
 def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
     name, *inner = (str(part) for part in detail["loc"])
     item = given[inner[0]] if name == "spark" and inner else given[name]
-    value = {inner[0]: item.value} if name == "spark" and inner else item.value
-    shown = f'"{value}"' if isinstance(value, str) else _flow(value)
+    if name == "spark":  # any of its values may be a secret
+        shown = f"{{{inner[0]}: ...}}" if inner else "something else"
+    else:
+        value = masked(name, item.value)
+        shown = f'"{value}"' if isinstance(value, str) else _flow(value)
     return f"{name} takes {OPTIONS[name].form.accepts}, not {shown} {item.source}"
 
 
@@ -153,10 +167,12 @@ def _flow(value: object) -> str:
 
 
 def render_yaml(settings: Settings) -> str:
-    """Write every option with its value and its description, in the format that `load` reads."""
+    """Write every option with its value and its description, in the format that `load` reads; secrets are masked."""
     blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
     for option in OPTIONS.values():
         value = option.form.show(getattr(settings, option.attribute))
+        if option.name in _MAPPINGS:
+            value = masked(option.name, value)
         comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
         blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))
     return "\n".join(blocks)

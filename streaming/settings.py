@@ -230,6 +230,11 @@ class Settings(BaseModel):
         description="Above this number of series, sums by topic replace partitions, and then the largest metrics are omitted; late and "
         "hanging transactions and log dirs are omitted last.",
     )
+    label_limit: Size = Field(
+        default=128 << 20,
+        description="Above this number of bytes of labels on a page, whole metrics are omitted: those with the most bytes first, those "
+        "that wake people up last.",
+    )
     producers_limit: PositiveCount = Field(
         default=10_000, description="The largest number of producers to keep for each log; a log with more has no count of producers."
     )

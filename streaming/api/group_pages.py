@@ -9,6 +9,7 @@ from streaming.metrics.group_lag import ABSENT, KNOWN, REASONS, Longs
 from streaming.metrics.group_snapshot import GroupSnapshot
 from streaming.metrics.uncommitted import pending_offsets, uncommitted, waiting_by_group
 from streaming.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.short_names import possible_names
 
 MOST_GROUPS = 1000
 """The most groups of an answer."""
@@ -37,6 +38,12 @@ def group_page(snapshot: GroupSnapshot, is_exported: Callable[[str], bool], afte
         omitted=snapshot.omitted,
         unread=sum(snapshot.unread.values()),
     )
+
+
+def named_group(given: str, is_exported: Callable[[str], bool], details: Callable[[str], GroupDetail | None]) -> GroupDetail | None:
+    """One group by its whole name or by the short form that is shown; None if there is none with this name, or it is not exported."""
+    found = (details(name) for name in possible_names(given) if is_exported(name))
+    return next((each for each in found if each is not None), None)
 
 
 def group_detail(snapshot: GroupSnapshot, name: str) -> GroupDetail | None:

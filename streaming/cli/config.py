@@ -12,6 +12,7 @@ from streaming.settings import OPTIONS, Settings
 def command(settings: Settings) -> None:
     """Print the configuration in effect, with a description of every option.
 
-    The output is a file for --config. Without options and environment it contains the defaults.
+    The output is a file for --config. Without options and environment it contains the defaults. Values of Spark's options that are secrets,
+    as their names show, are masked: put them back before you use the file.
     """
     click.echo(render_yaml(settings), nl=False)

@@ -9,6 +9,7 @@ from streaming.errors import UsageError
 from streaming.formatting import format_be, format_count, format_name
 from streaming.offline.group_answer import GroupAnswer
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, path_of
+from streaming.short_names import possible_names
 
 _MOST_DETAILS, _MOST_SECONDS = 200, 60.0
 """The most groups of a list that are asked for one by one, and how long: their sums alone do not show all verdicts."""
@@ -30,7 +31,8 @@ def ask(job: str, names: Collection[str], *, whole: bool) -> GroupAnswer:
         return _all(job, whole=whole)
     found, missing = [], []
     for name in dict.fromkeys(names):
-        group = job_answers.ask(job, path_of(name), GroupDetail)
+        groups = (job_answers.ask(job, path_of(possible), GroupDetail) for possible in possible_names(name))
+        group = next((each for each in groups if each is not None), None)
         if group is None:
             missing.append(name)
         else:

@@ -1,6 +1,7 @@
 """Options that several commands share: each one is the setting with its name."""
 
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -10,6 +11,8 @@ import click
 
 from streaming import logs
 from streaming.configuration import load
+from streaming.errors import FormatError
+from streaming.kafka.properties import parse_properties
 from streaming.settings import OPTIONS, Settings
 from streaming.start_from import StartFrom
 
@@ -94,7 +97,7 @@ def _keep_assignments(context: click.Context, parameter: click.Parameter, values
     for assignment in values:
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise click.BadParameter(f"{assignment} is not NAME=VALUE", context, parameter)
+            raise click.BadParameter(f"{re.split('[^A-Za-z0-9._-]', name)[0]} is not NAME=VALUE", context, parameter)
         # If an option of its own is given as well, it wins, because it is more explicit.
         context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
 
@@ -106,6 +109,20 @@ def keep_spark(context: click.Context, parameter: click.Parameter, values: tuple
         if not equals or not name.strip().startswith("spark."):
             raise click.BadParameter(f"{name} is not spark.NAME=VALUE", context, parameter)  # without the value, which may be a secret
         context.meta.setdefault(_OVERRIDES, {})[name.strip()] = value
+
+
+def keep_spark_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
+    """The callback of ``--spark-properties FILE``: options for Spark that no command line shows. ``--spark`` and ``--set`` win over it."""
+    if path is None:
+        return
+    try:
+        found = parse_properties(path.read_bytes())
+    except (OSError, FormatError) as error:  # not what is in the file: it may contain a secret
+        why = error.strerror if isinstance(error, OSError) else "it is no properties file"
+        raise click.BadParameter(f"{path} cannot be read: {why}", context, parameter) from None
+    for name, value in found:
+        if name.startswith("spark."):  # as spark-submit, which leaves the others out
+            context.meta.setdefault(_OVERRIDES, {}).setdefault(name, value)
 
 
 _config_option = click.option(

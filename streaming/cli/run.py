@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.cli.catch_up_line import shown_until
-from streaming.cli.options import keep_spark, with_settings
+from streaming.cli.options import keep_spark, keep_spark_file, with_settings
 from streaming.cli.spark_extra import require_spark_extra
 from streaming.cli.stopping import Signals, Stopped
 from streaming.cli.times import Moment
@@ -46,6 +46,14 @@ TEXTFILE_SECONDS = 15.0
     "master",
 )
 @click.option("--spark", metavar="spark.NAME=VALUE", multiple=True, expose_value=False, callback=keep_spark, help="An option of Spark's.")
+@click.option(
+    "--spark-properties",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    expose_value=False,
+    callback=keep_spark_file,
+    help="Options of Spark's in a file as spark-submit takes it, where no other user of the machine sees them, as ps shows --spark.",
+)
 @click.option("--once", is_flag=True, help="Process the existing data, write the metrics and exit; no port is opened.")
 @click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")

@@ -103,6 +103,11 @@ LATE_OMITTED = Metric(
     "segtail_group_late_partitions_omitted", "Partitions later than group_late_after that are not listed, because of group_late_limit.", ()
 )
 OMITTED = Metric("segtail_groups_omitted", "Consumer groups that are not followed, because of groups_limit.", ())
+SHORTENED = Metric(
+    "segtail_groups_shortened",
+    "Consumer groups whose names have more than 250 characters: everywhere their beginning and a hash stand for the name.",
+    (),
+)
 COORDINATORS_UNREAD = Metric(
     "segtail_group_coordinators_unread",
     "Partitions of the coordinators' topic that are not read from a current replica: groups of theirs are missing, or not known.",

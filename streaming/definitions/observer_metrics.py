@@ -65,8 +65,8 @@ SCRAPE_AGE = Metric(
 RESTARTS = Metric("segtail_query_restarts_total", "Restarts of the query after a failure.", ("query",))
 SERIES_DROPPED = Metric(
     "segtail_series_dropped_total",
-    "Series omitted from a page because of series_limit, counted at every page: partition_series were replaced by sums by topic, "
-    "topic_series by nothing.",
+    "Series omitted from a page, counted at every page. Because of series_limit: partition_series were replaced by sums by topic, "
+    "topic_series by nothing. Because of label_limit: label_bytes, all series of some metrics.",
     ("reason",),
 )
 THRESHOLD_SECONDS = Metric(

@@ -100,6 +100,11 @@ COORDINATOR_OVERDUE = Metric(
     "Transactions that the coordinator on this broker holds as Ongoing, more than a minute past their timeout.",
     ("broker",),
 )
+COORDINATOR_SHORTENED = Metric(
+    "segtail_coordinator_ids_shortened",
+    "Transactional ids with more than 250 characters: everywhere their beginning and a hash stand for the id.",
+    (),
+)
 ACTIVE_PRODUCERS = Metric(
     "segtail_partition_active_producers",
     "Producer ids of which the log has state; absent where there are more than producers_limit.",

@@ -11,6 +11,7 @@ from streaming.errors import FormatError
 from streaming.groups.group_rows import NOT_UNDERSTOOD
 from streaming.kafka.group_metadata import GroupMetadata
 from streaming.kafka.wire import PlainReader
+from streaming.short_names import short_name
 
 MOST_NAMED = 10
 """So many of a group's members are named."""
@@ -42,7 +43,7 @@ _STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """What is known of a group; columns and units as `GROUPS`."""
+    """What is known of a group, with short names; columns and units as `GROUPS`."""
 
     type: GroupType
     protocol: str
@@ -67,13 +68,13 @@ def classic_summary(group: GroupMetadata) -> GroupSummary:
     consumer = group.protocol_type == PROTOCOLS[GroupType.CONSUMER]
     return GroupSummary(
         type=GroupType.CLASSIC,
-        protocol=group.protocol_type,
+        protocol=short_name(group.protocol_type),
         state=GroupState.STABLE if group.members else GroupState.EMPTY,
         members=len(group.members),
         epoch=group.generation,
         state_ms=group.current_state_timestamp,
-        clients=tuple(member.client_id for member in group.members[:MOST_NAMED]),
-        hosts=tuple(member.client_host for member in group.members[:MOST_NAMED]),
+        clients=tuple(short_name(member.client_id) for member in group.members[:MOST_NAMED]),
+        hosts=tuple(short_name(member.client_host) for member in group.members[:MOST_NAMED]),
         topics=_sorted(topic for member in group.members for topic in subscribed_topics(member.subscription)) if consumer else (),
     )
 
@@ -83,7 +84,7 @@ def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
     reader = PlainReader(subscription)
     try:
         reader.int16()
-        return tuple([reader.string() for _ in range(max(reader.count(), 0))])
+        return tuple([short_name(reader.string()) for _ in range(max(reader.count(), 0))])
     except FormatError:
         return ()
 

@@ -1,12 +1,13 @@
 """Applies the records of the newer protocols to a group: consumer (KIP-848), share and streams groups have the same kinds of records."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from streaming.groups.group_states import GroupType, Member, NewerGroup
 from streaming.kafka.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
 from streaming.kafka.consumer_offsets import OffsetsKey, OffsetsValue
 from streaming.scan.group_records import NotUnderstood
+from streaming.short_names import short_name
 
 Value = OffsetsValue | NotUnderstood | None
 
@@ -26,7 +27,8 @@ def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
         return
     member = group.members.setdefault(key.member_id, Member())
     if not isinstance(value, NotUnderstood):
-        member.client_id, member.client_host, member.topics = value.client_id, value.client_host, getattr(value, "topics", ())
+        member.client_id, member.client_host = short_name(value.client_id), short_name(value.client_host)
+        member.topics = _short(getattr(value, "topics", ()))
 
 
 def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
@@ -51,7 +53,7 @@ def _target(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
 def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any) -> None:
     group.found_topics.pop(key.regular_expression, None)
     if value is not None and not isinstance(value, NotUnderstood):
-        group.found_topics[key.regular_expression] = value.topics
+        group.found_topics[key.regular_expression] = _short(value.topics)
 
 
 def _topology(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
@@ -59,7 +61,11 @@ def _topology(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
     group.topology_epoch = -1
     if value is not None and not isinstance(value, NotUnderstood):
         group.topology_epoch = value.epoch
-        group.found_topics[""] = tuple(topic for part in value.subtopologies for topic in part.source_topics)
+        group.found_topics[""] = _short(topic for part in value.subtopologies for topic in part.source_topics)
+
+
+def _short(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(short_name, names))
 
 
 APPLIED: Mapping[KeyType, tuple[GroupType, _Apply]] = {

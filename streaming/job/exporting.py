@@ -26,6 +26,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
         replicas=settings.replicas.value,
         stale_after_s=settings.stale_after.total_seconds(),
         series_limit=settings.series_limit,
+        label_limit=settings.label_limit,
         context=context_of(settings, once=once),
         export=Export(
             partitions=settings.export_granularity is Granularity.PARTITION,

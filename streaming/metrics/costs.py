@@ -43,7 +43,7 @@ class Costs:
         cost = PageCost(
             at_ms=round(now * 1000),
             size=size,
-            dropped=choice.partition_series_dropped + choice.topic_series_dropped,
+            dropped=choice.partition_series_dropped + choice.topic_series_dropped + choice.label_series_dropped,
             of_metrics=found | _of_text(own),
         )
         with self._lock:

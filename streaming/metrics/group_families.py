@@ -16,6 +16,7 @@ from streaming.metrics.group_lag import ABSENT, REASONS, Flags, Longs
 from streaming.metrics.group_listing import Listing
 from streaming.metrics.group_snapshot import GroupSnapshot
 from streaming.metrics.group_sums import UNTIMED
+from streaming.short_names import is_short_form
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 APPEND, RECORD = "append", "record"
@@ -83,6 +84,7 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
     yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
     yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
+    yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
     yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
 

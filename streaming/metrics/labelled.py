@@ -47,6 +47,7 @@ def of_coordinators(view: CoordinatorView) -> Iterator[Family]:
             transaction_metrics.COORDINATOR_OVERDUE, [(labels(broker=str(broker)), count) for broker, count in view.overdue.items()]
         )
         yield _plain(transaction_metrics.COORDINATOR_NOT_UNDERSTOOD, view.coordinators.not_understood)
+        yield _plain(transaction_metrics.COORDINATOR_SHORTENED, view.coordinators.shortened)
 
 
 def of_brokers(logs: Logs) -> Iterator[Family]:

@@ -119,9 +119,10 @@ class Observer:
         monotonic: Callable[[], float] | None = None,
     ) -> None:
         self._monotonic = monotonic
-        self._lock = Lock()  # protects the five below
+        self._lock = Lock()  # protects the six below
         self._shards = 0
         self._leaves_out = False
+        self._unlabelled: tuple[str, ...] = ()
         self._agents: dict[str, AgentStatus] = {}
         self._known_at: float | None = None
         self._lags: dict[str, TailLag] = {}
@@ -140,6 +141,7 @@ class Observer:
         dropped = self._counter(observer_metrics.SERIES_DROPPED)
         self._partition_series_dropped = dropped.labels("partition_series")
         self._topic_series_dropped = dropped.labels("topic_series")
+        self._label_series_dropped = dropped.labels("label_bytes")
         self._set_thresholds(thresholds)
 
     def know(self, statuses: Iterable[AgentStatus], at: float | None = None) -> None:
@@ -219,6 +221,18 @@ class Observer:
             log.info("no more series than series_limit: every one is exported again")
         self._partition_series_dropped.inc(partition_series)
         self._topic_series_dropped.inc(topic_series)
+
+    def unlabelled(self, series: int, metrics: tuple[str, ...]) -> None:
+        """A page was made without so many series of these metrics, because of the bytes of their labels. Logged when these change."""
+        with self._lock:
+            changed, self._unlabelled = metrics != self._unlabelled, metrics
+        if changed and metrics:
+            log.warning(
+                "more bytes of labels than label_limit: whole metrics are left out", extra={"metrics": ",".join(metrics), "series": series}
+            )
+        elif changed:
+            log.info("no more bytes of labels than label_limit: every metric is exported again")
+        self._label_series_dropped.inc(series)
 
     def lags(self, now: float) -> dict[str, tuple[int | None, float]]:
         """By agent, how far the metrics are behind what it has published: bytes (None if that is not known), and seconds."""

@@ -52,12 +52,13 @@ def render(
     """
     found = NO_GROUPS if groups is None else shown_groups_of(groups, table, round(now * 1000), GROUPS_WAIT_SECONDS)
     shown = view(table.snapshot(now)) if look is None else look()
-    choice = choose(shown, table.series_limit, table.export, found)
+    choice = choose(shown, table.series_limit, table.export, found, label_limit=table.label_limit)
     observer.dropped(
         partition_series=choice.partition_series_dropped,
         topic_series=choice.topic_series_dropped,
         largest_topic=choice.largest_topic,
     )
+    observer.unlabelled(choice.label_series_dropped, choice.label_dropped)
     now_ms = round(now * 1000)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:

@@ -23,6 +23,7 @@ from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.exported import Logs
 from streaming.metrics.family import Family, Samples, labels
 from streaming.metrics.group_families import NO_GROUPS, ShownGroups
+from streaming.metrics.label_bound import NO_LIMIT, bounded
 from streaming.metrics.value_matrix import Longs
 from streaming.metrics.view import Topics, View, sum_by
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
@@ -54,12 +55,17 @@ _ALERTED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
-    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions."""
+    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions.
+
+    ``label_series_dropped``: how many more it leaves out because of the bytes of their labels, all those of the metrics ``label_dropped``.
+    """
 
     families: tuple[Family, ...]
     partition_series_dropped: int
     topic_series_dropped: int
     largest_topic: str = ""
+    label_series_dropped: int = 0
+    label_dropped: tuple[str, ...] = ()
 
 
 PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
@@ -73,12 +79,30 @@ _LAST = (OLDEST_OPEN_START, OLDEST_OPEN_LAST_APPEND)
 _NEVER = (HANGING, STUCK, STALLED)
 """Metrics that wake people up: their totals are there whatever is left out."""
 
+_WAKING = _ALERTED.union(_LAST, _NEVER)
 
-def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS) -> Choice:
-    """Choose at most ``limit`` series of those that are wanted; elections, reassignments and the health of replicas come on top.
 
-    Series of partitions of consumer groups are left out before those of partitions.
+def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS, *, label_limit: int = NO_LIMIT) -> Choice:
+    """Choose at most ``limit`` series of those that are wanted, with at most ``label_limit`` bytes of labels.
+
+    Elections, reassignments and the health of replicas come on top of ``limit``.
     """
+    choice = _choose(shown, limit, export, groups)
+    always = _wanted(
+        export,
+        (
+            *elections.families(shown.elected),
+            *moves.families(shown.moves),
+            *replica_health.families(shown, export),
+        ),
+    )
+    last = _WAKING.union(family.metric for family in always)
+    fitting = bounded(choice.families + always, label_limit, last)
+    return replace(choice, families=fitting.families, label_series_dropped=fitting.series_dropped, label_dropped=fitting.dropped)
+
+
+def _choose(shown: View, limit: int, export: Export, groups: ShownGroups) -> Choice:
+    """Choose by the number of series. Those of partitions of consumer groups are left out before those of partitions."""
     metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
     own = (_partition_family(metric, shown.logs) for metric in metrics)
     partitions = _wanted(
@@ -95,20 +119,12 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGr
             *labelled.of_log_dirs(shown.observed),
         ),
     )
-    always = _wanted(
-        export,
-        (
-            *elections.families(shown.elected),
-            *moves.families(shown.moves),
-            *replica_health.families(shown, export),
-        ),
-    )
     series = _series(topics) + _series(others) + (_series(partitions) if export.partitions else 0)
     group_series_dropped = _series(group_partitions) if series + _series(group_partitions) > limit else 0
     others += () if group_series_dropped else group_partitions
     if export.partitions and series <= limit:
         return Choice(
-            families=partitions + topics + others + always,
+            families=partitions + topics + others,
             partition_series_dropped=group_series_dropped,
             topic_series_dropped=0,
             largest_topic=_largest_topic(shown) if group_series_dropped else "",
@@ -127,7 +143,7 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGr
     topic_series_dropped = _series(totals) - _series(of_topics)
     partition_series_dropped = replaced + _series(last) - _series(fitting) + group_series_dropped
     return Choice(
-        families=kept + of_topics + fitting + always,
+        families=kept + of_topics + fitting,
         partition_series_dropped=partition_series_dropped,
         topic_series_dropped=topic_series_dropped,
         largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",

@@ -20,6 +20,7 @@ from streaming.metrics.export import EVERYTHING, Export
 from streaming.metrics.family import labels
 from streaming.metrics.full_times import FullTimes
 from streaming.metrics.ids import Ids
+from streaming.metrics.label_bound import NO_LIMIT
 from streaming.metrics.page_context import PageContext
 from streaming.metrics.rounds import End, Round, Rounds
 from streaming.metrics.value_matrix import FREE, LOG, Columns, Longs, empty_columns, read_values
@@ -75,6 +76,7 @@ class Table:
         replicas: "leaders" exports one replica of a partition, "all" every one.
         stale_after_s: after so many seconds of silence, another agent's replica is exported for the partition.
         series_limit: at most so many series on a page.
+        label_limit: at most so many bytes of labels on a page.
         context: what the columns that depend on the clock are computed with.
         export: what is on a page at all.
         monotonic: seconds of a clock that nobody sets, for what lasts; None if that of `snapshot` is such a clock.
@@ -89,9 +91,11 @@ class Table:
         context: PageContext,
         export: Export = EVERYTHING,
         monotonic: Callable[[], float] | None = None,
+        label_limit: int = NO_LIMIT,
     ) -> None:
         self._monotonic = monotonic
         self.series_limit = series_limit
+        self.label_limit = label_limit
         self.export = export
         self.full_times = FullTimes()
         self._context = context

@@ -32,6 +32,7 @@ from streaming.offline.read_pace import ReadPace
 from streaming.offline.single_reading import SingleReading
 from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
 from streaming.settings import Settings
+from streaming.short_names import is_short_form, possible_names
 from streaming.watcher.cursors import log_id
 from streaming.watcher.scope import Scope
 
@@ -88,9 +89,10 @@ def replay_groups(
     cluster = ClusterView(log_dirs)
     cluster.refresh()
     count = cluster.partition_count(OFFSETS_TOPIC)
-    coordinators = frozenset(coordinator_partition(name, count) for name in names) if names and count else None
+    whole = not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs
+    coordinators = frozenset(coordinator_partition(name, count) for name in names) if names and count and whole else None
     paced = ReadPace(settings.read_rate, clock, sleep, progress)
-    wanted = frozenset(names).__contains__ if names else _any
+    wanted = frozenset(possible for name in names for possible in possible_names(name)).__contains__ if names else _any
     replayed, doubts = replay_coordinators(log_dirs, coordinators, wanted, settings.groups_limit, paced)
     needed = frozenset(pair for each in replayed for pair in _partitions_of(each, cluster))
     return ReplayedGroups(cluster=cluster, coordinators=coordinators, replayed=replayed, needed=needed, doubts=doubts, paced=paced)
@@ -125,9 +127,10 @@ def groups_in(
     reads = partial(_reads, before.needed, before.coordinators)
     doubts = [*before.doubts, *partitions.doubts, *unread(reading.agent, reads, tails, ()), *refused(reading.agent, reads)]
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
+    there = {each.summary.group for each in details}
     return GroupAnswer(
         groups=tuple(details),
-        missing=tuple(sorted(frozenset(names) - {each.summary.group for each in details})),
+        missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
         coordinators=sum(log.observed for log in commits.logs),
     )

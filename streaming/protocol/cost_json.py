@@ -25,8 +25,8 @@ class Share(Message):
 class Cost(Message):
     """The last scrape that was answered, at ``at_ms`` (Unix milliseconds, -1: none was yet), and how long its page took to make.
 
-    ``bytes``: before compression. ``series_dropped``: so many series of partitions are left out because of ``series_limit``. ``metrics``
-    and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.
+    ``bytes``: before compression. ``series_dropped``: so many series are left out because of ``series_limit`` or ``label_limit``.
+    ``metrics`` and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.
     """
 
     HOLDS: ClassVar[dict[str, type[Message]]] = {"metrics": Share, "topics": Share}

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
+from streaming.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, short_name
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -28,7 +29,7 @@ def newest(tables: Iterable[pa.Table]) -> pa.Table:
 
     All entries of a transactional id are in one partition, so the entry with the higher offset is newer.
     """
-    table = pa.concat_tables([COORDINATOR.empty_table(), *tables])
+    table = _with_short_names(pa.concat_tables([COORDINATOR.empty_table(), *tables]))
     if not len(table):
         return table
     ids = table["transactional_id"].combine_chunks().dictionary_encode().indices.to_numpy()
@@ -36,6 +37,15 @@ def newest(tables: Iterable[pa.Table]) -> pa.Table:
     lasts = order[np.append(ids[order][1:] != ids[order][:-1], True)]
     last = table.take(np.sort(lasts))
     return last.filter(pc.not_equal(last["state"], TOMBSTONE))
+
+
+def _with_short_names(table: pa.Table) -> pa.Table:
+    """The entries by their short names: those of an earlier agent, or of a state that such an agent has filled, have long ones."""
+    ids = table["transactional_id"]
+    if not pc.any(pc.greater(pc.utf8_length(ids), LONGEST_NAME)).as_py():
+        return table
+    shortened = [name if len(name) <= LONGEST_NAME else short_name(name) for name in ids.to_pylist()]
+    return table.set_column(table.column_names.index("transactional_id"), COORDINATOR.field("transactional_id"), [shortened])
 
 
 def count_states(table: pa.Table) -> tuple[int, ...]:
@@ -105,6 +115,12 @@ class Coordinators:
     def not_understood(self) -> int:
         """The number of entries that are not understood."""
         return int(np.count_nonzero(np.asarray(self.table["state"]) == NOT_UNDERSTOOD))
+
+    @property
+    def shortened(self) -> int:
+        """The number of transactional ids that are short forms of longer ones."""
+        ids = self.table["transactional_id"]
+        return sum(map(is_short_form, ids.filter(pc.equal(pc.utf8_length(ids), SHORT_CHARS)).to_pylist()))
 
     def find(self, producer_ids: Longs) -> Longs:
         """The item of each producer in these columns, -1 if no coordinator has it."""

@@ -12,6 +12,7 @@ from streaming.kafka.transaction_state import read_transaction_key, read_transac
 from streaming.rows import NOT_UNDERSTOOD, TOMBSTONE
 from streaming.scan.headers import Batches
 from streaming.scan.walk import Bytes
+from streaming.short_names import short_name
 
 # The fields of a record before its key: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
 _BEFORE_KEY = 6
@@ -21,7 +22,7 @@ _BEFORE_KEY = 6
 class CoordinatorEntry:
     """The last entry of a coordinator for one transactional id; columns and units as `streaming.rows.COORDINATOR`.
 
-    If ``state`` is `TOMBSTONE` or `NOT_UNDERSTOOD`, the fields after it have no meaning.
+    ``transactional_id`` is short: see `short_names`. If ``state`` is `TOMBSTONE` or `NOT_UNDERSTOOD`, the fields after it have no meaning.
     """
 
     transactional_id: str
@@ -118,7 +119,8 @@ def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
     return sorted([*data[~usual].tolist(), *newest.values()])
 
 
-def _entry(transactional_id: str, record: Record) -> CoordinatorEntry:
+def _entry(whole_id: str, record: Record) -> CoordinatorEntry:
+    transactional_id = short_name(whole_id)
     if record.value is None:
         return CoordinatorEntry(transactional_id=transactional_id, offset=record.offset, state=TOMBSTONE)
     try:

@@ -4,7 +4,7 @@ A coordinator mostly writes uncompressed batches of one commit, and a busy one w
 everything else by the general readers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -26,6 +26,7 @@ from streaming.scan.headers import Batches
 from streaming.scan.single_commits import read_single_commit
 from streaming.scan.transaction_steps import marker_type
 from streaming.scan.walk import Bytes
+from streaming.short_names import SHORT_CHARS, short_name
 
 
 class NotUnderstood(Enum):
@@ -39,7 +40,10 @@ NOT_UNDERSTOOD = NotUnderstood.NOT_UNDERSTOOD
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A record with the key of a committed offset. ``producer_id`` is that of its batch, -1 outside of transactions; no value deletes."""
+    """A record with the key of a committed offset. ``producer_id`` is that of its batch, -1 outside of transactions; no value deletes.
+
+    Names in keys are short here and in `GroupRecord`: see `short_names`.
+    """
 
     record_offset: int
     producer_id: int
@@ -101,7 +105,8 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
         if usual:
             commit = read_single_commit(view, position, size)
             if commit is not None:
-                found.append(Commit(offset, producer_id, *commit))
+                group, topic, partition, value = commit
+                found.append(Commit(offset, producer_id, short_name(group), short_name(topic), partition, value))
                 continue
         if count == 0:  # compaction has emptied it
             continue
@@ -144,6 +149,8 @@ def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:
         return None
     if isinstance(key, OtherKey):
         return None
+    if len(record.key or b"") >= SHORT_CHARS:
+        key = _with_short_names(key)
     value: OffsetsValue | NotUnderstood | None = None
     if record.value is not None:
         try:
@@ -154,3 +161,9 @@ def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:
         assert value is None or isinstance(value, OffsetCommit | NotUnderstood)
         return Commit(record.offset, producer_id, key.group, key.topic, key.partition, value)
     return GroupRecord(record.offset, key, value)
+
+
+def _with_short_names(key: Any) -> OffsetsKey:
+    values = {one.name: getattr(key, one.name) for one in fields(key)}
+    shorter: OffsetsKey = replace(key, **{name: short_name(value) for name, value in values.items() if isinstance(value, str)})
+    return shorter

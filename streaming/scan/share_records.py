@@ -1,6 +1,6 @@
 """The records of a range of `__share_group_state`: how far share groups are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.errors import FormatError
 from streaming.kafka.entries import read_entry_records
@@ -9,6 +9,7 @@ from streaming.kafka.share_group_state import ShareKey, ShareSnapshot, ShareUpda
 from streaming.scan.group_records import NOT_UNDERSTOOD, NotUnderstood
 from streaming.scan.headers import Batches
 from streaming.scan.walk import Bytes
+from streaming.short_names import short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +72,4 @@ def _read(record: Record) -> ShareRecord | None:
             value = read_share_value(key, record.value)
         except FormatError:
             value = NOT_UNDERSTOOD
-    return ShareRecord(record.offset, record.timestamp, key, value)
+    return ShareRecord(record.offset, record.timestamp, replace(key, group=short_name(key.group)), value)

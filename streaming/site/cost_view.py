@@ -26,7 +26,7 @@ def cost_view(cost: Cost, status: Status) -> CostView:
     """The view of a scrape."""
     notes = (
         "Nothing has been scraped yet." if cost.at_ms < 0 else "",
-        f"{format_count(cost.series_dropped, 'series').replace('seriess', 'series')} of partitions left out: series_limit is reached."
+        f"{format_count(cost.series_dropped, 'series').replace('seriess', 'series')} left out: series_limit or label_limit is reached."
         if cost.series_dropped
         else "",
         f"{format_count(cost.omitted_topics, 'smaller topic')} not listed." if cost.omitted_topics else "",

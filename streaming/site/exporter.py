@@ -182,7 +182,9 @@ class Exporter:
         seen = self._views.recent()
         with self._rendering:
             groups = NO_GROUPS if self._groups is None else shown_groups_of(self._groups, self._table, seen.now_ms)
-            return cost_message(self._costs, choose(seen.shown, self._table.series_limit, self._table.export, groups).families)
+            limit, label_limit = self._table.series_limit, self._table.label_limit
+            choice = choose(seen.shown, limit, self._table.export, groups, label_limit=label_limit)
+            return cost_message(self._costs, choice.families)
 
     def _page(self, openmetrics: bool) -> bytes:
         return self._pages.get((openmetrics, False), lambda: self._render(openmetrics))

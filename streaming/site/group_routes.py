@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import parse_qs, unquote
 
-from streaming.api.group_pages import MOST_GROUPS, group_page
+from streaming.api.group_pages import MOST_GROUPS, group_page, named_group
 from streaming.metrics.export import Export
 from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail
@@ -30,9 +30,7 @@ class GroupAnswers:
         if request.path == GROUPS_PATH:
             return self._page(request, now_ms)
         name = unquote(request.path.removeprefix(f"{GROUPS_PATH}/"), errors="strict") if _is_utf8(request.path) else None
-        if name is None or not self._export.has_consumer(name):
-            return not_found(_WHAT)
-        detail = self._details(name)
+        detail = None if name is None else named_group(name, self._export.has_consumer, self._details)
         return not_found(_WHAT) if detail is None else json_answer(detail, request)
 
     def _page(self, request: Request, now_ms: int) -> Answer:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from streaming.api.group_pages import MOST_GROUPS, group_page
+from streaming.api.group_pages import MOST_GROUPS, group_page, named_group
 from streaming.metrics.export import Export
 from streaming.metrics.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.protocol.group_json import GroupDetail, GroupSummary
@@ -37,7 +37,7 @@ class ListedGroups:
 
     def group(self, name: str) -> GroupDetail | None:
         """One group; None if there is none with this name, or it is not exported."""
-        return self._details(name) if self._export.has_consumer(name) else None
+        return named_group(name, self._export.has_consumer, self._details)
 
     def _all(self, snapshot: GroupSnapshot) -> list[GroupSummary]:
         found: list[GroupSummary] = []

@@ -3,6 +3,8 @@
 import shlex
 from dataclasses import dataclass
 
+from streaming.short_names import is_short_form
+
 ANY_SERVER = "HOST:PORT"
 _LONGEST_NAME = 1000
 
@@ -56,7 +58,7 @@ class Commands:
 
     def why(self, group: str) -> Command:
         """Ask segtail what a group waits for."""
-        return self._line(f"segtail why {'-- ' if group.startswith('-') else ''}{shlex.quote(group)}", group, private=True)
+        return self._line(f"segtail why {'-- ' if group.startswith('-') else ''}{shlex.quote(group)}", group, private=True, short=True)
 
     def verify(self, directory: str) -> Command:
         """Read a log as a broker would, and say where it is damaged."""
@@ -70,8 +72,11 @@ class Commands:
     def _server(self) -> str:
         return shlex.quote(self.server) if self.server else ANY_SERVER
 
-    def _line(self, line: str, *names: str, private: bool = False) -> Command:
-        """The command, unless one of the names in it cannot be copied safely. ``private``: one of them is redacted if any is."""
+    def _line(self, line: str, *names: str, private: bool = False, short: bool = False) -> Command:
+        """The command, unless one of the names in it cannot be copied safely.
+
+        ``private``: one of them is redacted if any is. ``short``: the command takes short forms of names, which Kafka's tools do not.
+        """
         if self.redacted and private:
             return Command(reason="names are redacted here")
         for name in names:
@@ -79,6 +84,8 @@ class Commands:
                 return Command(reason="a name holds control characters")
             if not name or len(name) > _LONGEST_NAME:
                 return Command(reason="a name is empty" if not name else f"a name has {len(name):,} characters")
+            if not short and is_short_form(name):
+                return Command(reason="a name is too long to be shown whole, as Kafka's tools need it")
         return Command(line)
 
 

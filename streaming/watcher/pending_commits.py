@@ -15,6 +15,7 @@ from streaming.kafka.consumer_offsets import OffsetCommitKey, read_offsets_key
 from streaming.kafka.entries import read_entry_records
 from streaming.scan.headers import Batches
 from streaming.scan.walk import Bytes
+from streaming.short_names import short_name
 
 MOST_GROUPS = 10
 """The most groups that are named; a transactional application mostly has one."""
@@ -28,7 +29,7 @@ _END = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The groups that wait, in the order of their commits. ``more``: there may be others."""
+    """The groups that wait, by their short names, in the order of their commits. ``more``: there may be others."""
 
     groups: tuple[str, ...]
     more: bool
@@ -64,6 +65,6 @@ def _groups(batches: Batches, buffer: Bytes, producer_id: int) -> Iterator[str |
             for record in read_entry_records(buffer.data[position : position + int(batches.size[item])]) or ():
                 key = read_offsets_key(record.key or b"")
                 if isinstance(key, OffsetCommitKey):
-                    yield key.group
+                    yield short_name(key.group)
         except FormatError:
             yield None

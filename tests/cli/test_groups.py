@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.short_names import short_name
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, commit, log_dir, partition
@@ -56,7 +57,7 @@ def test_the_table_has_a_line_for_each_group_the_worst_first(disk: Path) -> None
         ('"a\\u001b[2Jb"', "held"),
         ("held", "held"),
         ("beyond", "beyond_end"),
-        ("g" * 100 + "...(10,240", "fine?"),
+        (short_name(LONG), "fine?"),
         ("markers", "only_markers"),
     ]
     assert "\x1b" not in done.stdout

@@ -5,6 +5,7 @@ import re
 from streaming.groups.commit_store import CommitStore
 from streaming.groups.commit_table import Commits, Current
 from streaming.groups.followed_groups import GroupLimit
+from streaming.short_names import short_name
 from tests.groups.logs import dumped, replayed, said, segments
 from tests.groups.test_commit_store import told
 
@@ -34,7 +35,7 @@ def test_a_log_is_replayed_up_to_the_offset_behind_its_last_record() -> None:
 def test_the_offsets_are_those_of_kafka_consumer_groups() -> None:
     found = everything(GroupLimit(100))
     assert {key: offset for key, offset in told(found).items() if key[1]} == {
-        (group, topic, partition): offset for group, topic, partition, offset in said("commits")
+        (short_name(group), topic, partition): offset for group, topic, partition, offset in said("commits")
     }
     assert [log.unreadable for log in found.logs] == [0] * 5
 
@@ -42,14 +43,14 @@ def test_the_offsets_are_those_of_kafka_consumer_groups() -> None:
 def test_types_and_protocols_are_those_of_kafka_groups() -> None:
     found = everything(GroupLimit(100)).groups
     assert {(name, one.type, one.protocol) for name, one in found.items()} == {
-        (name, kind, protocol) for name, kind, protocol in said("groups")
+        (short_name(name), kind, protocol) for name, kind, protocol in said("groups")
     }
 
 
 def test_states_and_members_are_those_that_kafka_describes() -> None:
     found = everything(GroupLimit(100)).groups
     assert {(name, one.state, one.members) for name, one in found.items()} == {
-        (name, state, members) for name, state, members in said("states")
+        (short_name(name), state, members) for name, state, members in said("states")
     }
     assert (found["newer"].clients, found["newer"].hosts) in ((("c-1", "c-2"), ("/127.0.0.1",) * 2), (("c-2", "c-1"), ("/127.0.0.1",) * 2))
     assert [found[name].topics for name in ("newer", "classic", "sharing", "simple")] == [("orders",), ("orders",), ("shared",), ()]

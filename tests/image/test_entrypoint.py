@@ -66,13 +66,9 @@ def test_a_driver_is_segtail_with_the_options_that_spark_submit_wrote(tmp_path: 
     words = command([*given_to_it, "run", "--config=a"], {"SPARK_DRIVER_BIND_ADDRESS": "10.0.0.8", "SPARK_APPLICATION_ID": "spark-1"})
 
     assert words[:5] == [SEGTAIL, "run", "--config=a", "--master", "k8s://https://kubernetes.default.svc:443"]
-    assert words[5::2] == ["--spark"] * 4
-    assert set(words[6::2]) == {
-        "spark.executor.extraJavaOptions=-Da=b",
-        "spark.kubernetes.driver.pod.name=segtail-driver",
-        "spark.driver.bindAddress=10.0.0.8",
-        "spark.app.id=spark-1",
-    }
+    assert words[5:7] == ["--spark-properties", str(file)]
+    assert words[7::2] == ["--spark"] * 2
+    assert set(words[8::2]) == {"spark.driver.bindAddress=10.0.0.8", "spark.app.id=spark-1"}
 
 
 @each_row("arguments", [[], ["--class", "x"], ["--properties-file", "a", "--class", "b"], ["--a", "b", "--c", "d", "e"]])

@@ -21,7 +21,7 @@ def agent(name: str = "a1", **status: object) -> AgentStatus:
 def test_event_counters_are_there_with_0_before_anything_happened() -> None:
     observer = new_observer()
     assert values(observer, "segtail_query_restarts_total", "query") == {"segtail": 0}
-    assert values(observer, "segtail_series_dropped_total", "reason") == {"partition_series": 0, "topic_series": 0}
+    assert values(observer, "segtail_series_dropped_total", "reason") == {"partition_series": 0, "topic_series": 0, "label_bytes": 0}
     assert values(observer, "segtail_query_batch_duration_seconds_count", "query") == {"segtail": 0}
 
 

@@ -15,6 +15,7 @@ from streaming.kafka.consumer_offsets import GroupKey, OffsetCommit, OffsetCommi
 from streaming.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords, group_records
 from streaming.scan.headers import read_headers
 from streaming.scan.single_commits import read_single_commit
+from streaming.short_names import short_name
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -127,7 +128,7 @@ def test_it_is_what_the_general_readers_read(drawn: list[list[Record]], codec: C
                 found = None if record.value is None else read_offsets_value(key, record.value)
             except FormatError:
                 found, unreadable = NOT_UNDERSTOOD, unreadable + 1
-            expected.append((offset, key.group, key.topic, key.partition, found))
+            expected.append((offset, short_name(key.group), short_name(key.topic), key.partition, found))
             offset += 1
     result = records(*(holding(*one, codec=codec) for one in drawn))
     assert [
