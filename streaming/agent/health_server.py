@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 from streaming.agent.own_page import AgentMetrics
+from streaming.definitions.agent_metrics import HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.gate import Gate
@@ -66,6 +67,9 @@ class HealthServer:
                 "or choose another address with --metrics-listen HOST:PORT"
             ) from error
         self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.address[1])}"
+        metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
+        metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
+        metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
         self._server.start("health")
 
     def close(self) -> None:

@@ -32,8 +32,7 @@ from streaming.site.single_flight import Shared
 from streaming.site.state_routes import API, StateAnswers
 from streaming.units import Address
 from streaming.verdicts.circumstances import Thresholds, thresholds_of
-from streaming.web.gate import OPEN_PATHS, Gate
-from streaming.web.hosts import is_foreign
+from streaming.web.gate import Gate
 from streaming.web.messages import Answer, Request, sentence
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from streaming.web.server import Server
@@ -112,6 +111,7 @@ class Exporter:
                 f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
                 "or choose another address with --listen HOST:PORT"
             ) from error
+        observer.serves(self._server.counts)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -137,9 +137,6 @@ class Exporter:
         self._server.close()
 
     def _answer(self, request: Request) -> Answer:
-        if request.path not in OPEN_PATHS and is_foreign(request.host, self.address[0]):
-            why = "this server has another name: ask it by the address that it listens on, or by localhost"
-            return sentence(HTTPStatus.MISDIRECTED_REQUEST, why)
         if request.path == "/metrics":
             self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)

@@ -35,6 +35,8 @@ class Answering:
         self._requests = Lane("http", limits.REQUEST_THREADS, limits.REQUESTS)
         self._passwords = Lane("http-password", 1, limits.PASSWORDS_WAITING)
         self._checking: Counter[str] = Counter()  # passwords that wait, by client
+        self.refusals = 0
+        """The number of requests that were refused because there was too much to do."""
 
     def close(self) -> None:
         """Let the threads end."""
@@ -58,6 +60,7 @@ class Answering:
             lane = self._probes if is_probe else self._requests
             return await asyncio.wrap_future(lane.do(partial(self._made, head.request)))
         except BusyError:
+            self.refusals += 1
             return sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again", Retry_After=str(limits.RETRY_SECONDS))
 
     async def _is_admitted(self, head: RequestHead) -> bool:

@@ -18,7 +18,7 @@ class Request:
     """A client's request.
 
     ``query``: what comes after "?"; ``client``: its host; ``gzip`` if it accepts a compressed answer; ``host``: the header of that name,
-    which says whom it takes the server for, "" without one; ``browser`` if a browser sends it.
+    which says whom it takes the server for, "" without one.
     """
 
     path: str
@@ -28,7 +28,6 @@ class Request:
     accept: str
     gzip: bool
     host: str = ""
-    browser: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,6 @@ class Places:
         self._all: dict[Place, None] = {}  # in the order in which they began
         self.cuts = 0
         """The number of connections that were cut before their end."""
-        self.refusals = 0
-        """The number of complete requests that were refused because too many were being answered."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -76,7 +74,6 @@ class Places:
         )
         asking = [*self._at(stage)]
         if len(asking) >= most or sum(each.client == place.client for each in asking) >= most_of_client:
-            self.refusals += 1
             return False
         place.stage, place.since = stage, now
         return True

@@ -16,9 +16,6 @@ _LOOKED_BACK = 3
 _NAMED_BYTES = 200
 """So much of a client's name for itself is kept."""
 
-_OF_BROWSERS = ("Accept-Language", "Origin", "Referer", "Sec-Fetch-Site")
-"""Headers that browsers send and scrapers do not. The first one stands in every request of a browser: no script can take it away."""
-
 _SENTENCES = {
     HTTPStatus.REQUEST_URI_TOO_LONG: "the address is too long",
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: f"too many headers: {HEAD_BYTES} bytes at most, and 100 of them",
@@ -79,7 +76,6 @@ def parse_head(head: bytes, client: str) -> RequestHead:
         accept=headers.get("Accept", ""),
         gzip=accepts_gzip(headers.get("Accept-Encoding", "")),
         host=headers.get("Host", ""),
-        browser=any(name in headers for name in _OF_BROWSERS),
     )
     return RequestHead(parsed.command, request, headers.get("Authorization", ""))
 

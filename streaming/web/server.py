@@ -20,10 +20,12 @@ from streaming.rare_log import RareLog
 from streaming.web import client_limits as limits
 from streaming.web.answering import Answering
 from streaming.web.channel import Channel
-from streaming.web.gate import Gate
+from streaming.web.gate import OPEN_PATHS, Gate
+from streaming.web.hosts import is_foreign
 from streaming.web.messages import Answer, Request, head_of, sentence
 from streaming.web.places import Place, Places
 from streaming.web.request_head import RequestError, RequestHead, head_length, parse_head
+from streaming.web.server_counts import ServerCounts
 
 log = logging.getLogger(__name__)
 
@@ -151,9 +153,16 @@ class Server:
         del answer, data, rest  # it may be large, and the client slow to go
         await channel.end(limits.LINGER_BYTES)
 
+    def counts(self) -> ServerCounts:
+        """What it has refused since its creation. For any thread."""
+        return ServerCounts(cuts=self._places.cuts, refusals=self._answering.refusals, failures=self._gate.failures)
+
     async def _answer(self, head: RequestHead, place: Place) -> Answer:
         if head.method not in ("GET", "HEAD"):
             return sentence(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", Allow="GET, HEAD")
+        if head.request.path not in OPEN_PATHS and is_foreign(head.request.host, self.address[0]):
+            why = "this server has another name: ask it by the address that it listens on, or by localhost"
+            return sentence(HTTPStatus.MISDIRECTED_REQUEST, why)
         return await self._answering.answer(head, lambda is_probe: self._places.ask(place, self._monotonic(), is_probe))
 
 
