@@ -11,6 +11,8 @@ from tests.certificates import Authority
 from tests.hostile.http_servers import PASSWORD, Server, address, agent, authorization, exporter, passwords
 from tests.web.test_gate import trusting
 
+pytestmark = pytest.mark.slow
+
 SCRAPER, PROBE = "127.0.0.2", "127.0.0.3"
 SLACK_KB, SLACK_THREADS, SLACK_DESCRIPTORS = 64 << 10, 4, 420
 """How much more a process may take while it is attacked: connections are bounded, and none has a thread."""
@@ -137,7 +139,8 @@ def test_readers_that_do_not_read_a_large_page(tmp_path: Path, source: Callable[
             for connection in connections(server, 30, source, b"GET /metrics HTTP/1.0\r\n\r\n"):
                 held.enter_context(connection)
             status, _, body = server.answer("/metrics", source=SCRAPER)
-            assert (status, len(body)) == (200, page)
+            assert status == 200
+            assert len(body) >= page  # it counts connections, too
             assert server.ask("/-/healthy", source=PROBE) == 200
         after = server.figures()
         assert after.threads <= before.threads + SLACK_THREADS
