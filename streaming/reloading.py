@@ -19,17 +19,22 @@ class Reloading(Generic[_Value]):
     """For several threads.
 
     If a change cannot be used, for example because a certificate's key is not written yet, the value stays as it was. This is logged once,
-    counted in ``failures``, and tried again with the next change.
+    counted in ``failures``, and tried again with the next change. So is a change that would turn a protection off: a file that is written
+    in place is empty for a moment, and then half there.
 
     Args:
         make: returns the value and the files that it was made from.
+        weaker: returns what of the value before another one lacks, "" for nothing. That is not taken while the process runs.
 
     Raises:
         UsageError: raised by ``make``; only here, never later.
     """
 
-    def __init__(self, make: Callable[[], tuple[_Value, Iterable[Path]]]) -> None:
+    def __init__(
+        self, make: Callable[[], tuple[_Value, Iterable[Path]]], weaker: Callable[[_Value, _Value], str] = lambda before, after: ""
+    ) -> None:
         self._make = make
+        self._weaker = weaker
         self._lock = threading.Lock()
         self.failures = 0
         """The number of changes that could not be used."""
@@ -42,19 +47,24 @@ class Reloading(Generic[_Value]):
         with self._lock:
             seen = _signature(self._files)
             if seen != self._seen:
-                self._seen = seen
+                self._seen = seen  # from before they are read: what is written meanwhile is another change
                 self._renew()
             return self._value
 
     def _renew(self) -> None:
         try:
-            self._value, files = self._make()
+            value, made_from = self._make()
+            files = tuple(made_from)
+            if lost := self._weaker(self._value, value):
+                names = ", ".join(map(str, files))
+                raise UsageError(f"{names}: they would turn off {lost}, which takes a restart: if that is wanted, restart")
         except UsageError as error:
             self.failures += 1
             log.error("changed files cannot be used: the previous ones stay in use", extra={"error": str(error)})
             return
-        self._files = tuple(files)
-        self._seen = _signature(self._files)
+        self._value = value
+        if files != self._files:
+            self._files, self._seen = files, _signature(files)
         log.info("changed files are in use", extra={"files": ",".join(map(str, self._files))})
 
 

@@ -1,5 +1,6 @@
 """Values that are made from files, and made anew when they change."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,14 @@ from streaming.errors import UsageError
 from streaming.reloading import Reloading, read_secret
 
 
-def number(path: Path) -> Reloading[int]:
+def number(path: Path, weaker: Callable[[int, int], str] = lambda before, after: "") -> Reloading[int]:
     def make() -> tuple[int, list[Path]]:
         text = read_secret(path, "--number").decode()
         if not text.isdigit():
             raise UsageError(f"{path} holds no number")
         return int(text), [path]
 
-    return Reloading(make)
+    return Reloading(make, weaker)
 
 
 def replace(path: Path, text: str) -> None:
@@ -56,6 +57,34 @@ def test_what_cannot_be_used_leaves_what_was_there_and_is_told_once(tmp_path: Pa
     assert len(caplog.records) == 2
     replace(path, "3")
     assert (value.get(), value.failures) == (3, 2)
+
+
+def test_what_would_be_weaker_is_not_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "number"
+    path.write_text("5")
+    value = number(path, lambda before, after: "a part" if after < before else "")
+    replace(path, "4")
+    assert (value.get(), value.get(), value.failures) == (5, 5, 1)
+    error = f"{path}: they would turn off a part, which takes a restart: if that is wanted, restart"
+    assert [(record.levelname, vars(record)["error"]) for record in caplog.records] == [("ERROR", error)]
+    replace(path, "6")
+    assert (value.get(), value.failures) == (6, 1)
+
+
+def test_what_is_written_while_it_is_read_is_another_change(tmp_path: Path) -> None:
+    path = tmp_path / "number"
+    path.write_text("1")
+    written = ["", "333", "22", ""]
+
+    def make() -> tuple[str, list[Path]]:
+        text = path.read_text()
+        if later := written.pop():
+            path.write_text(later)
+        return text, [path]
+
+    value = Reloading(make)
+    replace(path, "1.5")
+    assert [value.get(), value.get(), value.get()] == ["1.5", "22", "333"]
 
 
 def test_at_first_it_must_be_right(tmp_path: Path) -> None:

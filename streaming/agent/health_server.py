@@ -1,25 +1,22 @@
 """An agent's own small HTTP server: whether it is alive, whether it serves, and its own metrics. Nothing about Kafka's logs."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from threading import Thread
 from time import monotonic
 
 from streaming.agent.own_page import AgentMetrics
+from streaming.definitions.agent_metrics import HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
 from streaming.disk.shortage import shortage
 from streaming.errors import UsageError
 from streaming.units import Address
-from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
-from streaming.web.handler import Answer, Handler, Request
+from streaming.web.messages import Answer, Request, sentence
 from streaming.web.negotiation import TEXT_TYPE
+from streaming.web.server import Server
 
 HEALTHY_SECONDS = 60.0
 """Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
-
-_POLL_SECONDS = 0.1
 
 
 class Pulse:
@@ -64,21 +61,21 @@ class HealthServer:
         self._pulse = pulse
         gate = Gate(web_config)
         try:
-            self._server = BoundedServer(listen.host, listen.port, partial(Handler, self._answer, gate), gate, monotonic)
+            self._server = Server(listen.host, listen.port, self._answer, gate, monotonic)
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {listen}: {error.strerror}; stop the process that uses it, "
                 "or choose another address with --metrics-listen HOST:PORT"
             ) from error
-        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.server_port)}"
-        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="health", daemon=True)
-        self._thread.start()
+        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.address[1])}"
+        metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
+        metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
+        metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
+        self._server.start("health")
 
     def close(self) -> None:
         """Stop answering and release the port."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.close()
 
     def _answer(self, request: Request) -> Answer:
         path = request.path
@@ -91,9 +88,9 @@ class HealthServer:
         if path == "/-/ready":
             return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
         if path == "/":
-            return Answer(status=HTTPStatus.OK, body=b"segtail agent: /metrics /-/healthy /-/ready\n")
-        return Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+            return sentence(HTTPStatus.OK, "segtail agent: /metrics /-/healthy /-/ready")
+        return sentence(HTTPStatus.NOT_FOUND, "not found")
 
 
 def _state(good: bool, word: str, otherwise: str) -> Answer:
-    return Answer(status=HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, body=f"{word if good else otherwise}\n".encode())
+    return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

@@ -106,16 +106,17 @@ def offset_of(given: Mapping[str, str]) -> int:
     return _number(given, "offset", 0, 0, _LARGEST_OFFSET)
 
 
-def limit_of(given: Mapping[str, str]) -> int:
+def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT) -> int:
     """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to `LARGEST_LIMIT`."""
-    return _number(given, "limit", DEFAULT_LIMIT, 1, LARGEST_LIMIT)
+    return _number(given, "limit", default, 1, LARGEST_LIMIT)
 
 
 def _number(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
     text = given.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and least <= int(text) <= most):
+    digits = text.lstrip("0") or "0"  # Python refuses to convert thousands of digits
+    if not (text.isascii() and text.isdigit() and len(digits) <= len(str(most)) and least <= int(digits) <= most):
         raise UsageError(f"{name} is not a whole number from {least} to {most:,}")
-    return int(text)
+    return int(digits)
 
 
 def cut(sheet: Sheet, asked: Asked) -> Cut:

@@ -2,6 +2,9 @@
 
 from streaming.definitions.metric import Metric
 from streaming.definitions.observer_metrics import AGENT_DOUBTS as AGENT_DOUBTS  # on both pages
+from streaming.definitions.observer_metrics import HTTP_CUTS as HTTP_CUTS
+from streaming.definitions.observer_metrics import HTTP_REFUSALS as HTTP_REFUSALS
+from streaming.definitions.observer_metrics import WEB_FAILURES as WEB_FAILURES
 
 BUILD = Metric(
     "segtail_agent_build_info", "The agent, its version and the brokers whose log dirs it watches.", ("version", "agent", "brokers")

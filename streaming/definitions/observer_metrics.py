@@ -62,6 +62,21 @@ SCRAPE_AGE = Metric(
     ("query",),
     histogram=True,
 )
+WEB_FAILURES = Metric(
+    "segtail_web_config_failures_total",
+    "Changes of the web config file, or of the files that it names, that could not be used: the previous ones stay in use.",
+    (),
+)
+HTTP_CUTS = Metric(
+    "segtail_http_cut_connections_total",
+    "HTTP connections that were cut before their end: without a complete request for too long, or too many of them, or too slow to read.",
+    (),
+)
+HTTP_REFUSALS = Metric(
+    "segtail_http_refused_requests_total",
+    "HTTP requests that were refused with 503 because too many were being answered, or too many passwords waited.",
+    (),
+)
 RESTARTS = Metric("segtail_query_restarts_total", "Restarts of the query after a failure.", ("query",))
 SERIES_DROPPED = Metric(
     "segtail_series_dropped_total",

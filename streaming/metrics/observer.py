@@ -25,6 +25,7 @@ from streaming.pace.schedule import Pace, Reason
 from streaming.protocol.scrub_messages import ScrubStatus
 from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
 from streaming.rows import SKIP_REASONS
+from streaming.web.server_counts import ServerCounts
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +120,7 @@ class Observer:
         monotonic: Callable[[], float] | None = None,
     ) -> None:
         self._monotonic = monotonic
+        self._server_counts: Callable[[], ServerCounts] | None = None
         self._lock = Lock()  # protects the six below
         self._shards = 0
         self._leaves_out = False
@@ -154,6 +156,10 @@ class Observer:
         """The job's state has so many shards."""
         with self._lock:
             self._shards = shards
+
+    def serves(self, counts: Callable[[], ServerCounts]) -> None:
+        """What the job's HTTP server has refused."""
+        self._server_counts = counts
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
         """An agent reported at ``at`` (seconds of the clock ``monotonic``) how many bytes of log its journal holds from its beginning."""
@@ -286,6 +292,7 @@ class Observer:
             *scrub_families([status for each in up for status in each.scrubs]),
             *partition_families(newest(each for each in brokers if each.counts), export, min_isr),
             *self._agent_families(now),
+            *self._server_families(),
             self._skipped_family(skipped_bytes),
             *map(_without_created, self._registry.collect()),
         ]
@@ -326,6 +333,13 @@ class Observer:
         yield _largest(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield _largest(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
         yield _largest(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
+
+    def _server_families(self) -> Iterable[Samples]:
+        if self._server_counts is not None:
+            counts = self._server_counts()
+            yield client_family(observer_metrics.WEB_FAILURES, [((), counts.failures)])
+            yield client_family(observer_metrics.HTTP_CUTS, [((), counts.cuts)])
+            yield client_family(observer_metrics.HTTP_REFUSALS, [((), counts.refusals)])
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -25,7 +24,6 @@ from streaming.protocol.cost_json import Cost
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail
 from streaming.settings import Settings
 from streaming.site.group_routes import GroupAnswers
-from streaming.site.json_answers import SECURED
 from streaming.site.listed_groups import ListedGroups
 from streaming.site.looks import Looks
 from streaming.site.page_site import PageSite
@@ -34,15 +32,13 @@ from streaming.site.single_flight import Shared
 from streaming.site.state_routes import API, StateAnswers
 from streaming.units import Address
 from streaming.verdicts.circumstances import Thresholds, thresholds_of
-from streaming.web.connections import BoundedServer
-from streaming.web.gate import OPEN_PATHS, Gate
-from streaming.web.handler import Answer, Handler, Request
-from streaming.web.hosts import is_foreign
+from streaming.web.gate import Gate
+from streaming.web.messages import Answer, Request, sentence
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
+from streaming.web.server import Server
 
 log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.1  # how long `close` may have to wait
 _REMEMBER_SECONDS = 10.0
 
 
@@ -94,7 +90,7 @@ class Exporter:
         self.state = State(self._looks.look)
         """What the page shows and `/api/v1/` answers."""
         self._costs = Costs()
-        self._group_answers = GroupAnswers(groups or GroupBoard(), table.export, details)
+        self._group_answers = GroupAnswers(groups or GroupBoard(), table.export, details, lambda: table.ready)
         self._state_answers = StateAnswers(self.state, self._cost)
         listing = ListedGroups(groups or GroupBoard(), table.export, details, lambda: round(clock() * 1000))
         self._page_site = PageSite(PageSource(state=self.state, groups=listing.groups, group=listing.group, cost=self._cost))
@@ -106,22 +102,21 @@ class Exporter:
         self._watched = watched
         self._rendering = Lock()  # one page of 100 MB is made at a time
         self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
-        self._thread: Thread | None = None
         self._ends = Event()
         self._remembering = Thread(target=self._remember, name="history", daemon=True)
         try:
-            self._server = BoundedServer(host, port, partial(Handler, self._answer, self._gate), self._gate, monotonic)
+            self._server = Server(host, port, self._answer, self._gate, monotonic)
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
                 "or choose another address with --listen HOST:PORT"
             ) from error
+        observer.serves(self._server.counts)
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port that it listens on."""
-        host, port = self._server.server_address[:2]
-        return str(host), int(port)
+        return self._server.address
 
     @property
     def url(self) -> str:
@@ -131,23 +126,17 @@ class Exporter:
 
     def start(self) -> None:
         """Begin to answer, in threads that end with the process."""
-        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="exporter", daemon=True)
-        self._thread.start()
+        self._server.start("exporter")
         self._remembering.start()
 
     def close(self) -> None:
         """Stop answering and release the port; connections that are still open are cut."""
         self._ends.set()
-        if self._thread is not None:
+        if self._remembering.is_alive():
             self._remembering.join()
-            self._server.shutdown()  # waits for serve_forever, for ever if that never ran
-            self._thread.join()
-        self._server.server_close()
+        self._server.close()
 
     def _answer(self, request: Request) -> Answer:
-        if request.path not in OPEN_PATHS and is_foreign(request.host, self.address[0]):
-            why = b"this server has another name: ask it by the address that it listens on, or by localhost\n"
-            return Answer(status=HTTPStatus.MISDIRECTED_REQUEST, body=why, headers=SECURED)
         if request.path == "/metrics":
             self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)
@@ -164,7 +153,7 @@ class Exporter:
             return _state(self._table.ready, "ready", "what is there is still on its way")
         page = self._page_site.answer(request)
         if page is None:
-            return Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+            return sentence(HTTPStatus.NOT_FOUND, "not found")
         self._watched()
         return page
 
@@ -204,6 +193,4 @@ class Exporter:
 
 
 def _state(good: bool, word: str, otherwise: str) -> Answer:
-    if good:
-        return Answer(status=HTTPStatus.OK, body=f"{word}\n".encode())
-    return Answer(status=HTTPStatus.SERVICE_UNAVAILABLE, body=f"{otherwise}\n".encode())
+    return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

@@ -5,9 +5,8 @@ from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
 
-from streaming.site.json_answers import SECURED
 from streaming.site.page_links import STATIC
-from streaming.web.handler import Answer
+from streaming.web.messages import Answer
 
 ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
 
@@ -21,7 +20,9 @@ POLICY = "; ".join(
 )
 """Nothing that comes from elsewhere, and nothing inline, is shown or run."""
 
-PAGE_SECURED = {**SECURED, "Content-Security-Policy": POLICY}
+PAGE_SECURED = {"Content-Security-Policy": POLICY}
+"""In place of the policy of other answers."""
+
 _KEPT = {**PAGE_SECURED, "Cache-Control": "private, max-age=31536000, immutable"}
 """An asset's path changes with its content, so that a browser may keep it."""
 

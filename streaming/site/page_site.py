@@ -20,7 +20,7 @@ from streaming.site.page_query import Query, parse_query
 from streaming.site.page_source import PageSource
 from streaming.site.page_views import ErrorView, View
 from streaming.site.partition_view import partition_view
-from streaming.web.handler import Answer, Request
+from streaming.web.messages import Answer, Request
 
 HTML_TYPE = "text/html; charset=utf-8"
 

@@ -12,7 +12,7 @@ from streaming.protocol.listing_json import PARTITIONS_PATH, RETENTION_PATH, TRA
 from streaming.protocol.problem_json import PROBLEMS_PATH
 from streaming.protocol.status_json import STATUS_PATH
 from streaming.site.json_answers import bad_request, json_answer, not_found
-from streaming.web.handler import Answer, Request
+from streaming.web.messages import Answer, Request
 
 API = "/api/v1/"
 

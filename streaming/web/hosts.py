@@ -1,7 +1,9 @@
 """Whom a request takes the server for: a server on a loopback address answers only to names of its own host.
 
 A page on the web may let its own name resolve to 127.0.0.1, and then read what is served there as if it came from itself (DNS rebinding).
-The browser names the page's host in the request, so a foreign name gives it away.
+The browser names the page's host in the request, so a foreign name gives it away. A server on another address may have any name (of a
+pod, a service, a proxy, an alias), and scrapes come by each of them. There TLS or passwords keep such pages out: no certificate is for the
+foreign name, and a browser sends no password to it.
 """
 
 from ipaddress import ip_address

@@ -6,7 +6,7 @@ option is an error that names it, so that nobody relies on an option without eff
 """
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -63,6 +63,22 @@ def read_web_config(path: Path) -> tuple[WebConfig, list[Path]]:
     return WebConfig(tls=context, allowed_sans=sans, users=users), [path, *files]
 
 
+def what_is_weaker(before: WebConfig, after: WebConfig) -> str:
+    """What of a server's protection a change would turn off, "" for nothing: a file that is being written must not open what was shut."""
+    lost = {
+        "TLS (tls_server_config)": before.tls is not None and after.tls is None,
+        "passwords (basic_auth_users)": bool(before.users) and not after.users,
+        "client certificates (client_auth_type)": _verifies(before) > _verifies(after),
+        "the names in client certificates (client_allowed_sans)": bool(before.allowed_sans) and not after.allowed_sans,
+    }
+    return " and ".join(name for name, is_lost in lost.items() if is_lost)
+
+
+def _verifies(config: WebConfig) -> int:
+    """0 for clients that are not verified, up to 2 for those that have to be."""
+    return 0 if config.tls is None else int(config.tls.verify_mode)
+
+
 def _tls(path: Path, options: Mapping[str, object]) -> tuple[ssl.SSLContext, frozenset[str], list[Path]]:
     _refuse_unknown(path, "tls_server_config.", options, _TLS_KEYS)
     cert, key, client_ca = (_file(path, options, name) for name in ("cert_file", "key_file", "client_ca_file"))
@@ -70,7 +86,7 @@ def _tls(path: Path, options: Mapping[str, object]) -> tuple[ssl.SSLContext, fro
         raise UsageError(f"--web-config {path}: tls_server_config needs cert_file and key_file")
     read_pair(cert, key, f"--web-config {path}: cert_file, key_file")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
+    _load(path, "cert_file, key_file", lambda: context.load_cert_chain(cert, key))
     context.minimum_version = _one_of(path, options, "min_version", "TLS12", _VERSIONS)
     context.maximum_version = _one_of(path, options, "max_version", "TLS13", _VERSIONS)
     if context.minimum_version > context.maximum_version:
@@ -85,8 +101,16 @@ def _tls(path: Path, options: Mapping[str, object]) -> tuple[ssl.SSLContext, fro
         raise UsageError(f"--web-config {path}: client_allowed_sans needs client_auth_type: RequireAndVerifyClientCert")
     if client_ca is not None:
         read_ca(client_ca, f"--web-config {path}: client_ca_file")
-        context.load_verify_locations(client_ca)
+        _load(path, "client_ca_file", lambda: context.load_verify_locations(client_ca))
     return context, frozenset(sans), [each for each in (cert, key, client_ca) if each is not None]
+
+
+def _load(path: Path, option: str, load: Callable[[], None]) -> None:
+    """Read again what was checked: it may have been replaced meanwhile, or be no certificate for OpenSSL."""
+    try:
+        load()
+    except (ssl.SSLError, OSError) as error:
+        raise UsageError(f"--web-config {path}: {option} cannot be used ({error})") from error
 
 
 def _users(path: Path, given: object) -> dict[str, bytes]:

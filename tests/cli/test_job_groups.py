@@ -14,7 +14,7 @@ from streaming.metrics.export import EVERYTHING
 from streaming.protocol.group_json import GROUPS_PATH, GroupPage, GroupSummary
 from streaming.site.group_routes import GroupAnswers
 from streaming.verdicts.group_verdicts import Bounds, Kind, judge, worst
-from streaming.web.handler import Request
+from streaming.web.messages import Request
 from tests.job.group_agents import GROUP, WAITING
 from tests.job.group_world import STOPPED_MS, GroupJob, world
 from tests.serving import answering

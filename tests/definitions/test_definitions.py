@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streaming
 from streaming import definitions
-from streaming.definitions.agent_metrics import AGENT_DOUBTS
+from streaming.definitions.agent_metrics import AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
 from streaming.definitions.metric import PARTITION, Metric, Total, Type
 from streaming.definitions.sections import METRICS, SECTIONS, Section, section_of
 from streaming.metrics import replica_offsets, retention_columns, transaction_columns
@@ -24,11 +24,14 @@ def named(metric: Metric) -> str:
     return metric.name
 
 
+ON_BOTH_PAGES = {each.name for each in (AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES)}
+
+
 def test_every_metric_that_a_module_defines_is_in_one_section_and_no_name_is_there_twice() -> None:
     modules = [importlib.import_module(f"{definitions.__name__}.{module.name}") for module in pkgutil.iter_modules(definitions.__path__)]
     defined = [value.name for module in modules for value in vars(module).values() if isinstance(value, Metric)]
     assert Counter(defined) == Counter(metric.name for metrics in SECTIONS.values() for metric in metrics)
-    assert {name for name, times in Counter(defined).items() if times > 1} == {AGENT_DOUBTS.name}  # on both pages
+    assert {name for name, times in Counter(defined).items() if times > 1} == ON_BOTH_PAGES
     assert [section for section in Section if not SECTIONS[section]] == []
 
 

@@ -13,6 +13,7 @@ from streaming.pace.schedule import Pace, Reason
 from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
 from streaming.protocol.status_messages import BrokerStatus
+from streaming.web.server_counts import ServerCounts
 from tests.job.group_agents import COMMIT, GROUP
 from tests.job.group_world import world
 from tests.metrics.reading import page
@@ -94,6 +95,7 @@ def golden_observer() -> Observer:
         pace=lambda: Pace(15.0, Reason.SCRAPE),
     )
     observer.sharded(4)
+    observer.serves(lambda: ServerCounts(cuts=3, refusals=2, failures=1))
     first = AgentStatus(
         name="a1",
         up=True,

@@ -66,7 +66,7 @@ def test_help_and_type_come_once_and_stand_before_their_samples() -> None:
         if line.startswith("# TYPE"):
             family = line.split()[2]
         elif not line.startswith("#"):
-            assert line.startswith((f"{family}{{", f"{family}_bucket{{", f"{family}_sum{{", f"{family}_count{{"))
+            assert line.startswith((f"{family} ", f"{family}{{", f"{family}_bucket{{", f"{family}_sum{{", f"{family}_count{{"))
 
 
 def test_a_histogram_s_buckets_add_up() -> None:

@@ -339,10 +339,26 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="web-allowed-names",
         file="streaming/web/gate.py",
-        before="if sans and not sans & _names(connection):",
-        after="if sans and not _names(connection):",
+        before="if sans and not sans & _names(certificate):",
+        after="if sans and not _names(certificate):",
         why="Every certificate of the CA would be let in.",
         tests=("tests/web/test_gate.py",),
+    ),
+    Mutation(
+        name="web-weaker-file",
+        file="streaming/web/web_config.py",
+        before='"passwords (basic_auth_users)": bool(before.users) and not after.users,',
+        after='"passwords (basic_auth_users)": bool(after.users) and not before.users,',
+        why="A web config file that is being written would take the passwords away.",
+        tests=("tests/web/test_gate.py",),
+    ),
+    Mutation(
+        name="web-silent-place",
+        file="streaming/web/places.py",
+        before="self._cut(next(each for each in silent if each.client == crowd))",
+        after="self._cut(silent[0])",
+        why="Whoever opens many connections would displace others.",
+        tests=("tests/web/test_places.py",),
     ),
     Mutation(
         name="job-ran-well",

@@ -3,10 +3,8 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
-from threading import Thread
 from time import monotonic
 from typing import Any
 
@@ -18,9 +16,9 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from streaming.site.page_site import PageSite
-from streaming.web.connections import BoundedServer
 from streaming.web.gate import Gate
-from streaming.web.handler import Answer, Handler, Request
+from streaming.web.messages import Answer, Request
+from streaming.web.server import Server
 from tests.limits import SECONDS
 from tests.tools import require_tool
 
@@ -114,12 +112,9 @@ def served(site: PageSite) -> Iterator[str]:
         return site.answer(request) or Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
 
     gate = Gate(None)
-    server = BoundedServer("127.0.0.1", 0, partial(Handler, answer, gate), gate, monotonic)
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
+    server = Server("127.0.0.1", 0, answer, gate, monotonic)
+    server.start("page")
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://127.0.0.1:{server.address[1]}"
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        server.close()

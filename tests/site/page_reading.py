@@ -6,7 +6,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from streaming.site.page_site import PageSite
-from streaming.web.handler import Answer, Request
+from streaming.web.messages import Answer, Request
 
 VOID = {"meta", "link", "input", "path", "br"}
 

@@ -14,7 +14,7 @@ from streaming.errors import UsageError
 from streaming.metrics.observer import Observer
 from streaming.metrics.table import Table
 from streaming.site.exporter import Exporter
-from streaming.web.connections import CONNECTION_SECONDS, MAX_CONNECTIONS, MAX_THREADS
+from streaming.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from tests.limits import SECONDS
 from tests.metrics.reading import page, samples
@@ -31,10 +31,15 @@ class Job:
     observer: Observer
     exporter: Exporter
     healthy_is: Callable[[], bool] = lambda: True
+    on_scrape: Callable[[], object] = lambda: None
     scraped: list[str] = field(default_factory=list)
     watched: int = 0
     now: float = 1_700_000_000.0
     monotonic: float = 0.0
+
+    def scrape(self, who: str) -> None:
+        self.scraped.append(who)
+        self.on_scrape()
 
     def look(self) -> None:
         self.watched += 1
@@ -50,7 +55,7 @@ def job() -> Iterator[Job]:
         observer=observer,
         clock=lambda: job.now,
         healthy=lambda: job.healthy_is(),
-        scraped=lambda who: job.scraped.append(who),
+        scraped=lambda who: job.scrape(who),
         watched=lambda: job.look(),
         monotonic=lambda: job.monotonic,
     )
@@ -88,8 +93,8 @@ def ask(job: Job, path: str, method: str = "GET", *, body: bytes | None = None, 
         connection.close()
 
 
-def open_connection(job: Job, request: bytes = b"") -> socket.socket:
-    connection = socket.create_connection(job.exporter.address, timeout=SECONDS)
+def open_connection(job: Job, request: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
+    connection = socket.create_connection(job.exporter.address, timeout=SECONDS, source_address=(source, 0))
     connection.sendall(request)
     return connection
 
@@ -184,25 +189,39 @@ def test_an_error_is_answered_and_the_next_scrape_is_served(job: Job, caplog: py
 
 def test_clients_that_say_nothing_keep_nobody_out_the_oldest_is_cut(job: Job) -> None:
     with ExitStack() as stack:
-        silent = [stack.enter_context(open_connection(job, b"GET /metr")) for _ in range(MAX_CONNECTIONS)]
+        silent = [stack.enter_context(open_connection(job, b"GET /metr")) for _ in range(SILENT_PER_CLIENT)]
         for oldest in silent[:5]:
             assert ask(job, "/-/healthy").status == 200
             assert oldest.recv(1) == b""
             stack.enter_context(open_connection(job))
 
 
-def test_a_client_is_turned_away_while_every_thread_is_at_work(job: Job) -> None:
+def test_a_client_is_refused_while_too_much_is_being_answered_and_probes_are_not(job: Job) -> None:
     go_on = Event()
-    request = b"GET /-/healthy HTTP/1.0\r\n\r\n"
+    job.on_scrape = lambda: go_on.wait(SECONDS)
+    with ExitStack() as stack:
+        stack.callback(go_on.set)
+        for number in range(REQUESTS):
+            source = f"127.0.1.{number // REQUESTS_PER_CLIENT + 1}"
+            served = stack.enter_context(open_connection(job, b"GET /metrics HTTP/1.0\r\n\r\n", source))
+        refused = ask(job, "/nothing")  # its connection is accepted after theirs, which had sent all
+        assert (refused.status, refused.headers["Retry-After"], refused.body) == (503, "2", b"busy: try again\n")
+        assert [ask(job, path).status for path in ("/-/healthy", "/metrics", "/-/healthy")] == [200, 503, 200]
+        go_on.set()
+        assert served.makefile("rb").read().startswith(b"HTTP/1.0 200 ")
+        assert ask(job, "/metrics").status == 200
+
+
+def test_one_probe_more_than_can_wait_is_refused(job: Job) -> None:
+    go_on = Event()
     job.healthy_is = lambda: go_on.wait(SECONDS)
     with ExitStack() as stack:
-        served = [stack.enter_context(open_connection(job, request)) for _ in range(MAX_THREADS)]
-        one_more = stack.enter_context(open_connection(job))
-        assert one_more.recv(1) == b""
-        go_on.set()
-        for connection in served[-MAX_CONNECTIONS:]:
-            assert connection.makefile("rb").read().endswith(b"healthy\n")  # to its end: its thread is free
+        stack.callback(go_on.set)
+        probes = [stack.enter_context(open_connection(job, b"GET /-/healthy HTTP/1.0\r\n\r\n")) for _ in range(PROBES + 1)]
+        assert probes[-1].makefile("rb").read().startswith(b"HTTP/1.0 503 ")
         assert ask(job, "/metrics").status == 200
+        go_on.set()
+        assert all(each.makefile("rb").read().endswith(b"healthy\n") for each in probes[:-1])
 
 
 def test_a_client_that_does_not_read_its_page_keeps_nobody_waiting(job: Job) -> None:
@@ -217,8 +236,15 @@ def test_a_client_that_does_not_read_its_page_keeps_nobody_waiting(job: Job) -> 
 def test_a_connection_is_cut_when_it_has_lasted_too_long(job: Job) -> None:
     with open_connection(job, b"GET /metrics HTTP/1.0\r\nX-Slow: ") as slow:
         assert ask(job, "/-/healthy").status == 200  # served after the slow one was taken
+        job.monotonic += HEAD_SECONDS
+        assert slow.recv(1) == b""
+    go_on = Event()
+    job.healthy_is = lambda: go_on.wait(SECONDS)
+    with open_connection(job, b"GET /-/healthy HTTP/1.0\r\n\r\n") as slow:
+        assert ask(job, "/metrics").status == 200
         job.monotonic += CONNECTION_SECONDS
         assert slow.recv(1) == b""
+        go_on.set()
 
 
 def test_closing_cuts_connections_and_frees_the_port(job: Job) -> None:

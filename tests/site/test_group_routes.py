@@ -10,7 +10,7 @@ from streaming.metrics.group_snapshot import GroupBoard
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, path_of
 from streaming.site.group_routes import GroupAnswers
 from streaming.site.json_answers import JSON_TYPE
-from streaming.web.handler import Answer, Request
+from streaming.web.messages import Answer, Request
 from tests.job.group_world import GroupJob, world
 
 NAMES = ["a/b", "billing", "g 1", "süß", "z\n"]
@@ -66,10 +66,30 @@ def test_a_group_that_is_not_there_is_not_found(job: GroupJob, path: str) -> Non
     assert ask(job, path).status == HTTPStatus.NOT_FOUND
 
 
-@pytest.mark.parametrize("limit", ["", "-1", "0", "many", "²"])
+@pytest.mark.parametrize("limit", ["", "-1", "0", "000", "many", "²", "1001", "999999999999", "9" * 5000])
 def test_a_limit_is_a_number(job: GroupJob, limit: str) -> None:
     answer = ask(job, GROUPS_PATH, f"limit={limit}")
-    assert (answer.status, answer.body) == (HTTPStatus.BAD_REQUEST, b"limit is not a number of groups from 1 on\n")
+    assert (answer.status, answer.body) == (HTTPStatus.BAD_REQUEST, b"limit is not a whole number from 1 to 1,000\n")
+
+
+@pytest.mark.parametrize("limit", ["1", "0000000001", "0" * 5000 + "1"])
+def test_a_number_may_begin_with_zeros(job: GroupJob, limit: str) -> None:
+    assert len(GroupPage.decode(ask(job, GROUPS_PATH, f"limit={limit}").body).groups) == 1
+
+
+def test_another_parameter_is_named(job: GroupJob) -> None:
+    answer = ask(job, GROUPS_PATH, "sort=lag")
+    assert (answer.status, answer.body) == (HTTPStatus.BAD_REQUEST, b"'sort' is no parameter here; there are after, limit\n")
+
+
+def test_while_nothing_is_read_no_group_is_no_answer() -> None:
+    empty = world()
+    empty.round()
+    request = Request(path=GROUPS_PATH, client="c", user_agent="", accept="", gzip=False)
+    for ready, status in ((False, HTTPStatus.SERVICE_UNAVAILABLE), (True, HTTPStatus.OK)):
+        answers = GroupAnswers(empty.board, EVERYTHING, lambda _: None, lambda: ready)  # noqa: B023 - called at once
+        answer = answers.answer(request, round(empty.now * 1000))
+        assert (answer.status, b"on its way" in answer.body) == (status, not ready)
 
 
 def test_a_group_that_is_not_exported_is_not_answered(job: GroupJob) -> None:

@@ -19,7 +19,7 @@ from streaming.site.listing_columns import PARTITION_COLUMNS, RETENTION_COLUMNS,
 from streaming.site.page_assets import ASSETS, static_path
 from streaming.site.page_site import PageSite
 from streaming.site.page_words import deletion
-from streaming.web.handler import Request
+from streaming.web.messages import Request
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of
 

@@ -30,7 +30,8 @@ from streaming.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
 from streaming.site.exporter import Exporter
-from streaming.site.json_answers import JSON_TYPE, SECURED
+from streaming.site.json_answers import JSON_TYPE
+from streaming.web.messages import SECURED
 from tests.limits import SECONDS
 from tests.metrics.rows import log, new_observer, new_table, states
 

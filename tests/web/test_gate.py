@@ -6,10 +6,8 @@ import logging
 import socket
 import ssl
 from collections.abc import Iterator
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from threading import Thread
 from time import monotonic
 
 import bcrypt
@@ -17,9 +15,11 @@ import pytest
 import yaml
 
 from streaming.errors import UsageError
-from streaming.web.connections import BoundedServer
+from streaming.web import passwords
 from streaming.web.gate import Gate
-from streaming.web.handler import Answer, Handler, Request
+from streaming.web.messages import Answer, Request
+from streaming.web.passwords import Passwords
+from streaming.web.server import Server as WebServer
 from streaming.web.web_config import read_web_config
 from tests.certificates import Authority, Files
 from tests.limits import SECONDS
@@ -45,18 +45,15 @@ def tls(files: Files, **more: object) -> dict[str, object]:
 class Server:
     def __init__(self, path: Path | None) -> None:
         self.gate = Gate(path)
-        self._server = BoundedServer("127.0.0.1", 0, partial(Handler, self._answer, self.gate), self.gate, monotonic)
-        self.port = self._server.server_port
-        self._thread = Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
+        self._server = WebServer("127.0.0.1", 0, self._answer, self.gate, monotonic)
+        self.port = self._server.address[1]
+        self._server.start("web")
 
     def _answer(self, request: Request) -> Answer:
         return Answer(status=HTTPStatus.OK, body=request.path.encode())
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.close()
 
     def ask(self, path: str = "/metrics", user: str = "", password: str = PASSWORD, context: ssl.SSLContext | None = None) -> int:
         headers = {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()} if user else {}
@@ -122,22 +119,49 @@ def test_a_password_is_asked_for_but_not_by_those_who_keep_it_alive(guarded: Ser
     assert PASSWORD not in caplog.text
 
 
-def test_a_right_password_is_hashed_once_and_a_wrong_one_each_time(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes, asked = bcrypt.checkpw, []
+def authorized(password: str, user: str = "prometheus") -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The passwords that bcrypt was asked about."""
+    check, asked = bcrypt.checkpw, []
 
     def counted(password: bytes, against: bytes) -> bool:
         asked.append(password)
-        return hashes(password, against)
+        return check(password, against)
 
     monkeypatch.setattr(bcrypt, "checkpw", counted)
-    right, wrong = ("Basic " + base64.b64encode(f"prometheus:{each}".encode()).decode() for each in (PASSWORD, "falsch"))
-    assert [guarded.gate.admits("/metrics", each) for each in (right, wrong, right, wrong)] == [True, False, True, False]
-    assert asked == [PASSWORD.encode(), b"falsch", b"falsch"]
+    return asked
+
+
+def test_a_password_is_hashed_once_right_or_wrong(guarded: Server, checked: list[bytes]) -> None:
+    tries = [(PASSWORD, "prometheus"), ("falsch", "prometheus"), (PASSWORD, "somebody")] * 2
+    assert [guarded.ask(user=user, password=password) for password, user in tries] == [200, 401, 401] * 2
+    assert checked == [PASSWORD.encode(), b"falsch", PASSWORD.encode()]
+
+
+def test_a_wrong_password_that_becomes_the_right_one_is_right(guarded: Server, path: Path) -> None:
+    assert guarded.ask(user="prometheus", password="new") == 401
+    config(path, basic_auth_users={"prometheus": hashed("new")})
+    assert guarded.ask(user="prometheus", password="new") == 200
+
+
+def test_tries_displace_no_right_password(checked: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "WRONG_PASSWORDS", 10)
+    users, checker = {"prometheus": hashed().encode()}, Passwords()
+    assert checker.check(users, authorized(PASSWORD))
+    wrong = [authorized(str(number)) for number in range(30)]
+    assert not any(checker.check(users, each) for each in wrong)
+    assert checker.remembered(users, authorized(PASSWORD)) is True
+    assert [checker.remembered(users, each) for each in wrong] == [None] * 20 + [False] * 10
 
 
 @pytest.mark.parametrize("authorization", ["", "Basic", "Basic !!!", "Basic cHJvbWV0aGV1cw==", "Bearer abc", "Basic /////w=="])
-def test_a_header_that_is_none_is_no_password(guarded: Server, authorization: str) -> None:
-    assert not guarded.gate.admits("/metrics", authorization)
+def test_a_header_that_is_none_is_no_password(guarded: Server, authorization: str, checked: list[bytes]) -> None:
+    assert guarded.gate.remembers("/metrics", authorization) is False
+    assert checked == []
 
 
 def test_users_are_exchanged_without_a_restart(guarded: Server, path: Path) -> None:
@@ -240,3 +264,66 @@ def test_an_empty_file_asks_for_nothing(path: Path) -> None:
     path.write_text("")
     found, files = read_web_config(path)
     assert (found.tls, found.users, files) == (None, {}, [path])
+
+
+@pytest.fixture
+def shut(authority: Authority, path: Path) -> Gate:
+    """Everything that a file can ask for."""
+    options = tls(
+        authority.issue("web"),
+        client_ca_file="tls/ca.pem",
+        client_auth_type="RequireAndVerifyClientCert",
+        client_allowed_sans=["prometheus"],
+    )
+    return Gate(config(path, basic_auth_users={"prometheus": hashed()}, tls_server_config=options))
+
+
+def is_shut(gate: Gate) -> bool:
+    context = gate.context()
+    assert context is not None
+    with pytest.raises(ssl.SSLError):
+        gate.check_names({})
+    return context.verify_mode is ssl.CERT_REQUIRED and gate.remembers("/metrics", "") is False
+
+
+USERS, TLS = "basic_auth_users", "tls_server_config"
+
+
+@pytest.mark.parametrize(
+    ("without", "lost"),
+    [
+        ([USERS, TLS], "TLS (tls_server_config) and passwords (basic_auth_users) and client certificates (client_auth_type) and the names"),
+        ([TLS], "TLS (tls_server_config) and client certificates"),
+        ([USERS], "they would turn off passwords (basic_auth_users), which takes a restart"),
+        (["client_allowed_sans"], "the names in client certificates (client_allowed_sans)"),
+        (["client_allowed_sans", "client_auth_type", "client_ca_file"], "client certificates (client_auth_type) and the names"),
+    ],
+)
+def test_a_change_that_would_open_what_is_shut_is_not_taken(
+    shut: Gate, path: Path, without: list[str], lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = yaml.safe_load(path.read_text())
+    options = {name: value for name, value in whole[TLS].items() if name not in without}
+    config(path, **{name: value for name, value in (whole | {TLS: options}).items() if name not in without})
+    assert is_shut(shut)
+    assert shut.failures == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert lost in str(vars(caplog.records[0])["error"])
+    config(path, **whole | {USERS: {"another": hashed()}})
+    assert shut.remembers("/metrics", authorized(PASSWORD, "another")) is None
+    assert shut.admits(authorized(PASSWORD, "another"))
+
+
+@pytest.mark.parametrize("order", [[USERS, TLS], [TLS, USERS]])
+def test_a_file_that_is_being_written_opens_nothing(shut: Gate, path: Path, order: list[str]) -> None:
+    whole = yaml.safe_load(path.read_text())
+    text = yaml.safe_dump({name: whole[name] for name in order}, sort_keys=False)
+    for written in range(len(text)):
+        path.write_text(text[:written])
+        assert is_shut(shut), text[:written]
+
+
+def test_tls_may_be_turned_on_while_it_runs(path: Path, authority: Authority) -> None:
+    gate = Gate(config(path, basic_auth_users={"prometheus": hashed()}))
+    config(path, basic_auth_users={"prometheus": hashed()}, tls_server_config=tls(authority.issue("web")))
+    assert gate.context() is not None
