@@ -48,7 +48,7 @@ class ChildAgent:
         self._address_file = address_file
         self._environ = dict(environ)
         self._command = [
-            *(sys.executable, "-m", "streaming.cli", "agent", "--child", "--name", NAME),
+            *(sys.executable, "-P", "-m", "streaming.cli", "agent", "--child", "--name", NAME),
             *("--log-dirs", ",".join(map(str, log_dirs)), "--journal", str(directory), "--listen", "127.0.0.1:0"),
         ]
         self._process: subprocess.Popen[bytes] | None = None
