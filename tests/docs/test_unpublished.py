@@ -1,4 +1,4 @@
-"""No line, in a document or in a message, installs by a name that nobody has published: whoever took the name would run code beside brokers."""
+"""No line of a document or a message installs by a name that nobody has published: who took the name would run code beside brokers."""
 
 import re
 import subprocess
