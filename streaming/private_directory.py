@@ -20,6 +20,8 @@ def make(path: Path) -> None:
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
+        if not path.is_dir():
+            raise
         found = path.stat()
         # a volume's own directory is root's, and its rights are given by whoever mounts it
         if found.st_uid == os.geteuid() and found.st_mode & 0o077:
