@@ -1,6 +1,7 @@
 # One image for the agent, the job and, where the job runs on Kubernetes, Spark's executors. `make image` builds it.
-# BASE is any Debian 12 or newer with apt, so that a base of your own can take its place.
-ARG BASE=debian:bookworm-slim
+# BASE is any Debian 12 or newer with apt. It has no default, because a tag may name another image tomorrow: `make image` makes a base of
+# its own, or takes one by its digest.
+ARG BASE
 
 # hadolint ignore=DL3006
 FROM ${BASE} AS python
@@ -11,16 +12,15 @@ RUN apt-get update \
 
 FROM python AS build
 WORKDIR /src
-COPY requirements.txt requirements-run.txt ./
+COPY requirements-build.txt requirements-run.txt ./
 RUN python3 -m venv /opt/segtail \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-run.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY docs/segtail.1 docs/
 COPY streaming streaming
-# What builds the wheel has the versions of the lock, and stays behind.
-RUN sed -E '/^ +--hash/d; s/ \\$//' requirements.txt > /tmp/versions.txt \
- && python3 -m venv /opt/build \
- && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --constraint /tmp/versions.txt build hatchling \
+# What builds the wheel stays behind.
+RUN python3 -m venv /opt/build \
+ && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-build.txt \
  && /opt/build/bin/python -m build --wheel --no-isolation --outdir /wheel \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-index /wheel/*.whl \
  && /opt/segtail/bin/pip check \
@@ -40,6 +40,7 @@ COPY --from=build /opt/segtail /opt/segtail
 ENV PATH=/opt/segtail/bin:$PATH \
     HOME=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONSAFEPATH=1 \
     PYTHONUNBUFFERED=1
 # By number: Kubernetes cannot tell whether a name is root.
 USER 10001:10001

@@ -143,6 +143,7 @@ lock: setup ## Pin the dependencies again; UPGRADE=--upgrade takes newer version
 	@$(BIN)/python -c '$(PRINT)(*base, *extras["spark"], *dev, sep="\n")' | $(COMPILE) requirements.txt -
 	@$(BIN)/python -c '$(PRINT)(*base, *extras["spark"], sep="\n")' | $(COMPILE) requirements-run.txt --constraint requirements.txt -
 	@$(BIN)/python -c '$(PRINT)(*base, sep="\n")' | $(COMPILE) requirements-agent.txt --constraint requirements.txt -
+	@$(BIN)/python -c '$(PRINT)(*p["build-system"]["requires"], "build", sep="\n")' | $(COMPILE) requirements-build.txt --constraint requirements.txt -
 	@$(BIN)/python -c '$(PRINT)(*extras["java"], sep="\n")' | $(COMPILE) requirements-java.txt -
 
 clean: ## Remove build output and caches; .venv and checkpoints stay

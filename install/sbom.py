@@ -1,7 +1,7 @@
 """Prints the SBOM of an image, as CycloneDX JSON: ``podman run ... IMAGE < install/inventory.py | python -m install.sbom NAME VERSION``.
 
-Its input is what install/inventory.py prints inside of the image: the packages of Debian and of Python that are really there. The same
-packages give the same file but for its time.
+Its input is what install/inventory.py prints inside of the image: the packages of Debian and of Python, and the jars of Spark, that are
+really there. The same packages give the same file but for its time.
 """
 
 import json
@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Iterable
 
+from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
@@ -16,7 +17,7 @@ from packageurl import PackageURL
 
 
 def bom(name: str, version: str, packages: Iterable[dict[str, str]]) -> Bom:
-    """The SBOM of an image from its packages, each with ``kind`` (deb or pypi), ``name``, ``version``, ``architecture`` and ``release``."""
+    """The SBOM of an image from its packages, as install/inventory.py describes them."""
     components = [_component(package) for package in packages]
     whole = Component(name=name, version=version, type=ComponentType.CONTAINER, bom_ref="image")
     made = Bom(components=components)
@@ -31,9 +32,20 @@ def _component(package: dict[str, str]) -> Component:
     if package["kind"] == "deb":
         told = {"arch": package["architecture"], "distro": package["release"]}
         purl = PackageURL("deb", "debian", package["name"], package["version"], told)
+    elif package["kind"] == "maven":
+        told = {"type": "jar", "classifier": package["classifier"]} if package["classifier"] else {"type": "jar"}
+        purl = PackageURL("maven", package["group"] or None, package["name"], package["version"], told)
     else:
         purl = PackageURL("pypi", None, package["name"], package["version"])
-    return Component(name=package["name"], version=package["version"], type=ComponentType.LIBRARY, purl=purl, bom_ref=str(purl))
+    return Component(
+        group=package.get("group") or None,
+        name=package["name"],
+        version=package["version"],
+        type=ComponentType.LIBRARY,
+        purl=purl,
+        bom_ref=str(purl),
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=package["sha256"])] if "sha256" in package else [],
+    )
 
 
 if __name__ == "__main__":

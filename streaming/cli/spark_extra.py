@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 
+from streaming import __version__
 from streaming.errors import UsageError
 
 MODULES = {"google.protobuf": "protobuf", "jinja2": "jinja2", "pandas": "pandas", "pyspark": "pyspark"}
@@ -11,7 +12,8 @@ MODULES = {"google.protobuf": "protobuf", "jinja2": "jinja2", "pandas": "pandas"
 USED_BY = frozenset({"demo", "doctor", "run"})
 """The commands that use it, or look whether it is there."""
 
-INSTALL = "pip install 'kafka-segment-tail[spark]'"
+INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
+"""A path: pip takes a name from an index, where this one is nobody's or, worse, somebody else's."""
 
 
 def require_spark_extra(command: str) -> None:
@@ -25,7 +27,7 @@ def require_spark_extra(command: str) -> None:
         needed = ", ".join(missing)
         raise UsageError(
             f"`segtail {command}` runs a Spark job, and of what it needs these are not installed: {needed}. "
-            f"Install: {INSTALL}, or in a checkout: pip install '.[spark]'"
+            f"Install it from the wheel ({INSTALL}), or in a checkout: pip install '.[spark]'"
         )
 
 

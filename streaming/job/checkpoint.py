@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from streaming import private_directory
 from streaming.errors import CheckpointError
 from streaming.job.repair import repair
 from streaming.job.shards import shards_for
@@ -73,7 +74,7 @@ class Checkpoint:
         """Whether it was created just now."""
         with contextlib.ExitStack() as held:
             try:
-                self.directory.mkdir(parents=True, exist_ok=True)
+                private_directory.make(self.directory)
                 self._hold(self.directory / "job.lock", 0.0, held)
                 self.spark_lock_fd = self._hold(self.directory / "spark.lock", JVM_WAIT_SECONDS, held)
             except OSError as error:
@@ -86,7 +87,7 @@ class Checkpoint:
 
     def _hold(self, path: Path, seconds: float, held: contextlib.ExitStack) -> int:
         """Lock a file, and wait at most ``seconds`` for that. Only a child that gets the descriptor explicitly inherits it."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         held.callback(os.close, fd)
         deadline = time.monotonic() + seconds
         while True:

@@ -55,7 +55,7 @@ class ChildAgent:
         self._token_file = token_file
         self._environ = dict(environ)
         self._command = [
-            *(sys.executable, "-m", "streaming.cli", "agent", "--child", "--name", NAME),
+            *(sys.executable, "-P", "-m", "streaming.cli", "agent", "--child", "--name", NAME),
             *("--log-dirs", ",".join(map(str, log_dirs)), "--journal", str(directory), "--listen", "127.0.0.1:0"),
             *("--token-file", str(token_file)),
         ]

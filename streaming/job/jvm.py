@@ -11,13 +11,15 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf
-from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
+from streaming import private_directory
 from streaming.errors import SegtailError
 from streaming.formatting import format_duration
 from streaming.job import jvm_output
@@ -40,19 +42,21 @@ class Jvm:
         conf: what Spark has to know before it starts, such as the size of its heap.
         scratch: a directory in which the JVM may store how to reach it.
         lock_fd: is held open until the JVM is gone, which may be after the end of this process.
+        private: its files and directories are for this user alone.
     """
 
-    def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int) -> None:
+    def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int, private: bool) -> None:
         self._java_home = java_home
         self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
         # a file, because everybody may see the command line; it exists until the JVM has read it
         self._options = self._connection.with_name("spark.conf")
         self._options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
+        home = spark_home(os.environ)
         read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
                 [
-                    str(Path(_find_spark_home()) / "bin" / "spark-submit"),
+                    str(home / "bin" / "spark-submit"),
                     *("--properties-file", str(self._options), "--load-spark-defaults", "pyspark-shell"),
                 ],
                 stdin=subprocess.PIPE,
@@ -61,10 +65,14 @@ class Jvm:
                 env={
                     **os.environ,
                     "JAVA_HOME": str(java_home),
+                    "SPARK_HOME": str(home),
+                    # it starts Python by `-m`, which would take modules from the current directory
+                    "PYTHONSAFEPATH": "1",
                     "SPARK_CONNECT_MODE": "0",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection),
                 },
                 pass_fds=(lock_fd,),
+                umask=private_directory.UMASK if private else -1,
                 # a session of its own: a signal to the job's process group must not end the JVM before the job has finished with it
                 start_new_session=True,
             )
@@ -121,6 +129,22 @@ class Jvm:
         self._options.unlink(missing_ok=True)
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def spark_home(environ: Mapping[str, str]) -> Path:
+    """Where Spark lies: at ``SPARK_HOME``, else where PySpark does. PySpark's own search begins beside the current directory.
+
+    Raises:
+        SparkError: there is no ``bin/spark-submit``.
+    """
+    package = Path(pyspark.__file__).absolute().parent
+    named = environ.get("SPARK_HOME")
+    # by pip Spark comes within PySpark, or is fetched into a directory of it; else PySpark is a part of Spark
+    places = [Path(named).absolute()] if named else [package / "spark-distribution", package, package.parents[1]]
+    found = next((place for place in places if (place / "bin" / "spark-submit").is_file()), None)
+    if found is None:
+        raise SparkError(f"there is no bin/spark-submit in {' or '.join(map(str, places))}: set SPARK_HOME to where Spark is installed")
+    return found
 
 
 def properties(options: dict[str, str]) -> str:

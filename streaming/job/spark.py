@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from streaming.job import jvm_output, local_files, worker_daemon
+from streaming.job import callbacks, jvm_output, local_files, worker_daemon
 from streaming.job.jvm import Jvm, SparkError
 from streaming.job.package import zip_package
 from streaming.query.failure import error_text, reason
@@ -50,6 +50,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
     "spark.python.worker.faulthandler.enabled": "true",
+    # executors start Python by `-m`, which would take modules from the current directory
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
     # workers with another environment would need another daemon
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     local_files.OPTION: local_files.FALLBACK,
@@ -64,6 +66,9 @@ _HEAP_OPTIONS = "-Xms64m -Xmn48m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30
 
 _CLASSES = "classes"
 """A directory of the driver's class path. It is empty when the JVM starts."""
+
+_SOCKET_DIRECTORY_CHARACTERS = 61
+"""Spark's limit: the path of a socket has at most 107 characters."""
 
 _STOP_SECONDS = 2.0
 
@@ -106,11 +111,12 @@ class Spark:
             **FIXED,
         }.items():
             conf.set(name, value)
-        self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd)
+        self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd, private=is_local(master))
         try:
             gateway = self._jvm.connect(conf)
             if is_local(master) and local_files.OPTION not in options:
                 conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, scratch / _CLASSES))
+            callbacks.guard(gateway)
             context = SparkContext(conf=conf, gateway=gateway)
             # it would print a stack trace if the JVM ends first, for example when a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
@@ -191,8 +197,16 @@ def within(seconds: float, action: Callable[[], None]) -> None:
 def _emptied(scratch: Path) -> Path:
     """An empty directory for this job alone: in a common one, the files of a killed Spark would stay for ever."""
     shutil.rmtree(scratch, ignore_errors=True)
-    (scratch / _CLASSES).mkdir(parents=True, exist_ok=True)
+    scratch.mkdir(mode=0o700, parents=True)
+    (scratch / _CLASSES).mkdir()
     return scratch
+
+
+def _short(directory: Path) -> str:
+    """A path of a directory that is short enough for a socket in it, while this process lives."""
+    if len(str(directory)) <= _SOCKET_DIRECTORY_CHARACTERS:
+        return str(directory)
+    return f"/proc/{os.getpid()}/fd/{os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}"
 
 
 def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
@@ -211,5 +225,11 @@ def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) ->
         "spark.sql.shuffle.partitions": "1",
         "spark.driver.extraClassPath": str(scratch / _CLASSES),
         "spark.local.dir": str(scratch),
+        # other users of this host: no port without a secret (the one of the state has none, so it is a socket in a private directory)
+        "spark.authenticate": "true",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": _short(scratch),
+        # Hadoop's umask: its file system sets modes, whatever the umask of the process
+        "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from streaming import private_directory
 from streaming.errors import FencedError, JournalBusyError, JournalError
 from streaming.journal import schema
 from streaming.journal.schema import UPGRADES, VERSION
@@ -57,7 +58,7 @@ class Database:
             self.id = self._make(cluster_id)
             return
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            private_directory.make(directory)
             self._lock_fd = self._hold(directory / _LOCK)
         except OSError as error:
             raise JournalError(f"the journal in {directory} cannot be written ({error}): name another directory") from error
@@ -83,7 +84,7 @@ class Database:
 
     @staticmethod
     def _hold(path: Path) -> int:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

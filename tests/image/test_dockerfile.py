@@ -1,10 +1,12 @@
 """The Dockerfile, without building it."""
 
+import os
 import re
 import subprocess
 import tomllib
 from pathlib import Path
 
+from tests.tables import each_row
 from tests.tools import require_tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,30 @@ def test_hadolint_has_nothing_to_say() -> None:
 
 def test_hadolint_would_say_something() -> None:
     assert lint(DOCKERFILE.read_text() + "RUN cd /tmp && apt-get install nano\n").returncode != 0
+
+
+def test_everything_that_pip_fetches_has_a_hash() -> None:
+    installs = re.findall(r"pip install (?:[^&\\]|\\\n)*", DOCKERFILE.read_text())
+    assert len(installs) == 3
+    assert [each for each in installs if not ("--require-hashes" in each or "--no-deps --no-index" in each)] == []
+    assert re.findall(r"--requirement (\S+)", "".join(installs)) == ["requirements-run.txt", "requirements-build.txt"]
+
+
+def test_the_wheel_is_built_by_what_the_project_is_built_and_checked_with() -> None:
+    build, whole = pins(ROOT / "requirements-build.txt"), pins(ROOT / "requirements.txt")
+    backend = {name(each) for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]}
+    assert build.items() <= whole.items(), "make lock"
+    assert {"build", *backend} <= set(build), "make lock"
+
+
+@each_row("base", ["debian:bookworm-slim", "debian", "example.com/debian@sha256:0", "example.com/localhost/debian:12"])
+def test_a_base_that_may_be_another_tomorrow_is_refused(base: str) -> None:
+    done = subprocess.run([ROOT / ".ci" / "image"], env=os.environ | {"BASE": base}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.startswith(f"BASE={base}: a tag may name another image")) == (2, True)
+
+
+def test_there_is_no_base_by_default() -> None:
+    assert "\nARG BASE\n" in DOCKERFILE.read_text()
 
 
 def test_the_locks_of_image_and_package_are_that_of_the_project_without_what_they_do_not_need() -> None:

@@ -80,10 +80,13 @@ def test_its_labels_say_what_it_is_and_of_which_commit() -> None:
     assert labels["base.name"]
 
 
-def test_its_sbom_has_all_packages_of_debian_and_python_that_are_in_it() -> None:
+def test_its_sbom_has_all_packages_of_debian_and_python_and_all_jars_that_are_in_it() -> None:
     made = subprocess.run([ROOT / ".ci" / "sbom", IMAGE], check=True, capture_output=True, text=True, env=os.environ | {"BIN": BIN})
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(made.stdout) is None
-    found = {each["purl"].partition("?")[0] for each in json.loads(made.stdout)["components"]}
+    every = [each["purl"] for each in json.loads(made.stdout)["components"]]
+    jars = run("-c", "find /opt/segtail -name '*.jar'", options=["--entrypoint=/bin/sh"]).stdout.split()
+    assert len([purl for purl in every if purl.startswith("pkg:maven/")]) == len(jars) > 250
+    found = {purl.partition("?")[0] for purl in every if not purl.startswith("pkg:maven/")}
     debian = run("-W", "-f", "pkg:deb/debian/${Package}@${Version}\n", options=["--entrypoint=/usr/bin/dpkg-query"]).stdout
     python = run("-c", _DISTRIBUTIONS, options=["--entrypoint=/opt/segtail/bin/python"]).stdout
 

@@ -18,7 +18,13 @@ pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("imag
 PLACES = {"log_dirs": "/kafka/log_dirs/overdue/n1/d0,/kafka/log_dirs/overdue/n1/d1", "segments": "/kafka/logs/transactions/pay-0"}
 TRIED = {name: use for name, use in USES.items() if name != "agent"}
 OFFLINE = "".join(f"s=0; segtail {' '.join(use.filled('/tmp', PLACES))} || s=$?; echo {name} $s\n" for name, use in TRIED.items())
-HARDENING = ("ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "SystemCallFilter=~@privileged", "UMask=0077")
+HARDENING = (
+    "ProtectSystem=strict",
+    "NoNewPrivileges=yes",
+    "CapabilityBoundingSet=",
+    "SystemCallFilter=~@privileged @resources",
+    "UMask=0077",
+)
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_the_others_name_the_command_that_installs_what_they_need(name: str, pyt
     assert (done.returncode, done.stdout) == (
         2,
         f"segtail: error: `segtail {name}` runs a Spark job, and of what it needs these are not installed: "
-        f"{', '.join(MODULES.values())}. Install: {INSTALL}, or in a checkout: pip install '.[spark]'\n",
+        f"{', '.join(MODULES.values())}. Install it from the wheel ({INSTALL}), or in a checkout: pip install '.[spark]'\n",
     )
     assert not (tmp_path / "checkpoint").exists()
 
@@ -92,7 +92,7 @@ def test_the_extra_is_what_the_message_names() -> None:
     extra = {canonicalize_name(Requirement(line).name) for line in project["optional-dependencies"]["spark"]}
 
     assert set(MODULES.values()) == extra
-    assert f"{project['name']}[spark]" in INSTALL
+    assert f"/{project['name'].replace('-', '_')}-{__version__}-py3-none-any.whl[spark]" in INSTALL
 
 
 def test_the_extra_is_most_of_the_size(wheel: Wheel, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from streaming.job import worker_daemon
-from streaming.job.spark import DEFAULTS, FIXED
+from streaming.job.spark import DEFAULTS, FIXED, _short
 
 
 def test_of_a_task_or_a_stage_there_is_one_attempt_at_a_time() -> None:
@@ -22,3 +22,11 @@ def test_workers_are_forked_from_one_thread(tmp_path: Path) -> None:
         [sys.executable, str(script)], env={**os.environ, **worker_daemon.ENVIRON}, capture_output=True, text=True, check=True
     )
     assert done.stdout == "1\n"
+
+
+def test_a_socket_has_a_path_that_is_short_enough_however_deep_the_checkpoint_lies(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / "scratch"
+    deep.mkdir(parents=True)
+    found = Path(_short(deep))
+    assert (len(str(found)) <= 61, found.samefile(deep)) == (True, True)
+    assert _short(Path("/tmp")) == "/tmp"

@@ -191,3 +191,13 @@ httpGet:
     defaultMode: 288  # 0440
 {{- end }}
 {{- end -}}
+
+{{/* Whether Spark runs its tasks in the job's own pod. */}}
+{{- define "segtail.localMaster" -}}
+{{- if and (not .Values.job.executors.enabled) (regexMatch "^local(\\[.*\\])?$" .Values.job.master) }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether the job calls more than this release's agents: the API server, a cluster of Spark, a file system elsewhere, other agents. */}}
+{{- define "segtail.openEgress" -}}
+{{- if or (not (include "segtail.localMaster" .)) .Values.job.checkpoint.uri .Values.job.agents (not .Values.agents.enabled) }}true{{ end -}}
+{{- end -}}
