@@ -38,7 +38,7 @@ from streaming.job.spark import Spark, is_local, within
 from streaming.job.wellness import Wellness
 from streaming.pace.pacer import Pacer
 from streaming.protocol.group_json import GroupDetail
-from streaming.query.failure import error_text, reason
+from streaming.query.failure import reason
 from streaming.query.query import fold_events
 from streaming.settings import LogLevel, Settings
 from streaming.site.exporter import Exporter
@@ -374,15 +374,14 @@ class Job:
                 self._progress.checked()
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
-            return reason(error_text(error))
+            return reason(error)
         except (Py4JError, OSError) as error:
             if stop.is_set():
                 return ""
             if query is None and isinstance(error, OSError) and not isinstance(error, ConnectionError):
                 return str(error)  # a file of the checkpoint
             raise SparkError(
-                f"Spark's JVM does not answer any more ({reason(error_text(error))}), "
-                f"its status is {self._spark.status}: start the job again"
+                f"Spark's JVM does not answer any more ({reason(error)}), its status is {self._spark.status}: start the job again"
             ) from error
         return "" if once else "it ended by itself"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from streaming.query.failure import error_text, reason
+from streaming.query.failure import reason
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def compile_into(gateway: Any, classes: Path) -> str:
     except (Py4JError, TypeError, OSError) as error:
         log.warning(
             "each file of the checkpoint costs a process, because the file system cannot be compiled",
-            extra={"error": reason(error_text(error))},
+            extra={"error": reason(error)},
         )
         return FALLBACK
     return _NAME

@@ -127,11 +127,9 @@ class Spark:
             self.session = SparkSession(context)
             self.session.dataSource.register(data_source)
         except (Py4JError, OSError) as error:
-            text = error_text(error)
+            why = reason(error)  # as long as the JVM is there to be asked
             self._jvm.kill()
-            raise SparkError(
-                f"Spark's JVM ended while Spark was started ({reason(text)}), its status is {self.status}: see its messages"
-            ) from error
+            raise SparkError(f"Spark's JVM ended while Spark was started ({why}), its status is {self.status}: see its messages") from error
         except BaseException:
             self._jvm.kill()
             raise
@@ -152,7 +150,7 @@ class Spark:
             files = offsets.getFileSystem(self._context._jsc.hadoopConfiguration())
             names = [str(each.getPath().getName()) for each in files.listStatus(offsets)] if files.exists(offsets) else []
         except Py4JError as error:
-            raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(error_text(error))}") from error
+            raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(error)}") from error
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def hush(self) -> None:

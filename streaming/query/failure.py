@@ -19,7 +19,12 @@ def error_text(error: Exception) -> str:
         return error.errmsg.strip() if isinstance(error, Py4JJavaError) else type(error).__name__
 
 
-def reason(text: str) -> str:
+def reason(error: Exception) -> str:
+    """Why it was raised, in one line. Whether the JVM is still there does not matter."""
+    return reason_in(error_text(error))
+
+
+def reason_in(text: str) -> str:
     """The line with the reason.
 
     If an exception was raised in a Python process, that is its last line. Else it is the first line, Spark's own condition. If the first

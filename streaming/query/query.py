@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from streaming.errors import SegtailError
-from streaming.query.failure import error_text, reason
+from streaming.query.failure import reason
 from streaming.query.processor import ShardProcessor
 from streaming.rows import PACKED, ROWS, SHARD, unpack_rows
 from streaming.state_row import STATES
@@ -36,7 +36,7 @@ def fold_events(events: DataFrame, sink: Callable[[pa.Table, int], None]) -> Dat
             shards = batch.collect()  # a few packed rows: Arrow would cost the driver a thread and a stream to serve them
         except (PySparkException, Py4JError) as error:
             # without the whole text: Spark parses it with regular expressions, and its thread runs out of stack
-            raise FoldError(reason(error_text(error))) from None
+            raise FoldError(reason(error)) from None
         changed = [unpack_rows(bytes(shard[ROWS]), STATES) for shard in shards]
         sink(pa.Table.from_batches(changed, STATES), batch_id)
 

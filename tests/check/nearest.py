@@ -61,7 +61,9 @@ def nearest(changed: Iterable[str], tree: Tree) -> list[str]:
     for name in tree.tests():
         whole = name.count(".") == 1
         beside = whole or name.split(".")[1] in rooms
-        step = min(steps.get(name, FAR), WHOLE if whole else FAR)
+        step = steps.get(name, FAR)
+        if whole:
+            step = min(step, WHOLE)
         if changed and (beside or step < FAR):
             found.append((not beside and step > 1, step, name))
     return [name for _, _, name in sorted(found)]

@@ -4,7 +4,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from streaming.query.failure import error_text, reason
+from streaming.query.failure import error_text, reason, reason_in
 from tests.ports import free_ports
 
 
@@ -36,7 +36,7 @@ from tests.ports import free_ports
     ],
 )
 def test_reason_is_the_last_thing_raised_else_the_first_line(text: str, line: str) -> None:
-    assert reason(text) == line
+    assert reason_in(text) == line
 
 
 def test_an_exception_of_a_jvm_that_is_gone_is_told_by_what_was_called() -> None:
@@ -46,5 +46,5 @@ def test_an_exception_of_a_jvm_that_is_gone_is_told_by_what_was_called() -> None
     error = Py4JJavaError("An error occurred while calling o44.stop.\n", JavaObject("o45", gateway._gateway_client))
     with pytest.raises((Py4JNetworkError, OSError)):
         str(error)
-    assert error_text(error) == "An error occurred while calling o44.stop."
+    assert error_text(error) == reason(error) == "An error occurred while calling o44.stop."
     assert error_text(Py4JNetworkError("Answer from Java side is empty")) == "Answer from Java side is empty"
