@@ -38,7 +38,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
 
     known: dict[str, Answer] = {
         Call.STATUS: _anyone(StatusRequest, service.status),
-        Call.HELLO: _one(Register, service.register),
+        Call.REGISTER: _one(Register, service.register),
         Call.PLAN: _one(PlanRequest, service.plan),
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),

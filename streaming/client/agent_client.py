@@ -133,7 +133,7 @@ class AgentClient:
 
     def register(self, request: Register) -> Status:
         """Register a consumer that starts."""
-        return self._ask(Call.HELLO, request.encode(), Status)
+        return self._ask(Call.REGISTER, request.encode(), Status)
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask how far a budget reaches."""

@@ -32,7 +32,7 @@ class Call(StrEnum):
     """What an agent can be asked."""
 
     STATUS = "status"
-    HELLO = "hello"
+    REGISTER = "register"
     PLAN = "plan"
     EVENTS = "events"
     RECEIVED = "received"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.event_row import EventRow
+from streaming.protocol.consumer_messages import NOT_BEGUN
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -40,9 +41,13 @@ class World:
         self.readers.pop(name).agent.close()
 
     def rows(self, name: str) -> list[EventRow]:
-        """What an agent publishes now."""
-        self.readers[name].agent.look()
-        return self.readers[name].step()
+        """What an agent publishes now. A job that it does not know, or not by this name, begins anew as a job does: in the plan after."""
+        reader = self.readers[name]
+        reader.agent.look()
+        if reader.plan().seq == NOT_BEGUN:
+            reader.register(resumed=True)
+            reader.agent.look()
+        return reader.step()
 
     def look(self, *names: str) -> None:
         """A micro-batch for each of the agents, one after the other."""

@@ -185,7 +185,7 @@ def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
         labels = {each.name: {label for label, _ in each.labels} for each in told}
         assert labels["segtail_agent_build_info"] == set(BUILD.labels)
         assert told[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
-        assert told[Sample("segtail_agent_calls_total", frozenset({("call", "hello"), ("result", "ok")}))] == 1
+        assert told[Sample("segtail_agent_calls_total", frozenset({("call", "register"), ("result", "ok")}))] == 1
         assert told[Sample("segtail_agent_published_bytes_total", frozenset())] == sum(each.stat().st_size for each in disk.rglob("*.log"))
         assert told[Sample("segtail_agent_certificate_end_timestamp_seconds", frozenset())] > time.time()
         assert told[Sample("segtail_agent_unreadable_files", frozenset())] == 0

@@ -31,7 +31,7 @@ from streaming.site.group_routes import GroupAnswers
 from streaming.site.listed_groups import ListedGroups
 from streaming.verdicts.commands import Commands, GroupCommands
 from streaming.watcher.pending_commits import waiting_groups
-from streaming.web.handler import Request
+from streaming.web.messages import Request
 from tests.agent.test_group_following import beside
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command

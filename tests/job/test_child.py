@@ -59,21 +59,22 @@ def kill(child: ChildAgent) -> None:
     child._process.wait()
 
 
-def test_one_whose_address_has_no_room_is_met_as_soon_as_there_is_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_whose_address_cannot_be_written_is_met_as_soon_as_it_can(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     address = tmp_path / "address"
-    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", address, dict(os.environ))
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", address, tmp_path / "token", dict(os.environ))
     child.start()
     try:
         before = address.read_text()
-        address.with_suffix(".tmp").symlink_to("/dev/full")
+        address.unlink()
+        address.mkdir()
         kill(child)
         child.keep_alive(time.monotonic() + 1)
         until("the refusal", lambda: child.keep_alive(time.monotonic()) or "tried again" in caplog.text)
         for _ in range(3):
             child.keep_alive(time.monotonic())
         assert caplog.text.count("tried again") == 1
-        assert address.read_text() == before
-        address.with_suffix(".tmp").unlink()
+        assert list(tmp_path.glob("address*")) == [address]
+        address.rmdir()
         child.keep_alive(time.monotonic())
         assert address.read_text() != before
         assert child.restarts == 1
@@ -82,7 +83,7 @@ def test_one_whose_address_has_no_room_is_met_as_soon_as_there_is_room(tmp_path:
 
 
 def test_one_that_the_system_cannot_start_now_is_started_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", tmp_path / "token", dict(os.environ))
     child.start()
     try:
         command, child._command = child._command, ["/no/such/program"]
@@ -100,10 +101,10 @@ def test_one_that_the_system_cannot_start_now_is_started_later(tmp_path: Path, c
 
 
 def test_one_that_cannot_be_started_at_all_is_an_error_with_its_reason(tmp_path: Path) -> None:
-    (tmp_path / "address.tmp").symlink_to("/dev/full")
-    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", dict(os.environ))
+    (tmp_path / "address").mkdir()
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", tmp_path / "token", dict(os.environ))
     try:
-        with pytest.raises(AgentError, match=r"cannot be started: .*No space left"):
+        with pytest.raises(AgentError, match=r"cannot be started: .*Is a directory"):
             child.start()
     finally:
         child.stop()

@@ -25,7 +25,7 @@ topics = st.sampled_from(sorted(TOPICS))
 brokers = st.integers(1, 3)
 places = st.integers(0, 2)
 jobs = st.sampled_from(["first", "second"])
-calls = st.sampled_from(["hello", "plan", "events", "rows", "received", "committed"])
+calls = st.sampled_from(["register", "plan", "events", "rows", "received", "committed"])
 
 
 class WholePath(RuleBasedStateMachine):

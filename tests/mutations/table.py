@@ -555,9 +555,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="journal-restored-at-beginning",
         file="streaming/journal/consumers.py",
-        before="size = max(0, trimmed.total - total) if total >= 0 else UNKNOWN",
-        after="size = max(0, trimmed.total - total) if total > 0 else UNKNOWN",
-        why="What a job lost that was restored from a copy of its beginning would be called unknown.",
+        before="can = seq >= self._journal.trimmed().seq",
+        after="can = seq > self._journal.trimmed().seq",
+        why="A job that was restored from a copy of its beginning would read all logs again.",
         tests=("tests/journal/test_consumers.py",),
     ),
 )
