@@ -66,6 +66,10 @@ class JournalBusyError(JournalError):
     """Another agent uses the journal."""
 
 
+class ConsumerError(SegtailError):
+    """A consumer of a journal asks for what it cannot have."""
+
+
 class FencedError(SegtailError):
     """Another thread has replaced this thread of the agent, so this one may no longer write into the journal."""
 

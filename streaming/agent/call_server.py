@@ -15,10 +15,11 @@ from streaming.agent.call_answers import Answer
 from streaming.agent.call_threads import CallThreads
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, Certificates, Security
-from streaming.errors import SegtailError
+from streaming.errors import JournalError, SegtailError
 from streaming.protocol.agent_calls import REASON, REQUEST_BYTES, Call, method, pieces
 from streaming.protocol.problems import UNKNOWN_CALL, Reason
 from streaming.protocol.tokens import HEADER, accepted
+from streaming.rare_log import RareLog
 from streaming.reloading import Reloading
 from streaming.units import Address
 
@@ -151,6 +152,7 @@ class _Calls(grpc.GenericRpcHandler):
     def __init__(self, answers: Mapping[str, Answer], security: Security, metrics: AgentMetrics) -> None:
         self._tokens = security.tokens
         self._metrics = metrics
+        self._log = RareLog(log)  # of what callers cause
         self._answers = {method(call): (call, answer) for call, answer in answers.items()}
         self._lock = threading.Lock()
         self._running: dict[int, _Running] = {}
@@ -184,18 +186,19 @@ class _Calls(grpc.GenericRpcHandler):
         try:
             request = next(requests, None)
             if request is None:
+                self._count(call, "failed")
                 return
             running.ends_at = time.monotonic() + (SCAN_SECONDS if call == Call.BATCHES else ANSWER_SECONDS)
             for message in answer(request, principal):
                 yield from pieces(message)
-        except SegtailError as error:
-            self._count(call, "failed")
-            _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), getattr(error, "reason", ""))
         except grpc.RpcError:  # its client is gone, or the call was ended
             self._count(call, "failed")
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - logged with its traceback, unless it is the answer
             self._count(call, "failed")
-            log.exception("a call cannot be answered", extra={"call": call})
+            if isinstance(error, SegtailError) and not isinstance(error, JournalError):
+                _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), getattr(error, "reason", ""))
+            # it names files of this host, or a fault of ours: not for callers
+            self._log.write(logging.ERROR, "a call cannot be answered", {"call": call}, error)
             _abort(context, grpc.StatusCode.INTERNAL, "it cannot answer; its own log says why")
         else:
             self._count(call, "ok")
@@ -220,7 +223,9 @@ class _Calls(grpc.GenericRpcHandler):
         with self._lock:
             overdue = [running for running in self._running.values() if running.ends_at < now]
         for running in overdue:
-            log.warning("a call is ended: its client sends no message, or does not read on", extra={"peer": running.context.peer()})
+            self._log.write(
+                logging.WARNING, "a call is ended: its client sends no message, or does not read on", {"peer": running.context.peer()}
+            )
             running.context.cancel()
 
     def _count(self, call: str, result: str) -> None:

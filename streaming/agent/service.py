@@ -23,7 +23,7 @@ from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.range_reading import RangeReading
 from streaming.catalog.changes import Version
-from streaming.errors import AgentError, VersionError
+from streaming.errors import AgentError, VersionError, quoted
 from streaming.journal.consumer_rows import Registration
 from streaming.journal.consumers import MOST_CONSUMERS, Consumers
 from streaming.journal.journal import Journal, Mark
@@ -43,6 +43,7 @@ from streaming.protocol.status_messages import (
     UnreadableLogs,
 )
 from streaming.protocol.versions import job_problem
+from streaming.rare_log import RareLog
 from streaming.start_from import StartFrom
 from streaming.watcher.unreadable import Unreadable
 from streaming.watcher.watcher import Beginning, Doubt, Watcher
@@ -61,7 +62,7 @@ MOST_WAIT_SECONDS = 30.0
 BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
 """So many consumers of a principal may begin at once, and one more each so many seconds."""
 
-_ID = re.compile(r"[!-~]{0,64}")  # a UUID, where a job draws it
+_ID = re.compile(r"[ -~]{0,64}")  # a UUID, where a job draws it
 _ASKS_ALL = StatusRequest()
 
 
@@ -89,6 +90,7 @@ class Service:
     about_groups: GroupAnswers | None = None  # without it, questions about consumer groups are refused
     beginnings: Allowance = field(default_factory=lambda: Allowance(BEGINNINGS, BEGINNING_SECONDS))
     consumer_expiry_ms: int = 7 * 86_400_000
+    notes: RareLog = field(default_factory=lambda: RareLog(log))
 
     @property
     def watcher(self) -> Watcher:
@@ -167,7 +169,7 @@ class Service:
         if request.start_from not in set(StartFrom):
             raise AgentError(f"no such start: {request.start_from!r:.40}; there are {', '.join(StartFrom)}")
         if not _ID.fullmatch(request.consumer):
-            raise AgentError(f"no such id of a consumer: {request.consumer!r:.80}")
+            raise AgentError(f"no such id of a consumer: {quoted(request.consumer)}")
         beginning = Beginning(StartFrom(request.start_from), request.resumed)
         if not request.consumer:
             self._register_reader(beginning)
@@ -182,10 +184,7 @@ class Service:
         """Whether the consumer is registered and goes on from where it was."""
         self._claim(request.consumer, request.run, principal)
         if not request.resumed and self.consumers.has_committed(request.consumer):
-            log.warning(
-                "a job has lost the position that it had committed: it begins anew",
-                extra={"consumer": request.consumer},
-            )
+            self._note("a job has lost the position that it had committed: it begins anew", consumer=request.consumer)
             self.consumers.forget(request.consumer)
         return self.consumers.note_seen(request.consumer)
 
@@ -210,11 +209,17 @@ class Service:
         if not consumer:
             return
         if not self.consumers.belongs_to(consumer, principal):
-            log.warning("a consumer of another token is refused", extra={"consumer": consumer, "principal": principal})
+            self._note("a consumer of another token is refused", consumer=consumer, principal=principal)
             raise AgentError("the consumer belongs to another token's name: name that one with --agent-token-file", Reason.UNAUTHORIZED)
+        if not _ID.fullmatch(run):
+            raise AgentError(f"no such id of a run: {quoted(run)}")
         if run and not self.owners.claim(consumer, run):
-            log.warning("two jobs have one id", extra={"consumer": consumer, "refused_run": run})
+            self._note("two jobs have one id", consumer=consumer, refused_run=run)
             raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
+
+    def _note(self, message: str, **fields: str) -> None:
+        """Warn of what a caller has caused."""
+        self.notes.write(logging.WARNING, message, fields)
 
     def _register_reader(self, beginning: Beginning) -> None:
         """Register a consumer without an id: it reads what the journal keeps. Before the first such reader, the journal keeps nothing."""
@@ -259,7 +264,7 @@ class Service:
             return _Start(journal, planned, planned)
         if not self.journal.has_been_at(request.after, request.total) if same else self.consumers.was_sent(consumer):
             # a job keeps the name of the journal before it reads, so one that names another has not read this one, or has gone on since
-            log.warning("this journal is an earlier copy of what a consumer has read: it begins anew", extra={"consumer": consumer})
+            self._note("this journal is an earlier copy of what a consumer has read: it begins anew", consumer=consumer)
             self.consumers.forget(consumer)
             return _Start(journal, NOT_BEGUN, NOT_BEGUN)
         if 0 <= planned < committed:

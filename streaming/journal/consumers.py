@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from streaming.errors import JournalError
+from streaming.errors import ConsumerError
 from streaming.journal import consumer_rows, losses
 from streaming.journal.consumer_rows import Consumer, Registration
 from streaming.journal.joining import Joining
 from streaming.journal.journal import Journal
 from streaming.journal.losses import Loss
 from streaming.journal.trimming import Limits, Trimming
+from streaming.rare_log import RareLog
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Consumers:
         self._clock_ms = clock_ms
         self._trimming = Trimming(journal)
         self._joining = Joining(journal)
+        self._log = RareLog(log)  # of what those who call as a consumer cause
         self._lost = 0  # bytes of logs, since the last log message about it
 
     def note_seen(self, consumer: str) -> bool:
@@ -64,7 +66,9 @@ class Consumers:
                 return False
             with self._journal.database.transaction() as run:
                 consumer_rows.take(run, consumer, principal)
-        log.info("a consumer belongs to the token with this name from now on", extra={"consumer": consumer, "principal": principal})
+        self._log.write(
+            logging.INFO, "a consumer belongs to the token with this name from now on", {"consumer": consumer, "principal": principal}
+        )
         return True
 
     def make_room(self, principal: str, expiry_ms: int) -> bool:
@@ -83,7 +87,9 @@ class Consumers:
                 return False
             oldest = min(idle, key=attrgetter("seen_ms"))
             self.forget(oldest.id)
-        log.warning("a consumer is forgotten to make room for another", extra={"consumer": oldest.id, "most": MOST_CONSUMERS})
+        self._log.write(
+            logging.WARNING, "a consumer is forgotten to make room for another", {"consumer": oldest.id, "most": MOST_CONSUMERS}
+        )
         return True
 
     def streamed(self, consumer: str) -> int | None:
@@ -148,7 +154,7 @@ class Consumers:
             The losses of the consumer that are not committed yet, in order; None if the consumer is not known.
 
         Raises:
-            JournalError: it was sent `MOST_READS` ranges and has committed none of them.
+            ConsumerError: it was sent `MOST_READS` ranges and has committed none of them.
         """
         with self._journal.database.transaction() as run:
             found = consumer_rows.read(run, consumer)
@@ -159,7 +165,7 @@ class Consumers:
             if upto > found.committed:
                 others = [end for end in losses.reads(run, consumer) if end != upto]
                 if len(others) >= MOST_READS:
-                    raise JournalError(f"consumer {consumer} reads on and commits nothing: commit what it was sent")
+                    raise ConsumerError(f"consumer {consumer} reads on and commits nothing: commit what it was sent")
                 losses.note_sent(run, consumer, upto)
             return losses.losses_of(run, consumer)
 
@@ -182,7 +188,11 @@ class Consumers:
                 consumer_rows.set_back(run, consumer, seq)
             else:
                 consumer_rows.forget(run, consumer)
-        log.warning("consumer resumes before the seq that it had committed", extra={"consumer": consumer, "after": seq, "anew": not can})
+        self._log.write(
+            logging.WARNING,
+            "consumer resumes before the seq that it had committed",
+            {"consumer": consumer, "after": seq, "anew": not can},
+        )
         return can
 
     def missed(self, consumer: str) -> int:

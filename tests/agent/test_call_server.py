@@ -11,7 +11,7 @@ from streaming.agent import call_answers
 from streaming.agent.call_answers import answers
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
-from streaming.errors import AgentError
+from streaming.errors import AgentError, JournalError
 from streaming.event_row import EVENTS
 from streaming.protocol.agent_calls import Call
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
@@ -124,7 +124,7 @@ def test_a_call_that_an_agent_does_not_know_says_what_may_be_wrong(client: Agent
 
 def test_a_message_that_is_none_is_refused(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="not a message of kind Register"):
-        client._ask(Call.HELLO, b"[]", Status)
+        client._ask(Call.REGISTER, b"[]", Status)
 
 
 def test_an_error_that_is_none_of_ours_brings_no_stack_and_no_path(client: AgentClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,3 +181,30 @@ def test_a_log_that_is_being_deleted_is_not_listed(client: AgentClient, log: Par
 def test_a_segment_that_is_gone_is_an_error_in_words(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="segment 99 of orders-0 in /nowhere is not there any more"):
         list(client.batches(Log(1, "/nowhere", "orders", 0, 99, 1)))
+
+
+@pytest.mark.parametrize("error", [JournalError("the journal /var/lib/own cannot be used"), KeyError("a fault of ours")])
+def test_what_is_not_for_callers_is_in_the_agent_s_log_alone_and_once_a_second(
+    agent: Agent, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: bytes, principal: str = "") -> Iterator[bytes]:
+        raise error
+
+    with served(answers(agent.service) | {Call.STATUS: fail}) as address:
+        client = AgentClient(address)
+        for _ in range(20):
+            with pytest.raises(AgentError, match="its own log says why") as told:
+                client.status()
+            assert str(error.args[0]) not in str(told.value)
+        client.close()
+    lines = [record for record in caplog.records if record.message == "a call cannot be answered"]
+    assert 1 <= len(lines) < 20
+    assert lines[0].exc_info is not None
+    assert lines[0].exc_info[1] is error
+
+
+@pytest.mark.parametrize("run", ["r" * 65, "line\nfeed", "\x1b[31m"])
+def test_an_id_of_a_run_is_short_and_printable(client: AgentClient, run: str) -> None:
+    client.plan(begun(client))
+    with pytest.raises(AgentError, match="no such id of a run"):
+        client.plan(PlanRequest("job", run, "", -1, None, 0))

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.agent import range_reading
 from streaming.agent.range_reading import RangeReading
-from streaming.errors import AgentError, JournalError
+from streaming.errors import AgentError, ConsumerError
 from streaming.journal.consumers import MOST_READS
 from streaming.protocol.consumer_messages import Range
 from tests.agents import Agent, Reader, event_rows, read_range
@@ -128,7 +128,7 @@ def test_a_consumer_that_reads_on_without_a_commit_is_refused(agent: Agent, log:
         read_range(agent.service, Range("job", "run 1", journal, -1, 0, agent.journal.end().seq))
     log.append(batch(1))
     agent.look()
-    with pytest.raises(JournalError, match="commits nothing"):
+    with pytest.raises(ConsumerError, match="commits nothing"):
         read_range(agent.service, Range("job", "run 1", journal, -1, 0, agent.journal.end().seq))
 
 

@@ -193,7 +193,7 @@ class Wire(AgentClient):
     def call(self, name: str, request: bytes, seconds: float, headers: object) -> Iterator[bytes]:
         del seconds, headers
         answer = answers(self.agent.service)[Call(name)]
-        if name == Call.HELLO:
+        if name == Call.REGISTER:
             messages = self._come_through(name, lambda: [self.agent.register(Register.decode(request))])
         else:
             messages = self._come_through(name, lambda: list(answer(request, PRINCIPAL)))

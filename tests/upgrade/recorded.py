@@ -24,7 +24,7 @@ class RecordedAgent:
         self.address = ""
         self.answers = {
             Call.STATUS: self._say,
-            Call.HELLO: self._say,
+            Call.REGISTER: self._say,
             Call.PLAN: self._plan,
             Call.EVENTS: self._events,
             Call.RECEIVED: self._receive,
