@@ -8,8 +8,8 @@ from typing import Protocol
 
 log = logging.getLogger(__name__)
 
-RESERVED = 256
-"""How many descriptors are left for everything else; half of all if there are few."""
+RESERVED = 768
+"""How many descriptors are left for everything else, which is the connections of two ports above all; half of all if there are few."""
 
 _SHORT = (errno.EMFILE, errno.ENFILE)
 

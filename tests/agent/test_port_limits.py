@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+from streaming import rare_log
 from streaming.agent import call_server, range_reading, service
 from streaming.journal import blocks, consumers
 from streaming.protocol import agent_calls
+from streaming.watcher import open_files
+from streaming.web import client_limits
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,4 +36,11 @@ def test_the_page_tells_the_limits() -> None:
     assert figures("jobs that are registered") == [consumers.MOST_CONSUMERS]
     assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
     assert figures("ranges that a job reads") == [consumers.MOST_READS]
+    assert figures("lines that callers") == [rare_log.EVERY_SECONDS]
+    assert figures("descriptors") == [open_files.RESERVED]
     assert figures("rows of a range") == [range_reading.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
+
+
+def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:
+    over_http = client_limits.SILENT_CONNECTIONS + client_limits.REQUESTS + client_limits.PROBES + client_limits.READERS
+    assert call_server.CONNECTIONS + over_http + 64 <= open_files.RESERVED
