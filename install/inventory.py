@@ -1,4 +1,4 @@
-"""Prints what is in the machine or image that it runs in, as JSON: packages of Debian and of the Python that runs it, jars of Spark."""
+"""Prints what is in the machine or image that it runs in, as JSON: packages of Debian and of the Python that runs it, and their jars."""
 
 import hashlib
 import json
@@ -9,11 +9,10 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 _POM = re.compile(r"META-INF/maven/([^/]+)/([^/]+)/pom\.properties")
-_FILE_NAME = re.compile(r"(?P<name>.+?)-(?P<version>\d[\w.]*(?:-\d+)?)")
+_FILE_NAME = re.compile(r"(?P<name>.+?)-(?P<version>\d[\w.]*(?:-\d+)?)|(?P<joined>\w*[a-z])(?P<its_version>\d+(?:\.\d+)+)$")
 _GROUPS = {
     "ch.epfl.scala": "bsp4j",
     "com.fasterxml.jackson.module": "jackson-module-scala",
@@ -28,6 +27,7 @@ _GROUPS = {
     "io.get-coursier": "class-path-util dependency dependency-interface interface",
     "javax.jdo": "jdo-api",
     "javax.transaction": "jta transaction-api",
+    "net.sf.py4j": "py4j",
     "net.sourceforge.f2j": "arpack_combined_all",
     "org.apache.derby": "derby derbyshared derbytools",
     "org.apache.hadoop": "hadoop-client-runtime",
@@ -65,10 +65,8 @@ def packages() -> list[dict[str, str]]:
     debs = [line.split("\t")[1:] for line in lines if line.startswith("installed\t")]
     found = [{"kind": "deb", "name": name, "version": version, "architecture": arch, "release": here} for name, version, arch in debs]
     found += [{"kind": "pypi", "name": each.name.lower().replace("_", "-"), "version": each.version} for each in distributions()]
-    spark = find_spec("pyspark")
-    if spark is not None and spark.origin is not None:
-        found += jars(Path(spark.origin).parent)
-    return sorted(found, key=lambda each: (each["kind"], each["name"], each.get("classifier", "")))
+    found += jars(Path(sys.prefix))  # Spark's, and py4j's, which lies elsewhere
+    return sorted(found, key=lambda each: (each["kind"], each["name"], each.get("classifier", ""), each.get("sha256", "")))
 
 
 def jars(folder: Path) -> Iterator[dict[str, str]]:
@@ -89,7 +87,8 @@ def _coordinates(path: Path) -> dict[str, str]:
             if version is not None and f"{rest}-".startswith(f"{version[1]}-"):
                 return _told(pom[1], pom[2], version[1], rest.removeprefix(version[1]))
     named = _FILE_NAME.match(path.stem)
-    name, version_of_name = (named["name"], named["version"]) if named else (path.stem, "")
+    name = (named["name"] or named["joined"]) if named else path.stem
+    version_of_name = (named["version"] or named["its_version"]) if named else ""
     return _told(_GROUP_OF.get(re.sub(r"_2\.13(\.\d+)?$", "", name), ""), name, version_of_name, path.stem[named.end() :] if named else "")
 
 

@@ -1,6 +1,6 @@
 """Prints the SBOM of an image, as CycloneDX JSON: ``podman run ... IMAGE < install/inventory.py | python -m install.sbom NAME VERSION``.
 
-Its input is what install/inventory.py prints inside of the image: the packages of Debian and of Python, and the jars of Spark, that are
+Its input is what install/inventory.py prints inside of the image: the packages of Debian and of Python, and the jars, that are
 really there. The same packages give the same file but for its time.
 """
 
@@ -43,7 +43,7 @@ def _component(package: dict[str, str]) -> Component:
         version=package["version"],
         type=ComponentType.LIBRARY,
         purl=purl,
-        bom_ref=str(purl),
+        bom_ref=f"{purl}#{package['sha256']}" if "sha256" in package else str(purl),  # two builds of one version may be there
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=package["sha256"])] if "sha256" in package else [],
     )
 

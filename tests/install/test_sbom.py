@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +44,20 @@ def test_each_has_a_group_and_a_version_by_which_scanners_know_it(components: di
 def test_each_has_the_hash_of_its_file(spark: Path, components: dict[str, dict[str, str]]) -> None:
     files = {hashlib.sha256(path.read_bytes()).hexdigest() for path in spark.rglob("*.jar")}
     assert {each["hashes"][0]["content"] for each in components.values()} == files  # type: ignore[index]
+
+
+def test_two_builds_of_one_version_are_two_components_whatever_the_file_is_called(spark: Path) -> None:
+    """PySpark brings a jar of py4j, and py4j another one, with no dash in its file's name and no description in it."""
+    own, sparks = Path(sys.prefix) / "share" / "py4j", spark / "jars"
+    files = [*own.glob("*.jar"), *sparks.glob("py4j*.jar")]
+    made = [each for each in [*jars(own), *jars(sparks)] if each["name"] == "py4j"]
+    found = json.loads(JsonV1Dot6(bom("segtail", "1", made)).output_as_string())["components"]
+
+    assert len(files) == 2
+    assert {each["hashes"][0]["content"] for each in found} == {hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    assert len({each["bom-ref"] for each in found}) == 2
+    assert {each["purl"].partition("@")[0] for each in found} == {"pkg:maven/net.sf.py4j/py4j"}
+    assert len({each["version"] for each in found}) == 1
 
 
 @each_row(
