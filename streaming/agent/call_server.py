@@ -59,6 +59,9 @@ ANSWER_SECONDS = 120.0
 
 SCAN_SECONDS = 3600.0
 
+_EARLIER = "/arrow.flight.protocol.FlightService"
+"""The service that jobs call whose protocol is 3 or earlier."""
+
 _OPTIONS = [
     ("grpc.so_reuseport", 0),  # a second agent on this port is to be refused
     ("grpc.max_receive_message_length", REQUEST_BYTES),
@@ -171,8 +174,9 @@ class _Calls(grpc.GenericRpcHandler):
         known = self._answers.get(handler_call_details.method)
         if known is None:
             self._count("unknown", "failed")
-            name = handler_call_details.method.rpartition("/")[2]
-            return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name[:40]!r}: are job and agent of the same version?")
+            service, _, name = handler_call_details.method.rpartition("/")
+            why = "the job is of an earlier version: upgrade the job" if service == _EARLIER else "are job and agent of the same version?"
+            return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name[:40]!r}: {why}")
         # the message is read by ourselves: gRPC's own reading of a single one has no deadline
         return grpc.stream_stream_rpc_method_handler(partial(self._answer, *known, principal))
 

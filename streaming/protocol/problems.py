@@ -34,7 +34,7 @@ TWIN = "another run of this job's query is served"
 UNKNOWN_CALL = "this agent knows no call"
 """The beginning of the error for a call that an agent does not know."""
 
-_NO_AGENT = "what listens there is no agent, or one of an earlier version: is it another port?"
+_NO_AGENT = "what listens there is an agent of an earlier version: upgrade it. Or it is no agent: is it another port?"
 
 _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
