@@ -8,7 +8,8 @@ AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and
 AGENT_PROBLEM = Metric(
     "segtail_agent_problem",
     "1 for each problem of an agent: the reason why the job does not use it (refused, silent, unresolved, untrusted, unauthorized, "
-    "protocol, failed, other_cluster, same_name), or one that somebody has to fix (shared_log_dir, clock, blocked, twin_consumer, stuck).",
+    "protocol, failed, busy, other_cluster, same_name), or one that somebody has to fix (shared_log_dir, clock, blocked, twin_consumer, "
+    "stuck).",
     ("agent", "reason"),
 )
 AGENT_DOUBTS = Metric(

@@ -12,7 +12,7 @@ from streaming.protocol.problems import Reason
 from streaming.verdicts import kinds
 from streaming.verdicts.circumstances import Circumstances, found
 
-_NOT_USED = frozenset({"same_name", "other_cluster", "stuck", "twin_consumer", "unauthorized", "untrusted", "protocol", "failed"})
+_NOT_USED = frozenset({"same_name", "other_cluster", "stuck", "twin_consumer", "unauthorized", "untrusted", "protocol", "failed", "busy"})
 """Reasons of agents that answer, and are not used all the same."""
 
 UNKNOWN = {
