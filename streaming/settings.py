@@ -293,7 +293,8 @@ class Settings(BaseModel):
     agent_cert: OptionalFile = Field(default=None, description="The certificate (PEM) that the job shows to agents which ask for one.")
     agent_key: OptionalFile = Field(default=None, description="The private key (PEM) of agent_cert.")
     agent_token_file: OptionalFile = Field(
-        default=None, description="A file with the token that the job sends to agents; executors read it at the same path."
+        default=None,
+        description="A file with the token that the job sends to agents, the first if it has several; executors read it at the same path.",
     )
     spark_checkpoint: Folder = Field(
         default="",
@@ -310,7 +311,9 @@ class Settings(BaseModel):
         default=None, description="An agent accepts only jobs whose certificate is signed by one of these CAs (PEM)."
     )
     token_file: OptionalFile = Field(
-        default=None, description="An agent accepts only jobs that send one of the tokens in this file, one per line."
+        default=None,
+        description="An agent accepts only jobs that send one of the tokens in this file: one per line, behind a name and a space if it is "
+        "to have a name; jobs of one name can then not touch those of another.",
     )
     metrics_listen: OptionalListen = Field(
         default=None,
