@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from streaming.errors import AgentError, NotYetError, UsageError
 from streaming.formatting import format_name
 from streaming.protocol.json_message import Message
+from streaming.targets import is_loopback
 
 M = TypeVar("M", bound=Message)
 
@@ -54,7 +55,7 @@ def _get(job: str, path: str, seconds: float) -> bytes | None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as response:
+        with _opener(parts.hostname).open(request, timeout=seconds) as response:
             data: bytes = response.read(_MOST_BYTES + 1)
     except urllib.error.HTTPError as error:
         with error:  # it holds the connection
@@ -69,6 +70,11 @@ def _get(job: str, path: str, seconds: float) -> bytes | None:
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{shown(job)}: its answer is too large")
     return data
+
+
+def _opener(host: str) -> urllib.request.OpenerDirector:
+    """What opens a URL: a job of this host without the proxy of ``http_proxy``, which could not reach it, and would read the password."""
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_loopback(host) else []))
 
 
 def _why(error: urllib.error.HTTPError) -> str:

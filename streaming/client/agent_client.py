@@ -58,6 +58,7 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", PIECE_BYTES + 1),
     ("grpc.max_reconnect_backoff_ms", 1000),  # whoever asks again wants to know whether the agent is there now
     ("grpc.use_local_subchannel_pool", 1),  # two connections share nothing: one may have other credentials
+    ("grpc.enable_http_proxy", 0),  # http_proxy is for the web: its proxy would read the token, also of an agent on this host
 ]
 
 _Answer = TypeVar("_Answer", bound=Message)

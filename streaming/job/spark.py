@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,9 @@ _SOCKET_DIRECTORY_CHARACTERS = 61
 """Spark's limit: the path of a socket has at most 107 characters."""
 
 _STOP_SECONDS = 2.0
+
+_JVM_GONE = "Unable to cleanly shutdown Spark JVM"
+"""PySpark prints this warning, with a line of its code, where the JVM ended first: killed by segtail or by a supervisor."""
 
 
 class Spark:
@@ -182,6 +186,7 @@ def within(seconds: float, action: Callable[[], None]) -> None:
     """Do something that ends something in the JVM, and wait for at most ``seconds``. If the JVM is gone, there is nothing to end."""
 
     def act() -> None:
+        warnings.filterwarnings("ignore", _JVM_GONE, RuntimeWarning)
         try:
             action()
         except (Py4JError, OSError) as error:

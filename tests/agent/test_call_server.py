@@ -53,6 +53,16 @@ def begun(client: AgentClient) -> PlanRequest:
     return PlanRequest("job", "run 1", "", -1, None, 0)
 
 
+def test_no_proxy_of_the_web_is_asked_for_an_agent(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would get the token, and cannot reach an agent of this host."""
+    monkeypatch.setenv("http_proxy", f"http://{refused()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with agent.served() as address:
+        client = AgentClient(address)
+        assert client.status().journal
+        client.close()
+
+
 def test_rows_cross_the_wire_as_they_are(agent: Agent, client: AgentClient) -> None:
     plan = client.plan(begun(client))
     asked = Range("job", "run 1", plan.journal, -1, 0, plan.seq)

@@ -58,7 +58,7 @@ class Sink:
     def lag(self, agent: Agent) -> dict[str, set[float]]:
         """Bytes and seconds, ten seconds after somebody looked at the agent."""
         self.observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
-        self.observer.published(agent.name, agent.journal.id, agent.journal.end().total, at=0.0)
+        self.observer.published(agent.name, agent.consumers.journal("job"), agent.journal.end().total, at=0.0)
         return {
             name: set(named(new_table(), f"segtail_tail_lag_{name}", self.observer, now=10.0).values()) for name in ("bytes", "seconds")
         }
@@ -110,13 +110,16 @@ def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int
     return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
 
 
-def refusing_rows(read: Callable[[Service, Range], pa.Table]) -> Callable[[Service, Range], pa.Table]:
+Reads = Callable[[Service, Range, str], Iterator[pa.RecordBatch]]
+
+
+def refusing_rows(read: Reads) -> Reads:
     """An agent that fails where there are rows to send."""
 
-    def refusing(service: Service, asked: Range) -> pa.Table:
+    def refusing(service: Service, asked: Range, principal: str) -> Iterator[pa.RecordBatch]:
         if asked.journal:
             raise AgentError("no")
-        return read(service, asked)
+        return read(service, asked, principal)
 
     return refusing
 

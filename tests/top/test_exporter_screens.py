@@ -16,6 +16,7 @@ from streaming.top.questions import VIEWS, Listing, Rows
 from streaming.top.top_state import State, question
 from streaming.top.view_columns import COLUMNS
 from tests.metrics.rows import log, new_observer, new_table
+from tests.ports import free_ports
 from tests.top.screens import text
 
 NAMES = ["orders", "a.b_c-d", "語", "sp ace", "a/b", "%2F", "x\x1b[31m"]
@@ -37,6 +38,13 @@ def run(url: str, *options: str) -> Result:
 @pytest.fixture(scope="module")
 def source(url: str) -> JobSource:
     return JobSource("the job", lambda path, kind: ask(url, path, kind))
+
+
+def test_a_job_of_this_host_is_asked_without_a_proxy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nobody,) = free_ports(1)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert JobSource("the job", lambda path, kind: ask(url, path, kind)).ask(Listing(view=VIEWS[0]), again=True).content
 
 
 @pytest.mark.parametrize("view", VIEWS)
