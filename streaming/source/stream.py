@@ -156,6 +156,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plans = agent_connections.ask_all(
             awake, lambda client: client.plan(self._request(known.get(self._registered[client.address].agent), budget)), self._options.files
         )
+        # one that was renamed meanwhile is registered again by its new name: its rows are asked for and folded by it
+        plans = {address: plan for address, plan in plans.items() if plan.agent == self._registered[address].agent}
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)

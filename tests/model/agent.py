@@ -14,6 +14,7 @@ from streaming.agent.allowance import Allowance
 from streaming.agent.call_answers import answers
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import HostStatus
+from streaming.agent.owners import Owners
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.service import Service
@@ -69,13 +70,14 @@ class FusedDatabase(Database):
 class Agent:
     """What runs beside one broker."""
 
-    def __init__(self, number: int, log_dirs: list[Path], directory: Path, clock: Clock) -> None:
-        self.number, self.name = number, f"agent {number}"
+    def __init__(self, number: int, broker: int, log_dirs: list[Path], directory: Path, clock: Clock) -> None:
+        self.number, self.broker, self.name = number, broker, f"agent {number}"
         self.up = False
         self.waiting: list[str] = []  # jobs, in the order in which they begin
         self.fuse = Fuse()
         self.clock = clock
-        self._log_dirs, self._directory, self._saved = log_dirs, directory, directory.with_name(f"{directory.name}.copy")
+        self.owners_clock = Clock(0)
+        self.log_dirs, self._directory = log_dirs, directory
         self.start()
 
     def register(self, request: Register) -> bytes:
@@ -86,7 +88,7 @@ class Agent:
         return answer
 
     def start(self) -> None:
-        log_dirs = open_log_dirs(self._log_dirs)
+        log_dirs = open_log_dirs(self.log_dirs)
         with patch("streaming.journal.journal.Database", FusedDatabase):
             self.journal = Journal(self._directory, CLUSTER_ID, self.clock)
         self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
@@ -95,7 +97,8 @@ class Agent:
         self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
         host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock)
         looking = HostWatch(self.watcher, cluster, host_status)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls(), beginnings=Allowance(1 << 40, 1.0))
+        owners, beginnings = Owners(self.owners_clock), Allowance(1 << 40, 1.0)
+        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls(), owners=owners, beginnings=beginnings)
         self.up = True
 
     def stop(self, *, killed: bool) -> None:
@@ -142,24 +145,26 @@ class Agent:
 
     # --- its journal's files
 
-    def save_journal(self) -> None:
+    def save_journal(self, copy: int) -> None:
         """Copy the files as they are, as a snapshot of the machine's disk does."""
-        shutil.rmtree(self._saved, ignore_errors=True)
-        shutil.copytree(self._directory, self._saved)
+        shutil.rmtree(self._copy(copy), ignore_errors=True)
+        shutil.copytree(self._directory, self._copy(copy))
 
-    def restore_journal(self) -> bool:
-        """Go back to that copy; returns whether there is one."""
-        if not self._saved.exists():
+    def restore_journal(self, copy: int) -> bool:
+        """Go back to a copy, which stays; returns whether there is one."""
+        if not self._copy(copy).exists():
             return False
-        self.stop(killed=True)
-        shutil.rmtree(self._directory)
-        shutil.copytree(self._saved, self._directory)
+        self.lose_journal()
+        shutil.copytree(self._copy(copy), self._directory)
         return True
 
     def lose_journal(self) -> None:
+        """The copies stay."""
         self.stop(killed=True)
         shutil.rmtree(self._directory)
-        shutil.rmtree(self._saved, ignore_errors=True)
+
+    def _copy(self, number: int) -> Path:
+        return self._directory.with_name(f"{self._directory.name}.copy-{number}")
 
 
 class Lost(grpc.RpcError):  # type: ignore[misc]

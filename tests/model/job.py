@@ -4,7 +4,9 @@ Planning is what `streaming.source.stream` does, without threads and clocks. The
 of a shard is what survives.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +26,7 @@ from streaming.source import offsets
 from streaming.source.sharding import by_shard, recall
 from streaming.state_row import STATES
 from tests.metrics.rows import new_context
-from tests.model.agent import Wire
+from tests.model.agent import Agent, Wire
 
 SHARDS = 2
 STEPS = ("planned", "read", "folded", "kept", "shown")
@@ -38,7 +40,7 @@ class Crashed(BaseException):
 class Job:
     """One job. What begins with ``self._checkpoint`` survives a crash."""
 
-    def __init__(self, name: str, start_from: str, wires: dict[str, Wire]) -> None:
+    def __init__(self, name: str, start_from: str, wires: dict[int, Wire]) -> None:
         self.name, self.start_from, self.wires = name, start_from, wires
         self.crash_after = ""
         self.budget: int | None = None
@@ -47,14 +49,29 @@ class Job:
         self.states: dict[int, dict[str, bytes]] = {}  # by shard and name
         self._runs = 0
         self._shown_before: dict[LogKey, int] = {}
+        self._saved: _Checkpoint | None = None
         self.start()
+
+    def save(self) -> None:
+        """Copy the checkpoint."""
+        self._saved = _Checkpoint(list(self._offsets), self._committed, self.states, self._shown_before)
+
+    def restore(self) -> bool:
+        """Go on from that copy; returns whether there is one."""
+        if self._saved is None:
+            return False
+        saved = self._saved
+        self._offsets, self._committed = list(saved.offsets), saved.committed
+        self.states, self._shown_before = saved.states, saved.shown
+        self.start()
+        return True
 
     def start(self) -> None:
         """A new run, in a new process: nothing is left but the checkpoint."""
         self._runs += 1
         self.run = f"run {self._runs}"
         self.crash_after = ""
-        self._registered: dict[str, str] = {}  # agent and journal
+        self._registered: dict[int, str] = {}  # agents, by their addresses, and the name that each had then
         self._processed = False  # whether this run has run a micro-batch
         self._goes_on: bool | None = None  # whether it recalls; None before its first plan
         self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, context=new_context())
@@ -67,10 +84,11 @@ class Job:
     @property
     def everywhere(self) -> bool:
         """Whether every agent that is up knows that this job is there."""
-        return all(agent in self._registered for agent, wire in self.wires.items() if wire.agent.up)
+        return all(address in self._registered for address, wire in self.wires.items() if wire.agent.up)
 
-    def knows(self, agent: str) -> bool:
-        return agent in self.at
+    def knows(self, agent: Agent) -> bool:
+        """Whether anything was planned of its broker's logs before, by whatever name."""
+        return offsets.knows(offsets.parse(self.at), agent.name, [agent.broker])
 
     # --- one trigger
 
@@ -107,49 +125,55 @@ class Job:
         if self._goes_on and (recalled := offsets.recall(self.at, self.run, SHARDS)) is not self.at:
             return recalled
         known = offsets.parse(self.at)
-        for agent, wire in self.wires.items():
-            if agent not in self._registered:
-                request = Register(self.name, self.start_from, agent in known)
-                self._ask(agent, lambda wire=wire, request=request: wire.register(request))
+        for address, wire in self.wires.items():
+            if address not in self._registered:
+                request = Register(self.name, self.start_from, self.knows(wire.agent), run=self.run)
+                self._register(address, request)
         plans = []
-        for agent in list(self._registered):
-            at = known.get(agent)
+        for address, name in list(self._registered.items()):
+            at = known.get(name)
             journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
             request = PlanRequest(self.name, self.run, journal, after, self.budget, 0, total=total)
             try:
-                plan = self.wires[agent].plan(request)
+                plan = self.wires[address].plan(request)
             except AgentError:
-                del self._registered[agent]
+                del self._registered[address]
                 continue
-            if plan.seq == NOT_BEGUN:
-                del self._registered[agent]
-            plans.append(plan)
-        return offsets.advance(self.at, plans)
+            if plan.seq == NOT_BEGUN or plan.agent != name:
+                del self._registered[address]
+            if plan.agent == name:
+                plans.append(plan)
+        return offsets.advance(self.at, plans, {wire.agent.name: [wire.agent.broker] for wire in self.wires.values()})
 
-    def _ask(self, agent: str, ask: Callable[[], Any]) -> None:
+    def _register(self, address: int, request: Register) -> None:
         try:
-            self._registered[agent] = ask().journal
+            self._registered[address] = self.wires[address].register(request).agent
         except AgentError:
-            self._registered.pop(agent, None)
+            self._registered.pop(address, None)
 
     def _commit_sources(self, end: offsets.Offset) -> None:
-        for agent, at in offsets.parse(end).items():
-            if agent in self._registered:
-                try:
-                    self.wires[agent].committed(Committed(self.name, self.run, at.journal, at.seq))
-                except AgentError:
-                    continue
+        found = offsets.parse(end)
+        for address, at in [(address, found[name]) for address, name in self._registered.items() if name in found]:
+            with suppress(AgentError):
+                self.wires[address].committed(Committed(self.name, self.run, at.journal, at.seq))
 
     def _read(self, start: offsets.Offset, end: offsets.Offset) -> dict[int, list[bytes]]:
         packed = {row[SHARD]: [row[ROWS]] for row in recall(offsets.recalls(start, end)).to_pylist()}
-        for agent, asked in offsets.ranges(start, end, self.name, self.run).items():
+        for name, asked in offsets.ranges(start, end, self.name, self.run).items():
             try:
-                events = self.wires[agent].read(asked)
+                events = self._wire(name).read(asked)
             except AgentError:
                 continue  # it sends them with a later range
             for row in by_shard(events, SHARDS).to_pylist():
                 packed.setdefault(row[SHARD], []).append(row[ROWS])
         return packed
+
+    def _wire(self, name: str) -> Wire:
+        """To the agent that has this name now."""
+        for wire in self.wires.values():
+            if wire.agent.name == name:
+                return wire
+        raise AgentError("no agent has this name")
 
     def _fold(self, packed: dict[int, list[bytes]]) -> tuple[dict[int, dict[str, bytes]], list[pa.RecordBatch]]:
         states, changed = dict(self.states), []
@@ -212,6 +236,16 @@ class Job:
             state.load(keys)  # one by one it costs several times as much
             found.update({key: each for key in keys if (each := state.find(key)) is not None})
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    """A copy of what Spark keeps, and what was on the page at its last commit."""
+
+    offsets: list[offsets.Offset]
+    committed: int
+    states: dict[int, dict[str, bytes]]
+    shown: dict[LogKey, int]
 
 
 class _Kept:

@@ -6,6 +6,7 @@ interval. Every settlement compares what was added since the one before, so that
 """
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from streaming.log_key import LogKey
@@ -99,6 +100,18 @@ class Account:
         self.seen.clear()
         self.next = self.arrived
 
+    def copied(self) -> None:
+        """Of what a copy's job has not got, what is still on the disk at the next look must come."""
+        self.pending.update({each.name: each for each in self.seen})
+        self.seen.clear()
+        self.next = self.arrived
+
+    def cut_again(self, offset: int) -> None:
+        """What was cut off may be copied again, and was read both times."""
+        for each in [each for each in self.pending.values() if each.next_offset > offset]:
+            self.maybe.append(self.pending.pop(each.name))
+        self.truncated(offset)
+
     def left(self) -> None:
         """The log is gone: what was not looked at yet may still be read from a file that is open."""
         self.sure += self.seen
@@ -123,6 +136,7 @@ class Oracle:
         self.departed: dict[str, dict[LogKey, Account]] = {}
         self.leaders: dict[tuple[str, int, str, int], int] = {}
         self._begun: set[tuple[str, int]] = set()  # jobs and brokers whose agents know them
+        self._copies: set[str] = set()  # of jobs' checkpoints: nothing is looked at for them until a job goes on from one
         self._cut: set[LogKey] = set()  # logs that were cut off since their agent looked at everything
 
     def least(self, log: LogKey, account: Account) -> Sums:
@@ -169,8 +183,10 @@ class Oracle:
 
     def truncated(self, log: LogKey, offset: int) -> None:
         self._cut.add(log)
-        for accounts in self.accounts.values():
-            if log in accounts:
+        for job, accounts in self.accounts.items():
+            if log in accounts and job in self._copies:
+                accounts[log].cut_again(offset)
+            elif log in accounts:
                 accounts[log].truncated(offset)
 
     def left(self, log: LogKey) -> None:
@@ -191,6 +207,25 @@ class Oracle:
         """There is a new job, which no agent knows yet."""
         self.accounts[job], self.departed[job] = {}, {}
 
+    def has_begun(self, job: str, broker: int) -> bool:
+        """Whether an agent of the broker knows the job."""
+        return (job, broker) in self._begun
+
+    def save(self, job: str) -> None:
+        """A job's checkpoint is copied. From now on the copy has an account of its own, to which all happens that happens to logs."""
+        self._copies.add(_copy(job))
+        self._take(job, _copy(job))
+        for account in self.accounts[_copy(job)].values():
+            account.copied()
+
+    def restore(self, job: str) -> None:
+        """A job goes on from the copy, which stays."""
+        self._take(_copy(job), job)
+
+    def _take(self, job: str, to: str) -> None:
+        self.accounts[to], self.departed[to] = deepcopy(self.accounts[job]), deepcopy(self.departed[job])
+        self._begun |= {(to, broker) for name, broker in self._begun if name == job}
+
     def began(self, job: str, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], away: set[LogKey]) -> None:
         """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
 
@@ -201,7 +236,12 @@ class Oracle:
         for log, (offset, written) in logs.items():
             if log not in accounts:
                 # what others wait for may be read from a file that is not one of the log's any more
-                others = [each for other in self.accounts.values() if log in other for each in other[log].pending.values()]
+                others = [
+                    each
+                    for name, other in self.accounts.items()
+                    if log in other and name not in self._copies
+                    for each in other[log].pending.values()
+                ]
                 found = {each.name: each for each in (*written, *others)}
                 accounts[log] = Account(offset, offset, pending={name: each for name, each in found.items() if name[0] >= offset})
                 accounts[log].blind = bool(written) and offset < written[0].base_offset
@@ -217,3 +257,7 @@ class Oracle:
 
     def of(self, job: str, broker: int) -> dict[LogKey, Account]:
         return {log: account for log, account in self.accounts.get(job, {}).items() if log.broker == broker}
+
+
+def _copy(job: str) -> str:
+    return f"{job}, copied"

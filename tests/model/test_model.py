@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from tests.model import coordinators
 from tests.model.brokers import Partition, Replica
 from tests.model.job import STEPS
-from tests.model.world import TOPICS, BrokersAndJobs
+from tests.model.world import EVER, PLENTY, TOPICS, BrokersAndJobs
 from tests.scratch import scratch
 
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
@@ -23,6 +23,7 @@ PARTS, EXAMPLES = (4, 500) if EXHAUSTIVE else (1, 20)
 
 topics = st.sampled_from(sorted(TOPICS))
 brokers = st.integers(1, 3)
+copies = st.integers(0, 2)
 places = st.integers(0, 2)
 jobs = st.sampled_from(["first", "second"])
 calls = st.sampled_from(["register", "plan", "events", "rows", "received", "committed"])
@@ -166,25 +167,37 @@ class WholePath(RuleBasedStateMachine):
     def set_clock(self, broker: int, by_ms: int) -> None:
         self.world.set_clock(broker, by_ms)
 
-    @rule(broker=brokers)
-    def save_journal(self, broker: int) -> None:
-        self.world.save_journal(broker)
+    @rule(broker=brokers, copy=copies)
+    def save_journal(self, broker: int, copy: int) -> None:
+        self.world.save_journal(broker, copy)
 
-    @rule(broker=brokers)
-    def restore_journal(self, broker: int) -> None:
-        self.world.restore_journal(broker)
-
-    @rule(broker=brokers, job=jobs)
-    def confuse(self, broker: int, job: str) -> None:
-        self.world.confuse(broker, job)
+    @rule(broker=brokers, copy=copies)
+    def restore_journal(self, broker: int, copy: int) -> None:
+        self.world.restore_journal(broker, copy)
 
     @rule(broker=brokers)
     def lose_journal(self, broker: int) -> None:
         self.world.lose_journal(broker)
 
-    @rule(broker=brokers, max_bytes=st.sampled_from([0, 3_000, 1 << 30]), expiry_ms=st.sampled_from([0, 60_000, 10**15]))
+    @rule(broker=brokers, which=st.lists(copies, min_size=2, max_size=5), steps=st.lists(st.booleans(), min_size=5, max_size=5))
+    def flap(self, broker: int, which: list[int], steps: list[bool]) -> None:
+        self.world.flap(broker, which, steps)
+
+    @rule(broker=brokers)
+    def rename(self, broker: int) -> None:
+        self.world.rename(broker)
+
+    @rule(broker=brokers, job=jobs, times=st.integers(1, 5), seq=st.sampled_from([-10, 0, 1, 1_000]))
+    def confuse(self, broker: int, job: str, times: int, seq: int) -> None:
+        self.world.confuse(broker, job, times=times, seq=seq)
+
+    @rule(broker=brokers, max_bytes=st.sampled_from([0, 3_000, PLENTY]), expiry_ms=st.sampled_from([0, 60_000, EVER]))
     def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
         self.world.trim(broker, max_bytes, expiry_ms)
+
+    @rule(broker=brokers)
+    def trim_what_all_have(self, broker: int) -> None:
+        self.world.trim(broker, PLENTY, EVER)
 
     # --- what happens to jobs
 
@@ -208,6 +221,14 @@ class WholePath(RuleBasedStateMachine):
     @rule(job=jobs)
     def crash(self, job: str) -> None:
         self.world.crash(job)
+
+    @rule(job=jobs)
+    def save_checkpoint(self, job: str) -> None:
+        self.world.save_checkpoint(job)
+
+    @rule(job=jobs)
+    def restore_checkpoint(self, job: str) -> None:
+        self.world.restore_checkpoint(job)
 
     @rule()
     def settle(self) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streaming.agent.owners import OWNED_SECONDS
 from streaming.errors import AgentError
 from streaming.journal.consumers import Bounds
 from streaming.kafka.names import METADATA_TOPIC
@@ -33,12 +34,13 @@ from streaming.watcher.watcher import RESCAN_MS
 from tests.builders import NOW, abort, batch, commit
 from tests.clocks import Clock
 from tests.model import coordinators
-from tests.model.agent import Agent, Killed, Wire
+from tests.model.agent import PRINCIPAL, Agent, Killed, Wire
 from tests.model.brokers import Cluster, Partition, Replica, Written
 from tests.model.job import Crashed, Job
 from tests.model.oracle import Account, Counted, Oracle, Sums
 
 EVER = 10**15
+PLENTY = 1 << 30
 ROUNDS = 12
 TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], (coordinators.TOPIC, 0): [2, 3, 1]}
 
@@ -59,7 +61,7 @@ class BrokersAndJobs:
         self.cluster = Cluster(root, self.oracle)
         self.clocks = {number: Clock(NOW) for number in self.cluster.brokers}
         self.agents = {
-            number: Agent(number, [disk.directory.path for disk in broker.disks], root / f"journal-{number}", self.clocks[number])
+            number: Agent(number, number, [disk.directory.path for disk in broker.disks], root / f"journal-{number}", self.clocks[number])
             for number, broker in self.cluster.brokers.items()
         }
         self.jobs: dict[str, Job] = {}
@@ -67,6 +69,8 @@ class BrokersAndJobs:
         self._entries = 0  # that coordinators have written
         self._open: dict[str, set[int]] = {}
         self._residues: dict[tuple[str, int], int] = {}
+        self._names = 0
+        self._at_copy: dict[str, tuple[dict[tuple[str, int], int], set[tuple[str, int]]]] = {}  # of jobs whose checkpoints are copied
         self._anew: set[int] = set()  # brokers whose journal was lost since the last settlement
         self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
         self._unseen: set[int] = set()  # brokers: the journal is another one, and it may know nothing of a log dir that is away
@@ -217,9 +221,9 @@ class BrokersAndJobs:
     def set_clock(self, broker: int, by_ms: int) -> None:
         self.clocks[broker].now += by_ms
 
-    def save_journal(self, broker: int) -> None:
+    def save_journal(self, broker: int, copy: int = 0) -> None:
         if self.agents[broker].up:
-            self.agents[broker].save_journal()
+            self.agents[broker].save_journal(copy)
 
     def lose_journal(self, broker: int) -> None:
         if self.cluster.brokers[broker].whole:
@@ -227,31 +231,83 @@ class BrokersAndJobs:
             self.agents[broker].lose_journal()
             self._journal_lost(broker)
 
-    def restore_journal(self, broker: int) -> None:
+    def restore_journal(self, broker: int, copy: int = 0) -> None:
         if self.cluster.brokers[broker].whole:
             self._have_begun(broker)
-            if self.agents[broker].restore_journal():
+            if self.agents[broker].restore_journal(copy):
                 self._journal_lost(broker)
 
-    def confuse(self, broker: int, name: str) -> None:
-        """Somebody with another token asks for what only a job may have, in its own name and in that of a job: nothing comes of it."""
+    def flap(self, broker: int, copies: list[int], steps: list[bool]) -> None:
+        """One journal after the other, as with snapshots of a machine: each time the one that was there is kept for later.
+
+        Args:
+            copies: which one comes; one that there is not is a new journal.
+            steps: whether the agent looks and jobs go on before the next one comes.
+        """
+        for copy, goes_on in zip(copies, steps, strict=False):
+            if not self.cluster.brokers[broker].whole:
+                return
+            self._have_begun(broker)
+            agent = self.agents[broker]
+            agent.fuse.left = -1
+            self.save_journal(broker, copies[0] if copy != copies[0] else 9)
+            if not agent.restore_journal(copy):
+                agent.lose_journal()
+            self._journal_lost(broker)
+            if goes_on:
+                self.look(broker, hinted=True)
+                for job in self.jobs.values():
+                    self._step(job)
+
+    def rename(self, broker: int) -> None:
+        """The agent is started anew under a name that none had before, on its journal. Jobs whose connections live on may not notice."""
         agent = self.agents[broker]
-        if not agent.up:
+        if self.cluster.brokers[broker].whole:
+            self._have_begun(broker)
+            agent.stop(killed=True)
+            self._names += 1
+            agent.name = f"agent {broker}, name {self._names}"
+            self._journal_lost(broker)
+
+    def confuse(self, broker: int, name: str, *, times: int, seq: int) -> None:
+        """Messages of others, and late or wrong ones of a job: of another token, another run, another journal, other consumers.
+
+        Nothing comes of those of another token. Those of an earlier run of the job, with its token, cost it nothing but time.
+
+        Args:
+            times: how often each comes.
+            seq: what they say of where they are, from the end of the journal on.
+        """
+        agent = self.agents[broker]
+        if not agent.up or name not in self.jobs:
             return
         agent.fuse.left = -1
-        service, end = agent.service, agent.journal.end().seq
-        for consumer in ("", "stranger", name):
-            for journal in {agent.journal.id, agent.consumers.journal(name)}:
-                asked = Range(consumer, "run", journal, 0, 0, end + 1000)
-                with suppress(AgentError):
-                    service.plan(PlanRequest(consumer, "run", journal, end + 1000, None, 0), "stranger")
-                with suppress(AgentError):
-                    deque(service.read(asked, "stranger"), maxlen=0)
-                service.received(asked, "stranger")
-                service.committed(Committed(consumer, "run", journal, end + 1000), "stranger")
-        if agent.consumers.committed(name) is not None:
-            with pytest.raises(AgentError):
-                service.register(Register(name, "latest", resumed=False), "stranger")
+        run, end = self.jobs[name].run, agent.journal.end().seq
+        for _ in range(times):
+            for consumer in ("", "stranger", name):
+                for journal in {agent.journal.id, agent.consumers.journal(name), f"{agent.journal.id}.00000000", ""}:
+                    self._send(agent, Range(consumer, run, journal, 0, 0, max(0, end + seq)), "stranger")
+            if agent.consumers.committed(name) is not None:
+                with pytest.raises(AgentError):
+                    agent.service.register(Register(name, "latest", resumed=False), "stranger")
+                with pytest.raises(AgentError):
+                    agent.service.register(Register(name, "latest", resumed=True, run=run), "stranger")
+            if seq:  # somebody who has the job's token; its own run and journal it knows from its own life alone
+                for journal in ("another", f"{agent.journal.id}.00000000"):
+                    self._send(agent, Range(name, "an earlier run", journal, end + seq, 5, end + 2 * abs(seq)), PRINCIPAL)
+        agent.owners_clock.now += 2 * OWNED_SECONDS  # the earlier run is silent for so long
+
+    def _send(self, agent: Agent, asked: Range, principal: str) -> None:
+        service, (consumer, run, journal, upto) = agent.service, (asked.consumer, asked.run, asked.journal, asked.upto)
+        before = self._standing(agent)
+        with suppress(AgentError):
+            service.plan(PlanRequest(consumer, run, journal, asked.after, None, 0), principal)
+        with suppress(AgentError):
+            deque(service.read(asked, principal), maxlen=0)
+        service.received(asked, principal)
+        service.committed(Committed(consumer, run, journal, upto), principal)
+        if principal != PRINCIPAL:
+            assert self._standing(agent) == before, "a stranger has changed what is known of a job"
 
     def _have_begun(self, broker: int) -> None:
         """Every job has had this agent's beginning."""
@@ -284,6 +340,8 @@ class BrokersAndJobs:
             return
         agent.fuse.left = -1
         agent.trim(Bounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
+        if max_bytes >= PLENTY and expiry_ms >= EVER:
+            return  # only what all jobs have
         for job in self.jobs:
             self._lossy.add((job, broker))
             if broker in self._anew:  # what another journal had read and forgot is told by the mean size of an offset
@@ -311,7 +369,7 @@ class BrokersAndJobs:
         for name in [name for name in agent.waiting if name in self._registered(agent) - before.registered]:
             agent.waiting.remove(name)
             job, logs = self.jobs[name], {}
-            start_from = "earliest" if job.knows(agent.name) else job.start_from
+            start_from = "earliest" if job.knows(agent) else job.start_from
             for log, replica in self.cluster.logs(agent.number, away=True).items():
                 starts = {
                     "earliest": replica.log.segments[0].base_offset,
@@ -332,7 +390,7 @@ class BrokersAndJobs:
         if name in self.jobs:
             return
         self.oracle.met(name)
-        self.jobs[name] = Job(name, start_from, {agent.name: Wire(agent) for agent in self.agents.values()})
+        self.jobs[name] = Job(name, start_from, {number: Wire(agent) for number, agent in self.agents.items()})
         self._drain()
 
     def step(self, name: str, fails: dict[int, str], budget: int | None, crash_after: str) -> None:
@@ -341,7 +399,7 @@ class BrokersAndJobs:
         if job is None:
             return
         for broker, call in fails.items():
-            job.wires[self.agents[broker].name].fails = {call}
+            job.wires[broker].fails = {call}
         job.budget, job.crash_after = budget, crash_after
         self._step(job)
         for wire in job.wires.values():
@@ -351,6 +409,29 @@ class BrokersAndJobs:
     def crash(self, name: str) -> None:
         if name in self.jobs:
             self.jobs[name].start()
+
+    def save_checkpoint(self, name: str) -> None:
+        """Copy it, once the job has begun everywhere."""
+        job = self.jobs.get(name)
+        if job is None or not all(self._has_beginning(job, broker) for broker in self.cluster.brokers):
+            return
+        job.save()
+        self.oracle.save(name)
+        residues = {key: size for key, size in self._residues.items() if key[0] == name}
+        self._at_copy[name] = residues, {key for key in self._lossy if key[0] == name}
+
+    def restore_checkpoint(self, name: str) -> None:
+        """The copy comes back: whatever the journals have forgotten since, nothing is lost that still lies on the disks."""
+        job = self.jobs.get(name)
+        if job is None or not all(broker.whole for broker in self.cluster.brokers.values()) or not job.restore():
+            return
+        self.oracle.restore(name)
+        residues, lossy = self._at_copy[name]
+        self._residues = {key: size for key, size in self._residues.items() if key[0] != name} | residues
+        self._lossy = {key for key in self._lossy if key[0] != name} | lossy
+
+    def _has_beginning(self, job: Job, broker: int) -> bool:
+        return self.oracle.has_begun(job.name, broker) and any(key.broker == broker for key in job.logs())
 
     def _step(self, job: Job) -> bool:
         before = {agent.number: self._standing(agent) for agent in self.agents.values() if agent.up}

@@ -18,6 +18,7 @@ from streaming.pace.waiting import Hurry, Turns
 from streaming.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.protocol.segment_list import Log
 from streaming.rows import ROWS, Kind, unpack_rows
+from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.source import agent_connections as agents_module
 from streaming.source import stream
@@ -29,6 +30,7 @@ from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
+from tests.ports import free_ports
 from tests.tables import each_row
 
 ALL = ReadAllAvailable()
@@ -436,6 +438,44 @@ def test_a_journal_that_is_made_anew_under_a_living_stream_is_greeted_and_counte
             shard.fold(*read(reader, end, following))
             end = following
     assert all(not any(state.skipped_bytes) for state in shard.states.values())
+
+
+def test_an_agent_that_is_renamed_at_its_address_is_met_anew(agent: Agent, log: PartitionLog) -> None:
+    """It is met anew: by the plans of one and the addresses of the other, nothing of it would ever arrive."""
+    shard = Shard()
+    (port,) = free_ports(1)
+    with agent.served(port=port) as address:
+        reader = ready(reader_of(address))
+        reader._takes_all, reader._targets = False, None  # a stream that does not end
+        at = next_batch(reader, {})
+        at = next_batch(reader, {})
+        shard.fold(*read(reader, {}, at))
+
+    def counted() -> LogState:
+        return next(state for key, state in shard.states.items() if key.topic == "orders")
+
+    def go_on_until(records: int) -> None:
+        nonlocal at
+        with agent.served(port=port):
+            while counted().appended_records < records:
+                following = next_batch(reader, at)
+                reader.commit(at)
+                shard.fold(*read(reader, at, following))
+                at = following
+
+    log.append(batch(2))
+    agent.look()
+    log.truncate(3)
+    agent.look()
+    log.append(batch(4))
+    agent.look()
+    go_on_until(3 + 2 + 4)
+    agent.name = "a2"
+    agent.restart()
+    log.append(batch(1))
+    agent.look()
+    go_on_until(3 + 2 + 4 + 1)
+    assert (counted().appended_records, counted().truncations) == (10, 1)
 
 
 # --- everything there is
