@@ -60,6 +60,24 @@ def test_a_checkpoint_that_is_restored_also_below_what_is_trimmed(world: Brokers
         assert all(here == there for here, there in counted(world))
 
 
+def test_a_checkpoint_from_before_what_was_merged_for_another_job(world: BrokersAndJobs) -> None:
+    """What another job has missed is a sum without a content: the restored job reads it from the logs."""
+    world.begin_job("second", "earliest")
+    world.settle()
+    world.save_checkpoint("first")
+    bills = world.cluster.partitions["bills", 0]
+    for _ in range(3):
+        world.append(bills, 1, 2)
+        world.look(2, hinted=True)
+        for _ in range(2):
+            world.step("first", {}, None, "")
+    world.trim(2, 0, EVER)
+    world.restore_checkpoint("first")
+    world.settle()
+    assert all(here == there for here, there in counted(world))
+    assert any(any(state.skipped_bytes) for state in world.jobs["second"].logs().values())
+
+
 @pytest.mark.parametrize("looks", [False, True])
 def test_a_journal_that_flaps(world: BrokersAndJobs, looks: bool) -> None:
     for copies in ([0, 1, 0, 1, 0], [2, 0, 2]):
