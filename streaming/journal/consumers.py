@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from streaming.errors import ConsumerError
-from streaming.journal import consumer_rows, losses
+from streaming.journal import consumer_rows, losses, totals
 from streaming.journal.consumer_rows import Consumer, Registration
 from streaming.journal.joining import Joining
 from streaming.journal.journal import Journal
@@ -178,11 +178,12 @@ class Consumers:
     def set_back(self, consumer: str, seq: int) -> bool:
         """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy.
 
-        Returns whether it can: if events after it are forgotten, the consumer is forgotten too. Then it begins anew, and reads the logs
-        again.
+        Returns whether it can: if events after it are forgotten, or merged for another consumer that has missed them, the consumer is
+        forgotten too. Then it begins anew, and reads the logs again.
         """
         with self._journal.database.transaction() as run:
-            can = seq >= self._journal.trimmed().seq
+            has = totals.read(run)
+            can = seq >= max(has.trimmed_seq, has.merged_seq)
             losses.forget(run, consumer)
             if can:
                 consumer_rows.set_back(run, consumer, seq)

@@ -23,7 +23,8 @@ UNKNOWN = {
     "coordinators_unreadable": "Partitions of __transaction_state that cannot be read from a current replica: {value}.",
     "entries_not_understood": "Entries of __transaction_state that are damaged, or of a version that this segtail does not know: {value}.",
     "broker_unwatched": "Broker {broker} leads partitions and has no agent: {value}.",
-    "shared_log_dir": "Agent {agent} watches a log dir that another agent watches too: appends there are counted twice.",
+    "shared_log_dir": "Agent {agent} watches a log dir that another agent watches too: appends after a log was cut off there may be "
+    "counted twice.",
     "clock": "The clock of agent {agent} differs from the job's by more than ten seconds: ages are wrong by as much, and so are alerts "
     "that judge by time.",
     "twin_consumer": "Agent {agent} serves another job with this job's id, as from a copied checkpoint: stop one of the two.",
