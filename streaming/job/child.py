@@ -139,7 +139,7 @@ class ChildAgent:
         self.stop()
         self._spawned_at = now
         self._listens, self._address = False, ""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._make_directory()
         write_whole(self._token_file, secrets.token_hex(32).encode(), lasting=False, mode=0o600)
         # a session of its own: Ctrl-C in a terminal ends the job, and the job ends the agent after the last read
         self._process = subprocess.Popen(
@@ -168,8 +168,12 @@ class ChildAgent:
         self._write_address()
         return True
 
+    def _make_directory(self) -> None:
+        """Make it for this user alone, as the agent would; whether others may enter one that was there is the agent's to log."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def _write_address(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._make_directory()
         write_whole(self._address_file, self._address.encode(), lasting=False)
         self._listens = True
 

@@ -18,6 +18,14 @@ _CHATTER = re.compile(
     r"|\s*$"
 )
 
+# A worker whose JVM has all it wanted, and is gone before the worker has finished: through Unix sockets that is an error of the worker.
+_HUNG_UP = (
+    re.compile(r"Traceback \(most recent call last\):"),
+    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in manager'),
+    re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in worker'),
+    re.compile(r"BrokenPipeError: .*"),
+)
+
 # The job logs once why a query failed; these loggers repeat it, task by task.
 _FAILURES = (
     "org.apache.spark.executor.Executor",
@@ -59,9 +67,22 @@ def forward(output: IO[str], ending: threading.Event) -> threading.Thread:
 
 
 def _forward(output: IO[str], ending: threading.Event) -> None:
+    held: list[str] = []
     with output:
         for line in output:
-            forward_line(line.rstrip("\n"), ending=ending.is_set())
+            held.append(line.rstrip("\n"))
+            if not _HUNG_UP[len(held) - 1].fullmatch(held[-1]):
+                _forward_lines(held, ending)
+            elif len(held) == len(_HUNG_UP):
+                log.debug("the JVM had hung up on a worker: %s", held[-1])
+                held.clear()
+        _forward_lines(held, ending)
+
+
+def _forward_lines(held: list[str], ending: threading.Event) -> None:
+    for line in held:
+        forward_line(line, ending=ending.is_set())
+    held.clear()
 
 
 def forward_line(line: str, *, ending: bool = False) -> None:

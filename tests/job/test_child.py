@@ -53,6 +53,16 @@ def test_one_that_ended_often_long_ago_is_started_again_at_once(tmp_path: Path) 
         child.stop()
 
 
+def test_a_new_directory_is_private_and_no_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "checkpoint" / "agent"
+    directory.parent.mkdir()
+    child = ChildAgent((log_dir(tmp_path).path,), directory, directory / "address", directory / "token", dict(os.environ))
+    child.start()
+    child.stop()
+    assert directory.stat().st_mode & 0o077 == 0
+    assert "other users may enter" not in capfd.readouterr().err
+
+
 def kill(child: ChildAgent) -> None:
     assert child._process is not None
     child._process.kill()

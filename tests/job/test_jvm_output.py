@@ -1,8 +1,18 @@
+import io
 import logging
+import threading
 
 import pytest
 
-from streaming.job.jvm_output import forward_line
+from streaming.job.jvm_output import forward, forward_line
+
+HUNG_UP = """\
+Traceback (most recent call last):
+  File "/site-packages/pyspark/python/lib/pyspark.zip/pyspark/daemon.py", line 264, in manager
+  File "/site-packages/pyspark/python/lib/pyspark.zip/pyspark/daemon.py", line 95, in worker
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+"""What PySpark's daemon prints of a worker whose JVM has closed the socket."""
 
 
 @pytest.mark.parametrize(
@@ -42,3 +52,19 @@ def test_what_is_cut_short_by_a_stop_may_complain_unheard(caplog: pytest.LogCapt
     forward_line("java.lang.StackOverflowError", ending=True)
     forward_line("segtail-log ERROR RocksDB cannot write", ending=True)
     assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("printed", "warned"),
+    [
+        (HUNG_UP, []),
+        (HUNG_UP + "after", ["after"]),
+        (HUNG_UP.replace("BrokenPipeError", "MemoryError"), HUNG_UP.replace("BrokenPipeError", "MemoryError").splitlines()),
+        (HUNG_UP.replace("daemon.py", "other.py"), HUNG_UP.replace("daemon.py", "other.py").splitlines()),
+        (HUNG_UP.splitlines()[0], HUNG_UP.splitlines()[:1]),
+    ],
+    ids=["alone", "then more", "another error", "elsewhere", "cut off"],
+)
+def test_a_worker_on_which_the_jvm_hung_up_is_no_crash(printed: str, warned: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    forward(io.StringIO(printed), threading.Event()).join()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == warned
