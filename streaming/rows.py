@@ -202,18 +202,20 @@ def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = 
             Columns that a later version has added after those of the schema are left out.
 
     Raises:
-        pa.ArrowInvalid, OSError: the value is something else.
+        pa.ArrowInvalid: the value is something else.
     """
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
         last = schema.field(len(schema) - 1)
         if last.name not in later:
-            raise
+            raise pa.ArrowInvalid(str(error)) from error
         earlier = unpack_rows(packed, schema.remove(len(schema) - 1), later)
     return pa.RecordBatch.from_arrays([*earlier.columns, pa.array([later[last.name]] * len(earlier), last.type)], schema=schema)
 
 
 def unpack_entries(packed: bytes) -> pa.RecordBatch:
-    """Unpack rows of `COORDINATOR` from a value of `pack_rows`; raises as `unpack_rows` does."""
-    return unpack_rows(packed, COORDINATOR, {"previous_producer_id": -1})
+    """Unpack rows of `COORDINATOR` from a value that an agent has sent; raises as `unpack_rows` does, also for damaged rows."""
+    entries = unpack_rows(packed, COORDINATOR, {"previous_producer_id": -1})
+    entries.validate(full=True)
+    return entries

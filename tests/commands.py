@@ -26,7 +26,9 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None) ->
                 app.run()
             sys.stdout.flush()
             sys.stderr.flush()
-            return CompletedProcess(given, int(ended.value.code or 0), out.getvalue().decode(), err.getvalue().decode())
+            return CompletedProcess(
+                given, int(ended.value.code or 0), out.getvalue().decode(errors="backslashreplace"), err.getvalue().decode()
+            )
     finally:
         logging.captureWarnings(False)
         root.handlers[:] = before

@@ -1,9 +1,12 @@
 """Rows as they are packed: those of an earlier version lack the last columns, those of a later one have more."""
 
+import struct
+
 import pyarrow as pa
 import pytest
 
-from streaming.rows import Kind, pack_rows, unpack_rows
+from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
+from tests.tables import each_row
 
 FIRST = pa.schema([("name", pa.string()), ("size", pa.int64())])
 SECOND = FIRST.append(pa.field("gaps", pa.int32()))
@@ -40,3 +43,18 @@ def test_a_kind_of_a_later_version_is_none_of_these() -> None:
     assert isinstance(later, Kind)
     assert (str(later), later == "moved", later in tuple(Kind)) == ("moved", True, False)
     assert Kind("gone") is Kind.GONE
+
+
+@each_row("packed", [b"", b"\0" * 100, b"\xff" * 40])
+def test_what_are_no_packed_rows_is_refused(packed: bytes) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        unpack_entries(packed)
+
+
+def test_packed_rows_whose_texts_lie_outside_of_them_are_refused() -> None:
+    row = dict.fromkeys(COORDINATOR.names, 1) | {"transactional_id": "t" * 7_777, "state": "Empty", "partitions": []}
+    entries = pa.RecordBatch.from_pylist([row], COORDINATOR)
+    packed = pack_rows(entries)
+    assert unpack_entries(packed).equals(entries)
+    with pytest.raises(pa.ArrowInvalid):
+        unpack_entries(packed.replace(struct.pack("<ii", 0, 7_777), struct.pack("<ii", 0, 1 << 30)))

@@ -19,6 +19,9 @@ from streaming.protocol.status_messages import StatusRequest
 AT_ONCE = 4
 """The most answers with rows that are built at the same time. Others wait, so that many jobs need no more memory than a few."""
 
+REQUEST_VALUES = 1 << 18
+"""The most values of a request: a job that knows 30,000 logs of coordinators here sends as many."""
+
 Messages = Iterator[bytes | pa.Buffer]
 
 Answer = Callable[[bytes, str], Messages]
@@ -34,7 +37,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
 
     def events(body: bytes, principal: str) -> Messages:
-        return _few(row_messages(_counted(service.read(Range.decode(body), principal), count_rows)), room)
+        return _few(row_messages(_counted(service.read(_request(Range, body), principal), count_rows)), room)
 
     known: dict[str, Answer] = {
         Call.STATUS: _anyone(StatusRequest, service.status),
@@ -44,23 +47,27 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
         Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
-        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, Log.decode(body))),
+        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _request(Log, body))),
     }
     if about_groups is not None:
         known |= {
             Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
             Call.POSITIONS: lambda body, _: _few(about_groups.positions(body), slow),
-            Call.RECORDS: lambda body, _: _few(about_groups.records(RecordsRequest.decode(body)), room),
-            Call.GROUPS: lambda body, _: _few(about_groups.groups(GroupsRequest.decode(body)), room),
+            Call.RECORDS: lambda body, _: _few(about_groups.records(_request(RecordsRequest, body)), room),
+            Call.GROUPS: lambda body, _: _few(about_groups.groups(_request(GroupsRequest, body)), room),
         }
     return known
+
+
+def _request(kind: type[_Request], body: bytes) -> _Request:
+    return kind.decode(body, REQUEST_VALUES)
 
 
 def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
     """Answers one message by one; by an empty one where there is nothing to say."""
 
     def answered(body: bytes, principal: str) -> Messages:
-        message = answer(kind.decode(body), principal)
+        message = answer(_request(kind, body), principal)
         yield b"{}" if message is None else message.encode()
 
     return answered

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ LOGGED_AT_ONCE = 10
 
 _WATCHED = "it is not watched: nothing of it is counted"
 _METADATA = "leaders, topics and their settings are not known from this broker"
+_EPOCHS = "where its leader epochs begin is not known"
+_SMALL_FILES = (names.PARTITION_METADATA, names.LEADER_EPOCH_CHECKPOINT)
 _CHECKPOINTS = {
     names.HIGH_WATERMARK_CHECKPOINT: "high watermarks are not known",
     names.LOG_START_OFFSET_CHECKPOINT: "a log's start is taken from its first segment",
@@ -24,16 +27,25 @@ _CHECKPOINTS = {
 }
 
 
+_NO_RIGHT = "may not be read"
+
+
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file or directory that may not be read, and what is not known because of it."""
+    """A file or directory that cannot be read, what is not known because of it, and why."""
 
     path: Path
     cost: str
+    why: str = _NO_RIGHT
+
+    @property
+    def may_not(self) -> bool:
+        """Whether it is a right that is missing."""
+        return self.why == _NO_RIGHT
 
 
 def find_unreadable(log_dirs: Iterable[LogDir]) -> list[Unreadable]:
-    """List everything in the log dirs that this process may not read. It asks the system about each file and opens none."""
+    """List everything in the log dirs that this process cannot read. It asks the system about each file and opens none."""
     return [found for log_dir in log_dirs for found in _of_log_dir(log_dir.path)]
 
 
@@ -43,8 +55,7 @@ def _of_log_dir(path: Path) -> Iterator[Unreadable]:
             yield Unreadable(path, "no log in it is watched")
         return
     for name, cost in _CHECKPOINTS.items():
-        if not _readable(path / name):
-            yield Unreadable(path / name, cost)
+        yield from unreadable_file(path / name, cost)
     with os.scandir(path) as entries:
         directories = [Path(entry.path) for entry in entries if names.parse_partition_dir(entry.name) and entry.is_dir()]
     for directory in directories:
@@ -56,17 +67,33 @@ def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
         yield Unreadable(path, cost)
         return
     try:
-        files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name == names.PARTITION_METADATA]
+        files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name in _SMALL_FILES]
     except FileNotFoundError:  # deleted after it was listed
         return
     for file in files:
-        if not _readable(file):
-            yield Unreadable(file, cost)
+        yield from unreadable_file(file, _EPOCHS if file.name == names.LEADER_EPOCH_CHECKPOINT else cost)
 
 
-def _readable(path: Path) -> bool:
-    """True also for a file that does not exist: then the reason is not a missing right."""
-    return os.access(path, os.R_OK) or not path.exists()
+def unreadable_file(path: Path, cost: str) -> Iterator[Unreadable]:
+    """Ask the system about a file; nothing if it can be read."""
+    why = _what_hinders(path)
+    if why:
+        yield Unreadable(path, cost, why)
+
+
+def _what_hinders(path: Path) -> str:
+    """Why a file cannot be read; "" if it can, or does not exist: it may have been deleted since it was listed."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "leads nowhere" if path.is_symlink() else ""
+    except PermissionError:
+        return _NO_RIGHT
+    except OSError as error:  # a link that leads to itself, a disk that fails
+        return f"cannot be read ({error.strerror})"
+    if not stat.S_ISREG(mode):
+        return "is a directory" if stat.S_ISDIR(mode) else "is no file, but a pipe, a socket or a device"
+    return "" if os.access(path, os.R_OK) else _NO_RIGHT
 
 
 class Rights:
@@ -90,10 +117,12 @@ class Rights:
         self._logged = {each.path for each in found}
         self.count = len(found)
         for each in new[:LOGGED_AT_ONCE]:
-            log.warning("may not be read", extra={"path": str(each.path), "cost": each.cost})
+            log.warning(
+                "may not be read" if each.may_not else "cannot be read", extra={"path": str(each.path), "cost": each.cost, "why": each.why}
+            )
         if len(new) > LOGGED_AT_ONCE:
             log.warning("more files may not be read", extra={"files": len(new) - LOGGED_AT_ONCE})
-        if new:
+        if any(each.may_not for each in new):
             log.warning(
                 "the agent's user needs a group that may read them: with umask 027 a broker lets only its own group read its files",
                 extra={"uid": os.getuid()},

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +14,12 @@ import grpc
 import pyarrow as pa
 
 import streaming
+from streaming.arrow_streams import read_stream
 from streaming.certificates import Pair, read_ca, read_pair
-from streaming.client.column_versions import as_events
+from streaming.client.column_versions import as_events, check_origin
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.protocol.agent_calls import PIECE_BYTES, Call, joined, method
-from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.protocol.group_messages import (
     MOST_POSITIONS,
     POSITIONS,
@@ -53,6 +55,12 @@ POSITIONS_SECONDS = 30.0
 
 SCAN_SECONDS = 3600.0
 """How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
+
+ANSWER_BYTES = 1 << 30
+"""The most bytes of an answer that is kept whole: ten million events."""
+
+SCAN_BYTES = 1 << 40
+"""The most bytes of an answer that is passed on message by message."""
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", PIECE_BYTES + 1),
@@ -138,7 +146,10 @@ class AgentClient:
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask how far a budget reaches."""
-        return self._ask(Call.PLAN, request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
+        plan = self._ask(Call.PLAN, request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
+        if plan.journal == request.journal and NOT_BEGUN < plan.seq < request.after:
+            raise self._error(f"it plans back from {request.after} to {plan.seq} of its journal", Reason.PROTOCOL)
+        return plan
 
     def committed(self, message: Committed) -> None:
         """Report that a micro-batch is committed, so that its events will not be requested again."""
@@ -156,14 +167,21 @@ class AgentClient:
             raise VersionError(f"agent at {self.address}: {problem}")
         self._rows(_NO_ROWS)
 
-    def read(self, asked: Range) -> pa.Table:
+    def read(self, asked: Range, agent: str = "") -> pa.Table:
         """Read all rows of a range (`streaming.event_row.EVENTS`), and confirm to the agent that they arrived.
+
+        Args:
+            agent: the name of the agent, "" for any.
 
         Raises:
             VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
             AgentError: it does not answer.
         """
         table = self._rows(asked)
+        try:
+            check_origin(table, agent, asked)
+        except ValueError as error:
+            raise self._error(f"its rows are not those that were asked for: {error}", Reason.PROTOCOL) from error
         try:
             self._one(Call.RECEIVED, asked.encode(), ANSWER_SECONDS)
         except AgentError as error:
@@ -187,7 +205,7 @@ class AgentClient:
 
     def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
         """Scan the record batches of a segment now (`streaming.rows.BATCHES`)."""
-        for table in self._tables(self._messages(Call.BATCHES, segment.encode(), SCAN_SECONDS)):
+        for table in self._tables(self._messages(Call.BATCHES, segment.encode(), SCAN_SECONDS, SCAN_BYTES)):
             yield from table.to_batches()
 
     # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
@@ -230,11 +248,16 @@ class AgentClient:
         except AgentError as error:
             raise self._named(error) from error
 
-    def _messages(self, call: str, body: bytes, seconds: float) -> Iterator[bytes]:
-        """The messages of an answer."""
+    def _messages(self, call: str, body: bytes, seconds: float, most: int = ANSWER_BYTES) -> Iterator[bytes]:
+        """The messages of an answer, which has ``most`` bytes."""
         try:
             connection = self._open()
-            yield from joined(connection.call(call, body, seconds, self._headers()))
+            left = most
+            for message in joined(connection.call(call, body, seconds, self._headers())):
+                left -= len(message)
+                if left < 0:
+                    raise self._error(f"its answer is larger than {most >> 20} MiB", Reason.PROTOCOL)
+                yield message
         except grpc.RpcError as error:
             raise self._failed(error) from error
         except AgentError as error:
@@ -243,7 +266,7 @@ class AgentClient:
     def _tables(self, messages: Iterable[bytes]) -> Iterator[pa.Table]:
         try:
             for message in messages:
-                yield pa.ipc.open_stream(message).read_all()
+                yield read_stream(message)
         except pa.ArrowException as error:
             raise self._error(f"its rows cannot be read ({error}): are job and agent of the same version?", Reason.PROTOCOL) from error
 
@@ -255,9 +278,9 @@ class AgentClient:
         return kind.decode(self._one(call, body, seconds))
 
     def _one(self, call: str, body: bytes, seconds: float) -> bytes:
-        found = list(self._messages(call, body, seconds))
+        found = list(islice(self._messages(call, body, seconds), 2))
         if len(found) != 1:
-            raise self._error(f"it answers {call} with {len(found)} messages", Reason.PROTOCOL)
+            raise self._error(f"it answers {call} with {'several messages' if found else 'no message'}", Reason.PROTOCOL)
         return found[0]
 
     def _open(self) -> "_Connection":

@@ -6,14 +6,28 @@ Columns are found by name and each one is checked, so that rows of another versi
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.column_types import widths_of
+from streaming.column_types import counts_of, widths_of
+from streaming.errors import quoted
 from streaming.event_row import EVENT, EVENTS, MISSING, Event
-from streaming.rows import TRANSACTION_STEPS
+from streaming.protocol.consumer_messages import Range
+from streaming.rows import SEGMENTS, TRANSACTION_STEPS, Kind
 
 NULLABLE = frozenset(each.name for each in EVENT if pa.types.is_binary(each.type))
 """Columns that use null for "none"."""
 
 _LENGTHS = widths_of(Event)
+
+_SIZES = {"transactions": TRANSACTION_STEPS.itemsize, "segments": SEGMENTS.itemsize, "topics": 4}
+"""Columns with values of several items, and the bytes of an item."""
+
+MOST_COUNTED = 1 << 50
+"""The most that one row counts of anything: so many rows can be added without an overflow."""
+
+_OFFSETS = ("segment", "start_position", "end_position", "base_offset", "next_offset", "log_start_offset", "high_watermark", "follows")
+_RANGES = dict.fromkeys(counts_of(Event), (0, MOST_COUNTED)) | dict.fromkeys(_OFFSETS, (-1, 1 << 62))
+"""Columns of numbers, and what these are between."""
+
+_OF_SOURCE = pa.array([str(Kind.ARRIVED), str(Kind.RECALL)])
 
 
 def as_events(rows: pa.Table) -> pa.Table:
@@ -52,7 +66,34 @@ def _check(name: str, column: pa.ChunkedArray) -> None:
         raise ValueError(f"column {name} has a null")
     if name in _LENGTHS and not pc.all(pc.equal(pc.list_value_length(column), _LENGTHS[name]), min_count=0).as_py():
         raise ValueError(f"column {name} has a list that is not {_LENGTHS[name]} long")
-    if name == "transactions":
+    if name in _SIZES:
         sizes = pc.binary_length(column).drop_null().to_numpy()
-        if (sizes % TRANSACTION_STEPS.itemsize).any():
-            raise ValueError(f"column {name} has a value that is not made of {TRANSACTION_STEPS.itemsize} bytes each")
+        if (sizes % _SIZES[name]).any():
+            raise ValueError(f"column {name} has a value that is not made of {_SIZES[name]} bytes each")
+    if name in _RANGES:
+        values = column.combine_chunks().flatten() if name in _LENGTHS else column
+        found = pc.min_max(values)
+        least, most = _RANGES[name]
+        if len(values) and not least <= found["min"].as_py() <= found["max"].as_py() <= most:
+            raise ValueError(f"column {name} has a value that is not between {least} and {most}")
+
+
+def check_origin(rows: pa.Table, agent: str, asked: Range) -> None:
+    """Check that rows are of an agent and of the journal that was asked, and that nothing in them is for the source to say.
+
+    Another agent's name would move on how far that one is read.
+
+    Raises:
+        ValueError: they are not; the message says what is wrong.
+    """
+    if not len(rows):
+        return
+    named = {name: rows[name].unique().to_pylist() for name in ("agent", "journal")}
+    if agent and named["agent"] != [agent]:
+        raise ValueError(f"they are of agent {quoted(named['agent'][0])}")
+    if named["journal"] != [asked.journal]:
+        raise ValueError(f"they are of journal {quoted(named['journal'][0])}")
+    if pc.max(rows["seq"]).as_py() > asked.upto:
+        raise ValueError(f"they go beyond {asked.upto}")
+    if pc.any(pc.is_in(rows["kind"], value_set=_OF_SOURCE)).as_py():
+        raise ValueError("some are of a kind that the source adds")

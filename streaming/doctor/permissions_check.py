@@ -6,7 +6,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.agent.permissions import Unreadable, find_unreadable
+from streaming.agent.permissions import Unreadable, find_unreadable, unreadable_file
 from streaming.disk.identity import LogDir
 from streaming.doctor.diagnosis import Asked, Finding, State, quoted
 from streaming.formatting import format_count, format_name
@@ -40,26 +40,31 @@ def _of(log_dir: LogDir) -> Iterator[Finding]:
         return
     if not found:
         yield Finding(check=_CHECK, state=State.FINE, what=f"everything in {log_dir.path} can be read")
-    by_cost: dict[str, list[Unreadable]] = {}
+    by_cost: dict[tuple[str, str], list[Unreadable]] = {}
     for each in found:
         metadata = each.path.suffix == ".checkpoint" and each.path.parent.name == f"{METADATA_TOPIC}-0"
-        by_cost.setdefault(_METADATA_COST if metadata else each.cost, []).append(each)
-    for cost, files in by_cost.items():
+        by_cost.setdefault((_METADATA_COST if metadata else each.cost, each.why), []).append(each)
+    for (cost, why), files in by_cost.items():
         first = files[0].path
         more = f" and {format_count(len(files) - 1, 'other')}" if len(files) > 1 else ""
         yield Finding(
             check=_CHECK,
             state=State.WARNING if cost in (_METADATA_COST, _PRODUCERS_COST) else State.FAULT,
-            what=f"{format_name(str(first), 300)}{more} may not be read by user {_name(os.geteuid())}: {cost}",
-            command=_mends(first),
+            what=f"{format_name(str(first), 300)}{more} {_spelled(why, files)}: {cost}",
+            command=_mends(first) if files[0].may_not else "",
         )
+
+
+def _spelled(why: str, files: list[Unreadable]) -> str:
+    if files[0].may_not:
+        return f"{why} by user {_name(os.geteuid())}"
+    return f"{why}: Kafka has not made {'it' if len(files) == 1 else 'them'} so"
 
 
 def _unreadable_snapshots(path: Path) -> Iterator[Unreadable]:
     """Producer snapshots, which `find_unreadable` leaves out: without them a log is read all the same."""
     for file in path.glob("*/*.snapshot"):
-        if not os.access(file, os.R_OK) and file.exists():
-            yield Unreadable(file, _PRODUCERS_COST)
+        yield from unreadable_file(file, _PRODUCERS_COST)
 
 
 def _mends(path: Path) -> str:

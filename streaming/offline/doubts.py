@@ -51,6 +51,8 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
     for log_dir in agent.host_status.log_dirs:
         if not log_dir.up:
             yield log_dir.problem or f"log dir {log_dir.log_dir} cannot be read"
+    for path in agent.watcher.checkpoints_not_understood():
+        yield f"{format_word(str(path))} cannot be read or is damaged: the offsets in it are not known"
     taken_up = {tail.partition.path for tail in agent.watcher.tails()}
     for path in sorted(set(listed) - taken_up):
         name = parse_partition_dir(path.name)

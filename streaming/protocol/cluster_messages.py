@@ -3,21 +3,30 @@
 import base64
 import zlib
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 from streaming.errors import AgentError
 from streaming.inflating import inflate
+from streaming.kafka.metadata_brokers import Phase
 from streaming.protocol.json_message import Message
+from streaming.protocol.json_values import Small, Text
 
 MOST_COUNTS_BYTES = 64 << 20
 """The most bytes to which the counts that an agent sends are unpacked: those of some 100,000 topics."""
+
+
+PhaseName = Annotated[str, Text(form="|".join(("", *Phase)))]
+"""One of `streaming.kafka.metadata_brokers.Phase`, or "" for none."""
+
+InSync = Annotated[str, Text(form="[0-9]{1,9}/([0-9]{1,9})?")]
+"""Two numbers of replicas, or one: "2/3" or "2/"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Led(Message):
     """How many partitions a broker leads."""
 
-    broker: int
+    broker: Small
     partitions: int
 
 
@@ -30,10 +39,10 @@ class Registered(Message):
     partition has a replica on it, None if that is not known; ``server``: where clients reach it, HOST:PORT, "" if that is not known.
     """
 
-    broker: int
+    broker: Small
     fenced: bool
     epoch: int = -1
-    phase: str = ""
+    phase: PhaseName = ""
     since_ms: int = -1
     replicas: bool | None = None
     server: str = ""
@@ -53,7 +62,7 @@ class TopicCounts(Message):
     offline: int = 0
     under_min_isr: int = 0
     under_replicated: int = 0
-    in_sync: dict[str, int] = field(default_factory=dict)
+    in_sync: dict[InSync, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +73,12 @@ class AffectedPartition(Message):
     """
 
     topic: str
-    partition: int
+    partition: Small
     problem: str
-    leader: int
-    in_sync: list[int]
-    out_of_sync: list[int]
-    electable: list[int]
+    leader: Small
+    in_sync: list[Small]
+    out_of_sync: list[Small]
+    electable: list[Small]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class PartitionName(Message):
     """The name of a partition."""
 
     topic: str
-    partition: int
+    partition: Small
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +94,10 @@ class Reassignment(Message):
     """A partition that moves replicas from ``removing`` to ``adding`` brokers; ``leader`` is -1 where there is none."""
 
     topic: str
-    partition: int
-    leader: int
-    adding: list[int]
-    removing: list[int]
+    partition: Small
+    leader: Small
+    adding: list[Small]
+    removing: list[Small]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +106,6 @@ class PartitionCounts(Message):
 
     ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of the running reassignments.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {
-        "topics": TopicCounts,
-        "affected": AffectedPartition,
-        "recovering": PartitionName,
-        "reassignments": Reassignment,
-    }
 
     topics: list[TopicCounts]
     affected: list[AffectedPartition]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.protocol.json_values import AnyName, Name, Natural
 from streaming.protocol.versions import PROTOCOL
 
 
@@ -20,11 +21,11 @@ class Register(Message):
 
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
-    consumer: str
+    consumer: AnyName
     start_from: str
     resumed: bool
     protocol: int = PROTOCOL
-    run: str = ""
+    run: AnyName = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,14 @@ class PlanRequest(Message):
 
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
-    consumer: str
-    run: str
-    journal: str
-    after: int
+    consumer: AnyName
+    run: AnyName
+    journal: AnyName
+    after: Natural
     budget: int | None
     wait_ms: int
     protocol: int = PROTOCOL
-    total: int = -1
+    total: Natural = -1
 
 
 NOT_BEGUN = -1
@@ -60,10 +61,10 @@ class Plan(Message):
     ``more``: there is more than the budget allows; None where the agent does not send it.
     """
 
-    agent: str
-    journal: str
-    seq: int
-    total: int
+    agent: Name
+    journal: AnyName
+    seq: Natural
+    total: Natural
     again: bool
     missed: bool = False
     more: bool | None = None
@@ -81,12 +82,12 @@ class Range(Message):
 
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
-    consumer: str
-    run: str
-    journal: str
-    after: int
-    after_total: int
-    upto: int
+    consumer: AnyName
+    run: AnyName
+    journal: AnyName
+    after: Natural
+    after_total: Natural
+    upto: Natural
     protocol: int = PROTOCOL
 
 
@@ -94,7 +95,7 @@ class Range(Message):
 class Committed(Message):
     """The micro-batch that ends at ``seq`` is committed. Events up to there that ``run`` received will not be requested again."""
 
-    consumer: str
-    run: str
-    journal: str
-    seq: int
+    consumer: AnyName
+    run: AnyName
+    journal: AnyName
+    seq: Natural

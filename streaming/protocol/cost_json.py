@@ -1,7 +1,6 @@
 """What a scrape of a job costs, as it serves it as JSON: series and bytes, by metric and by topic."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
 
@@ -28,8 +27,6 @@ class Cost(Message):
     ``bytes``: before compression. ``series_dropped``: so many series are left out because of ``series_limit`` or ``label_limit``.
     ``metrics`` and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"metrics": Share, "topics": Share}
 
     at_ms: int
     series: int = 0

@@ -4,7 +4,6 @@ Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not k
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
 
@@ -37,8 +36,6 @@ class LogDirUse(Message):
     broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how many files and directories in it could
     not be read, ``unread_of`` some of them with the reason.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"kinds": KindUse}
 
     broker: int
     log_dir: str
@@ -109,13 +106,6 @@ class DiskAnswer(Message):
     ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
     the log dirs with the latter, if there are any of the former.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {
-        "log_dirs": LogDirUse,
-        "rows": DiskRow,
-        "leftovers": LeftoverFiles,
-        "in_force": LogDirUse,
-    }
 
     at_ms: int
     by: str

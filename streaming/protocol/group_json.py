@@ -4,7 +4,6 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 from urllib.parse import quote
 
 from streaming.protocol.json_message import Message
@@ -72,8 +71,6 @@ class GroupPage(Message):
     ``at_ms``: when the values were computed. ``omitted``: groups that are not followed, because of ``groups_limit``. ``unread``: partitions
     of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may be missing.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"groups": GroupSummary}
 
     at_ms: int
     groups: list[GroupSummary]
@@ -154,8 +151,6 @@ class GroupPartition(Message):
     that transaction, None if it is not known. ``batch``: None if it was not checked.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"held_by": HoldingTransaction, "pending": PendingOffset, "batch": NextBatch}
-
     topic: str
     partition: int
     topic_id: str = ""
@@ -208,8 +203,6 @@ class GroupDetail(Message):
     ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``server``: where Kafka's
     tools reach the cluster, HOST:PORT, "" if that is not known. ``redacted``: names are not the ones that Kafka knows.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"summary": GroupSummary, "partitions": GroupPartition}
 
     at_ms: int
     summary: GroupSummary

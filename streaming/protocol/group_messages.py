@@ -11,6 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.protocol.json_values import AnyName, Natural, Small
 from streaming.protocol.versions import PROTOCOL
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
@@ -61,11 +62,11 @@ class Following(StrEnum):
 class KnownLog(Message):
     """What a job has of a coordinator's log: the edition and the version of the last changes."""
 
-    broker: int
+    broker: Small
     topic: str
-    topic_id: str
-    coordinator: int
-    edition: str
+    topic_id: AnyName
+    coordinator: Small
+    edition: AnyName
     version: int
 
 
@@ -73,7 +74,6 @@ class KnownLog(Message):
 class GroupsRequest(Message):
     """The question for what has changed in the coordinators' logs; ``known`` is what the job has."""
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"known": KnownLog}
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     known: list[KnownLog] = field(default_factory=list)
@@ -89,12 +89,12 @@ class FollowedLog(Message):
     it have a meaning. ``commits``, ``pending``, ``groups``: how many tables of each kind follow, with at most `MOST_ROWS` rows each.
     """
 
-    broker: int
+    broker: Small
     topic: str
-    topic_id: str
-    coordinator: int
+    topic_id: AnyName
+    coordinator: Small
     following: str = Following.READ
-    edition: str = ""
+    edition: AnyName = ""
     version: int = 0
     whole: bool = False
     upto: int = -1
@@ -109,15 +109,15 @@ class FollowedLog(Message):
 class JournalEnd(Message):
     """The end of the agent's journal after it has read everything that it sent: what was read before is published up to here."""
 
-    journal: str
-    seq: int
+    journal: AnyName
+    seq: Natural
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsRequest(Message):
     """The question for the numbers of records of all logs that have changed since a version; "" and 0 for all."""
 
-    process: str = ""
+    process: AnyName = ""
     number: int = 0
 
 
@@ -128,7 +128,7 @@ class RecordsHeader(Message):
     ``tables``: how many tables follow.
     """
 
-    process: str
+    process: AnyName
     number: int
     whole: bool
     tables: int
@@ -138,10 +138,10 @@ class RecordsHeader(Message):
 class BatchRequest(Message):
     """The question whether the batch that holds an offset, or the next one after it, is sound."""
 
-    broker: int
+    broker: Small
     topic: str
-    topic_id: str
-    partition: int
+    topic_id: AnyName
+    partition: Small
     offset: int
 
 

@@ -1,15 +1,16 @@
 """The messages of an answer about consumer groups: JSON that says what follows, and tables of Arrow. A message holds `MOST_ROWS` rows."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from streaming.arrow_streams import cast_columns, read_stream
 from streaming.errors import AgentError
 from streaming.groups.group_rows import COMMITS, GROUPS, LATER, PENDING, GroupChanges
 from streaming.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd, RecordsHeader
+from streaming.protocol.json_values import load
 
 MOST_ROWS = 65_536
 """The most rows of a table."""
@@ -67,11 +68,11 @@ def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
         AgentError: it is no table, or a column is missing.
     """
     try:
-        found = pa.ipc.open_stream(message).read_all()
+        found = read_stream(message)
         for field in schema:
             if field.name not in found.schema.names and LATER in (field.metadata or {}):
                 found = found.append_column(field, pa.array(np.full(len(found), -1), field.type))
-        return found.select(schema.names).cast(schema)
+        return cast_columns(found, schema)
     except (pa.ArrowException, KeyError) as error:
         raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
 
@@ -150,7 +151,7 @@ def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
 
 def _is_end(message: bytes) -> bool:
     try:
-        return "seq" in json.loads(message)
+        return "seq" in load(message)
     except (ValueError, TypeError) as error:
         raise AgentError(f"its answer about groups cannot be read ({error})", "protocol") from error
 

@@ -4,7 +4,6 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a secon
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
 
@@ -133,16 +132,12 @@ class ListPage(Message):
 class PartitionPage(ListPage):
     """Partitions."""
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"rows": PartitionRow}
-
     rows: list[PartitionRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionPage(ListPage):
     """Open transactions. ``omitted``: so many are only counted, because ``late_limit`` is lower or they are younger than ``late_after``."""
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"rows": TransactionRow}
 
     rows: list[TransactionRow]
     omitted: int = 0
@@ -151,7 +146,5 @@ class TransactionPage(ListPage):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage(ListPage):
     """What is kept of partitions."""
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"rows": RetentionRow}
 
     rows: list[RetentionRow]

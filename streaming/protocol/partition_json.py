@@ -4,7 +4,6 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a secon
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 from urllib.parse import quote
 
 from streaming.protocol.json_message import Message
@@ -64,16 +63,6 @@ class ReplicaRow(Message):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDetail(Message):
     """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first."""
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {
-        "row": PartitionRow,
-        "retention": RetentionRow,
-        "transactions": TransactionRow,
-        "problems": Problem,
-        "segments": SegmentRow,
-        "minutes": Minute,
-        "replicas": ReplicaRow,
-    }
 
     at_ms: int
     row: PartitionRow

@@ -4,7 +4,6 @@ Times are Unix milliseconds. -1 and "" mean that a problem is not about one of t
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
 
@@ -50,8 +49,6 @@ class ProblemPage(Message):
 
     ``critical``, ``warning`` and ``info`` are numbers of all problems of that severity.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"problems": Problem}
 
     at_ms: int
     total: int

@@ -1,9 +1,9 @@
 """The status of a scrub: how far it is, and what it found."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
+from streaming.protocol.json_values import Small
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,7 @@ class CorruptBatch(Message):
     """A damaged position in a closed segment: its file, the byte, the offset in its header, and what is wrong with it."""
 
     topic: str
-    partition: int
+    partition: Small
     path: str
     position: int
     offset: int
@@ -23,7 +23,7 @@ class CorruptLog(Message):
     """How many damaged positions the scrub has found in the closed segments of a log."""
 
     topic: str
-    partition: int
+    partition: Small
     batches: int
 
 
@@ -45,13 +45,7 @@ class ScrubStatus(Message):
     has not returned for ``waits_seconds``, "" if there is none.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {
-        "corrupt_batches": CorruptBatch,
-        "corrupt_logs": CorruptLog,
-        "unreadable_files": UnreadableFile,
-    }
-
-    broker: int
+    broker: Small
     log_dir: str
     began_ms: int
     ended_ms: int

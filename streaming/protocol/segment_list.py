@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from streaming.protocol.json_message import Message
+from streaming.protocol.json_values import Small
 
 
 @dataclass(frozen=True, slots=True)
 class Log(Message):
     """One segment of a log on disk; ``size`` in bytes."""
 
-    broker: int
+    broker: Small
     log_dir: str
     topic: str
-    partition: int
+    partition: Small
     segment: int
     size: int
 
@@ -22,6 +23,6 @@ class Log(Message):
 class Logs(Message):
     """All segments that an agent can scan."""
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"logs": Log}
+    MOST_VALUES: ClassVar[int] = 64 << 20  # a list of nine million segments, for those who scan them
 
     logs: list[Log]

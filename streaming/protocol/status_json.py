@@ -4,7 +4,6 @@ Times are Unix milliseconds; -1 means "not known".
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streaming.protocol.json_message import Message
 
@@ -38,8 +37,6 @@ class Status(Message):
     ``unknown``: what cannot be told, in sentences. ``redacted``: names are not the ones that Kafka knows. ``omitted_agents``: so many
     agents are left out of ``agents``.
     """
-
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"agents": AgentState}
 
     at_ms: int
     version: str

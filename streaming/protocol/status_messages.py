@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 from streaming.protocol.cluster_messages import Led, Registered
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.protocol.json_values import AnyName, Name, Natural, Packed, Small, Text
 from streaming.protocol.scrub_messages import ScrubStatus
 from streaming.protocol.versions import PROTOCOL
 
@@ -23,7 +24,7 @@ class LogDirStatus(Message):
     of live logs, and the metadata log.
     """
 
-    broker: int
+    broker: Small
     log_dir: str
     up: bool
     registered: bool | None
@@ -45,7 +46,7 @@ class LogDirStatus(Message):
 class BlockedFile(Message):
     """A file or directory at ``path`` in which a call has not returned for so many seconds. Its log dir is not used until it returns."""
 
-    broker: int
+    broker: Small
     log_dir: str
     path: str
     seconds: float
@@ -58,10 +59,10 @@ class PendingCommits(Message):
     In an answer, ``groups`` are those with offsets that wait for it, redacted where needed; ``more``: there may be others.
     """
 
-    broker: int
+    broker: Small
     topic: str
-    partition: int
-    topic_id: str
+    partition: Small
+    topic_id: AnyName
     producer_id: int
     first_offset: int
     groups: list[str] = field(default_factory=list)
@@ -72,7 +73,7 @@ class PendingCommits(Message):
 class CatalogVersion(Message):
     """A version of the catalog in one process of an agent (`streaming.catalog.changes.Version`)."""
 
-    process: str
+    process: AnyName
     number: int
 
 
@@ -85,11 +86,7 @@ class CatalogPart(Message):
 
     version: CatalogVersion
     whole: bool
-    changes: str
-
-    @classmethod
-    def _of(cls, fields: dict[str, Any]) -> Self:
-        return cls(**fields | {"version": CatalogVersion(**fields["version"])})
+    changes: Packed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +104,15 @@ class BrokerStatus(Message):
     not send it. ``clean``: its log dirs show that it was shut down cleanly and has not started since.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"led": Led, "registered": Registered}
-
-    broker: int
+    broker: Small
     readable: bool
     metadata_offset: int
     registered: list[Registered]
-    controller: int
+    controller: Small
     led: list[Led]
     transaction_partitions: int | None
-    counts_name: str = ""
-    counts: str = ""
+    counts_name: AnyName = ""
+    counts: Packed = ""
     appended_ms: int = -1
     log_dirs: list[str] = field(default_factory=list)
     expected: bool = True
@@ -129,10 +124,10 @@ class BrokerStatus(Message):
 class UnreadableLog(Message):
     """A log that could not be read at the last attempt: the file or directory, and why."""
 
-    broker: int
+    broker: Small
     topic: str
-    partition: int
-    topic_id: str
+    partition: Small
+    topic_id: AnyName
     path: str
     error: str
 
@@ -141,9 +136,12 @@ class UnreadableLog(Message):
 class UnreadableLogs(Message):
     """How many logs of a broker could not be read at the last attempt."""
 
-    broker: int
+    broker: Small
     logs: int
 
+
+OfBroker = Annotated[str, Text(form=r"(?s)-?[0-9]{1,9}:.*")]
+"""The id of a broker, a colon, and a name."""
 
 MOST_UNREADABLE = 1_000
 """The most unreadable logs that are named."""
@@ -158,13 +156,11 @@ class StatusRequest(Message):
     ``consumer``: who asks, "" for one without an id.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {"pending": PendingCommits, "catalogs": CatalogVersion}
-
     counts: list[str] = field(default_factory=list)
     pending: list[PendingCommits] = field(default_factory=list)
     catalog: bool = False
     catalogs: list[CatalogVersion] = field(default_factory=list)
-    consumer: str = ""
+    consumer: AnyName = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,31 +178,21 @@ class Status(Message):
     the decisions up to this end of the journal.
     """
 
-    HOLDS: ClassVar[dict[str, type[Message]]] = {
-        "log_dirs": LogDirStatus,
-        "broker_statuses": BrokerStatus,
-        "blocked": BlockedFile,
-        "unreadable": UnreadableLogs,
-        "unreadable_logs": UnreadableLog,
-        "scrubs": ScrubStatus,
-        "pending": PendingCommits,
-        "catalog": CatalogPart,
-    }
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
-    agent: str
-    version: str
-    journal: str
-    cluster_id: str
-    brokers: list[int]
-    unreadable_metadata: list[int]
+    agent: Name
+    version: AnyName
+    journal: AnyName
+    cluster_id: AnyName
+    brokers: list[Small]
+    unreadable_metadata: list[Small]
     logs: int
     caught_up: bool
-    seq: int
-    total: int
+    seq: Natural
+    total: Natural
     now_ms: int = 0
-    directories: list[str] = field(default_factory=list)
-    doubts: dict[str, int] = field(default_factory=dict)
+    directories: list[OfBroker] = field(default_factory=list)
+    doubts: dict[AnyName, int] = field(default_factory=dict)
     log_dirs: list[LogDirStatus] = field(default_factory=list)
     broker_statuses: list[BrokerStatus] = field(default_factory=list)
     protocol: int = PROTOCOL

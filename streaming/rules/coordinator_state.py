@@ -78,7 +78,7 @@ def _kept(state: LogState, packed: list[bytes | None], row: EventRow, upto: int)
     """The log with the newest of some entries. Of the last pack, entries before ``coordinator_upto`` are ignored."""
     try:
         tables = [pa.Table.from_batches([unpack_entries(each)], COORDINATOR) for each in packed if each is not None]
-    except (pa.ArrowInvalid, OSError) as error:
+    except pa.ArrowInvalid as error:
         log.error(
             "coordinators' entries are not understood: is the agent of another version?",
             extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq, "error": str(error)},

@@ -242,7 +242,7 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
             to = client(address, options.files)
             try:
                 if to.status().agent == agent:
-                    return to.read(asked)
+                    return to.read(asked, agent)
             except VersionError as error:  # the process that plans detects this too, and plans no more for it
                 log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
                 return None

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.client.agent_client import AgentClient
-from streaming.errors import AgentError
+from streaming.errors import AgentError, quoted
 from streaming.event_row import Event
 from streaming.pace.pace_files import write_check
 from streaming.pace.waiting import Hurry, Turns
@@ -153,11 +153,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
         awake = self._backoff.awake(self._registered)
-        plans = agent_connections.ask_all(
-            awake, lambda client: client.plan(self._request(known.get(self._registered[client.address].agent), budget)), self._options.files
-        )
-        # one that was renamed meanwhile is registered again by its new name: its rows are asked for and folded by it
-        plans = {address: plan for address, plan in plans.items() if plan.agent == self._registered[address].agent}
+        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, known, budget), self._options.files)
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)
@@ -169,6 +165,13 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         hurry = _hurry(plans.values(), known, budget, met=bool(met))
         return offsets.advance(start, plans.values(), brokers), hurry
+
+    def _plan(self, client: AgentClient, known: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
+        agent = self._registered[client.address].agent
+        plan = client.plan(self._request(known.get(agent), budget))
+        if plan.agent != agent:  # it was renamed, and is registered anew; its plan would move on how far another agent is read
+            raise AgentError(f"agent at {client.address}: it is {agent}, and plans for {quoted(plan.agent)}", Reason.PROTOCOL)
+        return plan
 
     def _is_known(self, status: Status, plan: Plan) -> bool:
         """Whether the agent that planned knows this consumer. One that went away, or has a new journal, may not: it is registered again."""

@@ -85,6 +85,11 @@ class FoundPublisher:
         return self._inventory.wrong_time_indexes
 
     @property
+    def checkpoints_not_understood(self) -> list[Path]:
+        """The offset checkpoints whose offsets are not known."""
+        return self._checkpoints.not_understood
+
+    @property
     def unreadable_checkpoints(self) -> int:
         """Checkpoint files that could not be read or were not understood, so far."""
         return self._checkpoints.unreadable

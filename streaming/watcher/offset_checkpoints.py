@@ -33,6 +33,11 @@ class Checkpoints:
         """Files that could not be read or were not understood, so far; each counts once until it is replaced."""
         return sum(file.failures for file in self._files)
 
+    @property
+    def not_understood(self) -> list[Path]:
+        """The files whose offsets are not known, because they cannot be read or are damaged."""
+        return [file.path for file in self._files if not file.content.readable]
+
     def high_watermark(self, partition: Partition) -> int:
         """The high watermark of the log when its broker last wrote the checkpoint, which it does every 5 s."""
         return self._offset(partition, HIGH_WATERMARK_CHECKPOINT)
@@ -55,13 +60,13 @@ class _File:
         self.name = name
         self.content = NOTHING_WRITTEN
         self.failures = 0
-        self._path: Path = log_dir.path / name
+        self.path: Path = log_dir.path / name
         self._identity = (0, 0)  # of the file that was read last: Kafka replaces it by another file
 
     def refresh(self) -> bool:
         try:
-            with Calling(self._path):
-                stat = self._path.stat()
+            with Calling(self.path):
+                stat = self.path.stat()
         except OSError:  # not written yet, or a log dir that cannot be read: the known offsets stay
             return False
         identity = (stat.st_ino, stat.st_mtime_ns)

@@ -228,6 +228,10 @@ class Watcher:
         """The changes of the catalog, as `streaming.catalog.editions.Editions.since` returns them."""
         return self._found.decided.editions.since(known)
 
+    def checkpoints_not_understood(self) -> list[Path]:
+        """The offset checkpoints that cannot be read or are damaged, so that their offsets are not known."""
+        return self._found.checkpoints_not_understood
+
     def unreadable(self) -> list[Unreadable]:
         """The logs that could not be read at the last try, each once."""
         return self._registry.unreadable()

@@ -46,7 +46,8 @@ ELSEWHERE = (GroupPage, GroupDetail)
 
 def held(kind: type[Message]) -> set[type[Message]]:
     """A message and all that are in it."""
-    return {kind}.union(*(held(each) for each in kind.HOLDS.values()))
+    hints = [each for hint in typing.get_type_hints(kind).values() for each in (hint, *typing.get_args(hint))]
+    return {kind}.union(*(held(each) for each in hints if isinstance(each, type) and issubclass(each, Message)))
 
 
 MESSAGES = sorted({each for kind in ANSWERS.values() if kind not in ELSEWHERE for each in held(kind)}, key=lambda kind: kind.__name__)

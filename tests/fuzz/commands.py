@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -64,6 +65,15 @@ def _replaced(by: Callable[[Path], object]) -> Callable[[Path, random.Random], N
         by(path)
 
     return change
+
+
+def _socket(path: Path) -> None:
+    here = os.open(path.parent, os.O_PATH)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{here}/{path.name}")  # the path itself may be too long for one
+    finally:
+        os.close(here)
 
 
 def _sparse_tail(path: Path, _: random.Random) -> None:
@@ -127,6 +137,9 @@ _CHANGES: tuple[tuple[str, Callable[[Path, random.Random], None], bool], ...] = 
     ("bytes", lambda _path, _chance: None, True),
     ("pipe", _replaced(os.mkfifo), False),
     ("directory", _replaced(Path.mkdir), False),
+    ("socket", _replaced(_socket), False),
+    ("nowhere", _replaced(lambda path: path.symlink_to("nowhere")), False),
+    ("emptied", lambda path, _: os.truncate(path, 0), True),
     ("loop", _replaced(lambda path: path.symlink_to(path.name)), False),
     ("device", _replaced(lambda path: path.symlink_to("/dev/zero")), False),
     ("sparse tail", _sparse_tail, True),
@@ -145,6 +158,7 @@ def commands(disk: Path) -> list[tuple[object, ...]]:
         ("dump", "--records", disk),
         ("dump", "--verify", disk),
         ("dump", "--summary", disk),
+        ("dump", "--format", "arrow", "--records", disk),
         ("count", *where),
         ("count", "--by", "partition", "--json", *where),
         ("groups", *where),

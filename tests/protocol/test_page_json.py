@@ -1,8 +1,6 @@
 """What a job serves about its state: each message comes back as it was sent, whatever the names in it."""
 
-import dataclasses
 import json
-import typing
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -16,36 +14,10 @@ from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionPage, Rete
 from streaming.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.protocol.problem_json import ProblemPage
 from streaming.protocol.status_json import Status
+from tests.protocol.built import NAMES, built
 from tests.tables import each_row
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 MESSAGES = (Cost, PartitionDetail, PartitionPage, ProblemPage, RetentionPage, Status, TransactionPage)
-_VALUES: dict[object, st.SearchStrategy[object]] = {
-    int: st.integers(-1, 1 << 53),
-    float: st.floats(-1, 1e15),
-    bool: st.booleans(),
-    str: NAMES,
-}
-
-
-def built(kind: type[Message]) -> st.SearchStrategy[Message]:
-    """Any message of a kind."""
-    return st.builds(kind, **{name: _any(hint) for name, hint in _hints(kind).items()})
-
-
-def _any(hint: object) -> st.SearchStrategy[object]:
-    if hint in _VALUES:
-        return _VALUES[hint]
-    if isinstance(hint, type) and issubclass(hint, Message):
-        return built(hint)
-    if typing.get_origin(hint) is list:
-        return st.lists(_any(typing.get_args(hint)[0]), max_size=2)
-    return st.one_of(*(st.none() if each is type(None) else _any(each) for each in typing.get_args(hint)))
-
-
-def _hints(kind: type[Message]) -> dict[str, object]:
-    hints = typing.get_type_hints(kind)
-    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
@@ -53,13 +25,6 @@ def _hints(kind: type[Message]) -> dict[str, object]:
 def test_a_message_comes_back_as_it_was(kind: type[Message], data: st.DataObject) -> None:
     message = data.draw(built(kind))
     assert kind.decode(message.encode()) == message
-
-
-@each_row("kind", MESSAGES)
-def test_every_message_in_another_is_named_where_it_is_read(kind: type[Message]) -> None:
-    for name, hint in _hints(kind).items():
-        held = [each for each in (hint, *typing.get_args(hint)) if isinstance(each, type) and issubclass(each, Message)]
-        assert kind.HOLDS.get(name) == (held[0] if held else None)
 
 
 def test_what_a_later_version_says_more_is_ignored_and_what_an_earlier_one_does_not_say_is_not_known() -> None:

@@ -176,12 +176,12 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
     real_read = AgentClient.read
     broken = {"a2"}
 
-    def fail(self: AgentClient, asked: Range) -> Any:
-        agent = self.status().agent
-        reads.append(agent)
-        if agent in broken:
+    def fail(self: AgentClient, asked: Range, agent: str = "") -> Any:
+        name = self.status().agent
+        reads.append(name)
+        if name in broken:
             raise AgentError("too slow", Reason.SILENT)
-        return real_read(self, asked)
+        return real_read(self, asked, agent)
 
     with one.agent.served() as first, two.agent.served() as second:
         stream = Stream(first, second)
