@@ -70,7 +70,7 @@ _OPTIONS = [
     ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * 1000),
     ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
     ("grpc.max_connection_age_ms", AGE_SECONDS * 1000),
-    ("grpc.max_connection_age_grace_ms", int(ANSWER_SECONDS * 1000)),
+    ("grpc.max_connection_age_grace_ms", int(SCAN_SECONDS * 1000)),
     ("grpc.max_metadata_size", HEADER_BYTES),
     ("grpc.absolute_max_metadata_size", HEADER_BYTES),
 ]

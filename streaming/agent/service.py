@@ -267,6 +267,10 @@ class Service:
             self._note("this journal is an earlier copy of what a consumer has read: it begins anew", consumer=consumer)
             self.consumers.forget(consumer)
             return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        if self.consumers.has_lost_its_beginning(consumer):
+            self._note("a job comes to its beginning when that is forgotten: it begins anew", consumer=consumer)
+            self.consumers.forget(consumer)
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
         if 0 <= planned < committed:
             if not self.consumers.set_back(consumer, planned):
                 return _Start(journal, NOT_BEGUN, NOT_BEGUN)

@@ -1,6 +1,7 @@
 """The consumers of a journal, how far each has come, and how much of the journal may be forgotten."""
 
 import logging
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -111,7 +112,17 @@ class Consumers:
         """Whether a consumer was sent anything since its beginning; False if an earlier version registered it and it has committed all."""
         with self._journal.database.reading() as run:
             found = consumer_rows.read(run, consumer)
-            return found is not None and (found.committed > found.begun >= 0 or bool(losses.reads(run, consumer)))
+            return found is not None and self._was_sent(run, found)
+
+    @staticmethod
+    def _was_sent(run: sqlite3.Connection, found: Consumer) -> bool:
+        return found.committed > found.begun >= 0 or bool(losses.reads(run, found.id))
+
+    def has_lost_its_beginning(self, consumer: str) -> bool:
+        """Whether a consumer was sent nothing, and events of its beginning are forgotten: what they told is still on disk."""
+        with self._journal.database.reading() as run:
+            found = consumer_rows.read(run, consumer)
+            return found is not None and found.begun >= 0 and found.begun < totals.read(run).trimmed_seq and not self._was_sent(run, found)
 
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.

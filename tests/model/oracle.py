@@ -53,7 +53,6 @@ class Account:
     ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``hole`` and ``lost`` say
     that bytes may be skipped: because they were gone before a look, or with a part of the journal. ``back`` is set for a log that left its
     broker and is copied to it again: the offset up to which, and the epoch in which, it had counted for its topic before it left.
-    ``behind``: what it lacks was told with a part of another journal. Its end is known by the next append alone, which tells it again.
     ``blind``: the job began in a file that was deleted already, and what was open there is not known.
     """
 
@@ -69,7 +68,6 @@ class Account:
     epoch: int = -1
     hole: bool = False
     lost: bool = False
-    behind: bool = False
 
     def truncated(self, offset: int) -> None:
         self.next, self.arrived = min(self.next, offset), min(self.arrived, offset)

@@ -110,3 +110,17 @@ def test_an_agent_that_is_renamed_between_two_reads(world: BrokersAndJobs) -> No
         world.rename(1)
         grow(world)
         assert all(here == there for here, there in counted(world))
+
+
+def test_a_beginning_in_a_new_journal_that_is_forgotten_before_anybody_read_it(world: BrokersAndJobs) -> None:
+    """What it told lies on the disk: the job begins once more, and nothing is said as lost, let alone twice."""
+    for _ in range(3):
+        world.append(world.cluster.partitions["bills", 0], 1, 2)
+    world.lose_journal(2)
+    for _ in range(3):
+        world.step("first", {}, None, "")
+    world.look(2, hinted=True)
+    world.trim(2, 0, 0)
+    assert world.agents[2].journal.trimmed().seq
+    world.settle()
+    assert all(here == there for here, there in counted(world))

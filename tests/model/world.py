@@ -504,7 +504,6 @@ class BrokersAndJobs:
     def _check_log(self, job: Job, log: LogKey, account: Account, state: LogState) -> int:
         """Compare one log; returns how many bytes of it are in neither, which only a loss that names no log may explain."""
         name = f"{job.name}: {log} on broker {log.broker}"
-        account.lost = account.lost or account.behind
         counted, lossy = _counted(state), (job.name, log.broker) in self._lossy or account.lost
         grown, skipped = counted.sums - account.before.sums, counted.skipped - account.before.skipped
         least, most = self.oracle.least(log, account), self.oracle.most(log, account)
@@ -516,8 +515,7 @@ class BrokersAndJobs:
             assert grown.bytes + skipped <= most.bytes or account.lost, f"{name}: {grown.bytes} + {skipped} bytes, of {most.bytes}"
             assert skipped == 0 or lossy, f"{name}: {skipped} bytes are skipped though all were there"
         replica = self.cluster.logs(log.broker)[log]
-        account.behind = account.lost and state.log_end_offset < _end(replica)
-        assert account.behind or state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
+        assert state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
         opened = {(int(each["producer_id"]), int(each["first_offset"])) for each in open_ones(_transactions(state))}
         assert account.blind or opened == set(replica.log.facts().open_transactions), f"{name}: other transactions are open"
         if log.topic == coordinators.TOPIC:
