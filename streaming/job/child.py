@@ -33,7 +33,7 @@ _PASSED = (
     *("log_level", "log_format"),
 )
 _START_SECONDS = 60.0
-_STOP_SECONDS = 1.5
+_STOP_SECONDS = 3.0
 _BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
 _WELL_SECONDS = 60.0
 
