@@ -25,9 +25,10 @@ from streaming.protocol.group_messages import (
     BatchCheck,
     BatchRequest,
     GroupsRequest,
+    PositionsRequest,
     RecordsRequest,
 )
-from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table, table_message
+from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, checked_table, read_groups, read_records, read_table
 from streaming.protocol.json_message import Message
 from streaming.protocol.problems import Reason, explain
 from streaming.protocol.segment_list import Log, Logs
@@ -204,7 +205,7 @@ class AgentClient:
         found = [POSITIONS.empty_table()]
         for begin in range(0, asked.num_rows, MOST_POSITIONS):
             part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
-            answers = self._messages(Call.POSITIONS, table_message(part).to_pybytes(), POSITIONS_SECONDS)
+            answers = self._messages(Call.POSITIONS, PositionsRequest.of(part).encode(), POSITIONS_SECONDS)
             try:
                 rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
             except AgentError as error:
@@ -242,8 +243,8 @@ class AgentClient:
     def _tables(self, messages: Iterable[bytes]) -> Iterator[pa.Table]:
         try:
             for message in messages:
-                yield pa.ipc.open_stream(message).read_all()
-        except pa.ArrowException as error:
+                yield checked_table(message)
+        except (pa.ArrowException, OSError) as error:
             raise self._error(f"its rows cannot be read ({error}): are job and agent of the same version?", Reason.PROTOCOL) from error
 
     def _named(self, error: AgentError) -> AgentError:

@@ -6,10 +6,11 @@ Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
+from streaming.errors import AgentError, quoted
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.protocol.versions import PROTOCOL
 
@@ -67,6 +68,37 @@ class KnownLog(Message):
     coordinator: int
     edition: str
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsRequest(Message):
+    """The question where offsets lie: ``rows`` are those of `POSITIONS_ASKED`, at most `MOST_POSITIONS`.
+
+    It is no table of Arrow, because Arrow does not check what it reads: a wrong one may end the process, or unpack to any size.
+    """
+
+    rows: list[list[Any]]
+
+    @classmethod
+    def of(cls, asked: pa.Table) -> Self:
+        """The request for a table."""
+        return cls([list(row) for row in zip(*(asked[name].to_pylist() for name in POSITIONS_ASKED.names), strict=True)])
+
+    def table(self) -> pa.Table:
+        """The table.
+
+        Raises:
+            AgentError: these are no such rows, or too many.
+        """
+        try:
+            if len(self.rows) > MOST_POSITIONS:
+                raise ValueError(f"{len(self.rows)} offsets are more than {MOST_POSITIONS}")
+            columns = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(POSITIONS_ASKED)
+            return pa.Table.from_arrays(
+                [pa.array(column, field.type) for column, field in zip(columns, POSITIONS_ASKED, strict=True)], schema=POSITIONS_ASKED
+            )
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise AgentError(f"no offsets in logs: {quoted(str(error))}") from error
 
 
 @dataclass(frozen=True, slots=True)

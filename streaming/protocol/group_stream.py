@@ -60,6 +60,17 @@ def row_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Buffer]:
             yield table_message(batch)
 
 
+def checked_table(message: pa.Buffer | bytes) -> pa.Table:
+    """The table of a message, once everything in it is where it says: Arrow believes a message, and reads behind its end.
+
+    Raises:
+        pa.ArrowException, OSError: it is no table.
+    """
+    found = pa.ipc.open_stream(message).read_all()
+    found.validate(full=True)
+    return found
+
+
 def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
     """The table of a message, with the columns of ``schema`` by their names; others are dropped, and those that are `LATER` are added.
 
@@ -67,12 +78,12 @@ def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
         AgentError: it is no table, or a column is missing.
     """
     try:
-        found = pa.ipc.open_stream(message).read_all()
+        found = checked_table(message)
         for field in schema:
             if field.name not in found.schema.names and LATER in (field.metadata or {}):
                 found = found.append_column(field, pa.array(np.full(len(found), -1), field.type))
         return found.select(schema.names).cast(schema)
-    except (pa.ArrowException, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError) as error:
         raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
 
 

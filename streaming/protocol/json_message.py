@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from streaming.errors import AgentError
 from streaming.protocol.versions import UNNAMED
@@ -31,7 +31,7 @@ class Message:
             AgentError: it is not such a message.
         """
         try:
-            return cls._of(json.loads(data))
+            return cls._of(json.loads(data, parse_constant=_refuse))
         except (ValueError, TypeError, AttributeError) as error:
             raise AgentError(f"not a message of kind {cls.__name__}: {data[:200]!r} ({error})") from error
 
@@ -47,6 +47,11 @@ class Message:
         if isinstance(value, list):
             return [cls._of(each) for each in value]
         return None if value is None else cls._of(value)
+
+
+def _refuse(constant: str) -> NoReturn:
+    """NaN and the infinities are in no JSON, but Python's reader takes them: nothing that compares numbers is right with them."""
+    raise ValueError(f"{constant} is no number")
 
 
 UNNAMED_SENDER: Mapping[str, object] = {"protocol": UNNAMED}
