@@ -10,7 +10,7 @@ from streaming.agent.batch_listing import list_logs, scan_segment
 from streaming.agent.service import Service
 from streaming.protocol.agent_calls import Call
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.protocol.group_messages import BatchRequest, GroupsRequest, RecordsRequest
+from streaming.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.protocol.group_stream import row_messages
 from streaming.protocol.json_message import Message
 from streaming.protocol.segment_list import Log, Logs
@@ -29,6 +29,9 @@ Answer = Callable[[bytes, str], Messages]
 
 _Request = TypeVar("_Request", bound=Message)
 
+_decoding = threading.Lock()
+"""One request is decoded at a time: many small parts of JSON take fifty times their length for a moment."""
+
 
 def answers(service: Service, count_rows: Callable[[int], object] = lambda _: None) -> Mapping[str, Answer]:
     """The answers of a service. For several threads."""
@@ -37,7 +40,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
 
     def events(body: bytes, principal: str) -> Messages:
-        return _few(row_messages(_counted(service.read(_request(Range, body), principal), count_rows)), room)
+        return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
 
     known: dict[str, Answer] = {
         Call.STATUS: _anyone(StatusRequest, service.status),
@@ -47,30 +50,31 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
         Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
-        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _request(Log, body))),
+        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _decoded(Log, body))),
     }
     if about_groups is not None:
         known |= {
             Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
-            Call.POSITIONS: lambda body, _: _few(about_groups.positions(body), slow),
-            Call.RECORDS: lambda body, _: _few(about_groups.records(_request(RecordsRequest, body)), room),
-            Call.GROUPS: lambda body, _: _few(about_groups.groups(_request(GroupsRequest, body)), room),
+            Call.POSITIONS: lambda body, _: _few(about_groups.positions(_decoded(PositionsRequest, body)), slow),
+            Call.RECORDS: lambda body, _: _few(about_groups.records(_decoded(RecordsRequest, body)), room),
+            Call.GROUPS: lambda body, _: _few(about_groups.groups(_decoded(GroupsRequest, body)), room),
         }
     return known
-
-
-def _request(kind: type[_Request], body: bytes) -> _Request:
-    return kind.decode(body, REQUEST_VALUES)
 
 
 def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
     """Answers one message by one; by an empty one where there is nothing to say."""
 
     def answered(body: bytes, principal: str) -> Messages:
-        message = answer(_request(kind, body), principal)
+        message = answer(_decoded(kind, body), principal)
         yield b"{}" if message is None else message.encode()
 
     return answered
+
+
+def _decoded(kind: type[_Request], body: bytes) -> _Request:
+    with _decoding:
+        return kind.decode(body, REQUEST_VALUES)
 
 
 def _anyone(kind: type[_Request], answer: Callable[[_Request], Message]) -> Answer:

@@ -15,7 +15,7 @@ from streaming.agent.call_answers import Answer
 from streaming.agent.call_threads import CallThreads
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.security import OPEN, Certificates, Security
-from streaming.errors import JournalError, SegtailError
+from streaming.errors import JournalError, SegtailError, quoted
 from streaming.protocol.agent_calls import REASON, REQUEST_BYTES, Call, method, pieces
 from streaming.protocol.problems import UNKNOWN_CALL, Reason
 from streaming.protocol.tokens import HEADER, accepted
@@ -46,7 +46,7 @@ REQUEST_SECONDS = 10.0
 HANDSHAKE_SECONDS = 10
 """How long a connection may take until it can be used."""
 
-IDLE_SECONDS = 600
+IDLE_SECONDS = 60
 """A connection without calls is closed after this time."""
 
 AGE_SECONDS = 3600
@@ -76,6 +76,24 @@ _OPTIONS = [
 ]
 
 
+class _Rarely(logging.Handler):
+    """What gRPC itself logs, such as of headers that are no text: strangers cause it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = RareLog(log)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log.write(record.levelno, "gRPC could not do something", {"what": quoted(record.getMessage()), "where": record.name})
+
+
+def _log_rarely() -> None:
+    of_grpc = logging.getLogger("grpc")
+    if not any(isinstance(each, _Rarely) for each in of_grpc.handlers):
+        of_grpc.addHandler(_Rarely())
+        of_grpc.propagate = False
+
+
 class AgentServer:
     """Serves one agent at one address. ``address`` has the real port if 0 was requested.
 
@@ -91,6 +109,7 @@ class AgentServer:
         self, answers: Mapping[str, Answer], listen: Address, security: Security = OPEN, metrics: AgentMetrics | None = None
     ) -> None:
         self._calls = _Calls(answers, security, metrics or AgentMetrics())
+        _log_rarely()
         self._threads = CallThreads(THREADS)
         self._server = grpc.server(
             self._threads,  # type: ignore[arg-type]  # gRPC only submits

@@ -39,14 +39,21 @@ class CallThreads(Executor):
                 self._waiting.put(None)
 
     def _work(self) -> None:
-        while (waiting := self._waiting.get()) is not None:
-            future, run = waiting
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(run())
-                except Exception as error:
-                    log.exception("a thread of calls has failed")
-                    future.set_exception(error)
+        while self._run_next():
             with self._lock:
                 if self._waiting.empty():
                     self._idle += 1
+
+    def _run_next(self) -> bool:
+        """Run one; False if there are no more. No thread holds a call that has ended: its connection has a stream less."""
+        waiting = self._waiting.get()
+        if waiting is None:
+            return False
+        future, run = waiting
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(run())
+            except Exception as error:
+                log.exception("a thread of calls has failed")
+                future.set_exception(error)
+        return True

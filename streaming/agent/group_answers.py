@@ -19,16 +19,16 @@ from streaming.journal.consumers import Consumers
 from streaming.journal.journal import Journal
 from streaming.log_key import LogKey
 from streaming.protocol.group_messages import (
-    POSITIONS_ASKED,
     RECORDS,
     BatchCheck,
     BatchRequest,
     FollowedLog,
     GroupsRequest,
     JournalEnd,
+    PositionsRequest,
     RecordsRequest,
 )
-from streaming.protocol.group_stream import groups_messages, read_table, records_messages, table_message
+from streaming.protocol.group_stream import groups_messages, records_messages, table_message
 from streaming.watcher.tail import Tail
 
 BATCH_SECONDS = 20.0
@@ -73,10 +73,9 @@ class GroupAnswers:
             groups=_replaced(each.groups, self.redact, "group", "clients", "hosts"),
         )
 
-    def positions(self, asked: bytes) -> Iterator[bytes | pa.Buffer]:
+    def positions(self, request: PositionsRequest) -> Iterator[bytes | pa.Buffer]:
         """Where offsets lie in their logs, in one message. Without ladders, nothing is known of any."""
-        rows = read_table(pa.py_buffer(asked), POSITIONS_ASKED)
-        yield table_message(find_positions(self.ladders, self.calls, rows).combine_chunks())
+        yield table_message(find_positions(self.ladders, self.calls, request.table()).combine_chunks())
 
     def records(self, request: RecordsRequest) -> Iterator[bytes | pa.Buffer]:
         """The messages of how many records logs have."""

@@ -27,9 +27,10 @@ from streaming.protocol.group_messages import (
     BatchCheck,
     BatchRequest,
     GroupsRequest,
+    PositionsRequest,
     RecordsRequest,
 )
-from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table, table_message
+from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
 from streaming.protocol.json_message import Message
 from streaming.protocol.problems import Reason, explain
 from streaming.protocol.segment_list import Log, Logs
@@ -223,7 +224,7 @@ class AgentClient:
         found = [POSITIONS.empty_table()]
         for begin in range(0, asked.num_rows, MOST_POSITIONS):
             part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
-            answers = self._messages(Call.POSITIONS, table_message(part).to_pybytes(), POSITIONS_SECONDS)
+            answers = self._messages(Call.POSITIONS, PositionsRequest.of(part).encode(), POSITIONS_SECONDS)
             try:
                 rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
             except AgentError as error:

@@ -14,8 +14,8 @@ from streaming.errors import AgentError
 
 SERVICE = "segtail.Agent"
 
-REQUEST_BYTES = 4 << 20
-"""The largest request: 4,096 offsets of topics with the longest names are 1.3 MB."""
+REQUEST_BYTES = 2 << 20
+"""The largest request: 4,096 offsets of topics with the longest names are 1.5 MB."""
 
 PIECE_BYTES = 1 << 20
 

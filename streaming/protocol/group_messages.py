@@ -4,12 +4,13 @@ Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import pyarrow as pa
 
+from streaming.errors import AgentError
 from streaming.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.protocol.json_values import AnyName, Natural, Small
 from streaming.protocol.versions import PROTOCOL
@@ -68,6 +69,43 @@ class KnownLog(Message):
     coordinator: Small
     edition: AnyName
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOffset(Message):
+    """A row of `POSITIONS_ASKED`."""
+
+    broker: Small
+    topic: AnyName
+    topic_id: AnyName
+    partition: Small
+    offset: int
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsRequest(Message):
+    """The question where offsets lie, at most `MOST_POSITIONS` of them.
+
+    It is no table of Arrow, because Arrow does not check what it reads: a wrong one may end the process, or unpack to any size.
+    """
+
+    rows: list[AskedOffset]
+
+    @classmethod
+    def of(cls, asked: pa.Table) -> Self:
+        """The request for a table."""
+        return cls([AskedOffset(**row) for row in asked.select(POSITIONS_ASKED.names).to_pylist()])
+
+    def table(self) -> pa.Table:
+        """The table.
+
+        Raises:
+            AgentError: there are too many.
+        """
+        if len(self.rows) > MOST_POSITIONS:
+            raise AgentError(f"{len(self.rows)} offsets are more than {MOST_POSITIONS}")
+        return pa.Table.from_pylist([asdict(row) for row in self.rows], POSITIONS_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
