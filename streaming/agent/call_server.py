@@ -1,4 +1,4 @@
-"""The agent's server (gRPC): limits first, then the token, then one message is read and answered."""
+"""The agent's server (gRPC), behind its front: limits first, then the token, then one message is read and answered."""
 
 import logging
 import threading
@@ -12,21 +12,19 @@ from typing import NoReturn
 import grpc
 
 from streaming.agent.call_answers import Answer
+from streaming.agent.call_front import CallFront
 from streaming.agent.call_threads import CallThreads
+from streaming.agent.http2_frames import HEADER_BYTES
 from streaming.agent.own_page import AgentMetrics
-from streaming.agent.security import OPEN, Certificates, Security
+from streaming.agent.security import OPEN, Security
 from streaming.errors import JournalError, SegtailError, quoted
 from streaming.protocol.agent_calls import REASON, REQUEST_BYTES, Call, method, pieces
 from streaming.protocol.problems import UNKNOWN_CALL, Reason
 from streaming.protocol.tokens import HEADER, accepted
 from streaming.rare_log import RareLog
-from streaming.reloading import Reloading
 from streaming.units import Address
 
 log = logging.getLogger(__name__)
-
-CONNECTIONS = 256
-"""Connections at the same time. A job has one or two for its driver and one for each executor."""
 
 CONNECTIONS_CALLS = 32
 """Calls at the same time over one connection."""
@@ -43,16 +41,11 @@ PRINCIPALS_CALLS = 40
 REQUEST_SECONDS = 10.0
 """How long the message of a call may take to arrive."""
 
-HANDSHAKE_SECONDS = 10
-"""How long a connection may take until it can be used."""
-
 IDLE_SECONDS = 60
 """A connection without calls is closed after this time."""
 
 AGE_SECONDS = 3600
 """A connection is made anew after this time, with the certificates that the files hold then."""
-
-HEADER_BYTES = 16 << 10
 
 ANSWER_SECONDS = 120.0
 """How long an answer may take, whatever its client reads. Only the batches of a segment may take longer (`SCAN_SECONDS`)."""
@@ -63,11 +56,8 @@ _EARLIER = "/arrow.flight.protocol.FlightService"
 """The service that jobs call whose protocol is 3 or earlier."""
 
 _OPTIONS = [
-    ("grpc.so_reuseport", 0),  # a second agent on this port is to be refused
     ("grpc.max_receive_message_length", REQUEST_BYTES),
-    ("grpc.max_allowed_incoming_connections", CONNECTIONS),
     ("grpc.max_concurrent_streams", CONNECTIONS_CALLS),
-    ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * 1000),
     ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
     ("grpc.max_connection_age_ms", AGE_SECONDS * 1000),
     ("grpc.max_connection_age_grace_ms", int(SCAN_SECONDS * 1000)),
@@ -117,15 +107,15 @@ class AgentServer:
             options=_OPTIONS,
             maximum_concurrent_rpcs=CALLS,
         )
+        self._front = CallFront(listen, security.certificates)
         try:
-            if security.certificates is None:
-                port = self._server.add_insecure_port(str(listen))
-            else:
-                port = self._server.add_secure_port(str(listen), _credentials(security.certificates))
+            self._server.add_insecure_port(f"unix:{self._front.inner}")
         except RuntimeError as error:
+            self._front.close()
             raise OSError(str(error)) from error
-        self.address = Address(listen.host, port)
+        self.address = self._front.address
         self._server.start()
+        self._front.start()
 
     def end_overdue(self) -> None:
         """End the calls whose clients do not read on."""
@@ -134,36 +124,15 @@ class AgentServer:
     def close(self, seconds: float = 0.0) -> None:
         """Stop listening. Running calls have a moment to end."""
         self._server.stop(seconds).wait(seconds + 1)
+        self._front.close()
         self._threads.close()
-
-
-def _credentials(certificates: Reloading[Certificates]) -> grpc.ServerCredentials:
-    """Those of the files as they are at each handshake."""
-    shown = certificates.get()
-
-    def configuration(current: Certificates) -> grpc.ServerCertificateConfiguration:
-        return grpc.ssl_server_certificate_configuration([(current.pair.key, current.pair.cert)], root_certificates=current.client_ca)
-
-    def changed() -> grpc.ServerCertificateConfiguration | None:
-        nonlocal shown
-        current = certificates.get()
-        if current is shown:
-            return None
-        shown = current
-        log.info("agent shows another certificate")
-        return configuration(current)
-
-    return grpc.dynamic_ssl_server_credentials(
-        configuration(shown),
-        changed,  # type: ignore[arg-type]  # None: as before
-        require_client_authentication=shown.client_ca is not None,
-    )
 
 
 @dataclass(slots=True)
 class _Running:
     """A call with its thread: it is ended at ``ends_at``, seconds of the monotonic clock."""
 
+    call: str
     context: grpc.ServicerContext
     ends_at: float
 
@@ -202,7 +171,7 @@ class _Calls(grpc.GenericRpcHandler):
     def _answer(
         self, call: str, answer: Answer, principal: str, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        running = _Running(context, time.monotonic() + REQUEST_SECONDS)
+        running = _Running(call, context, time.monotonic() + REQUEST_SECONDS)
         if not self._begin(running, principal):
             self._count(call, "refused")
             _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{PRINCIPALS_CALLS} calls with this token are being answered", Reason.BUSY)
@@ -246,9 +215,7 @@ class _Calls(grpc.GenericRpcHandler):
         with self._lock:
             overdue = [running for running in self._running.values() if running.ends_at < now]
         for running in overdue:
-            self._log.write(
-                logging.WARNING, "a call is ended: its client sends no message, or does not read on", {"peer": running.context.peer()}
-            )
+            self._log.write(logging.WARNING, "a call is ended: its client sends no message, or does not read on", {"call": running.call})
             running.context.cancel()
 
     def _count(self, call: str, result: str) -> None:

@@ -1,5 +1,6 @@
 """Decides who may use an agent: certificates, tokens, and the rule that an agent without them listens on loopback only."""
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +24,10 @@ class ServerFiles:
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The certificates of a TLS server. With ``client_ca``, a job has to present a certificate that this CA has signed."""
+    """The certificates of a TLS server, and how it speaks TLS with them."""
 
     pair: Pair
-    client_ca: bytes | None
+    context: ssl.SSLContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,28 @@ def _certificates(files: ServerFiles) -> Reloading[Certificates] | None:
     def make() -> tuple[Certificates, list[Path]]:
         read = [cert, key] if client_ca is None else [cert, key, client_ca]
         ca = None if client_ca is None else read_ca(client_ca, "--tls-client-ca")
-        return Certificates(read_pair(cert, key, "--tls-cert, --tls-key"), ca), read
+        pair = read_pair(cert, key, "--tls-cert, --tls-key")
+        return Certificates(pair, _context(cert, key, ca)), read
 
     found = Reloading(make)
     warn_if_open(key, "--tls-key")
     return found
+
+
+def _context(cert: Path, key: Path, client_ca: bytes | None) -> ssl.SSLContext:
+    """With ``client_ca``, a job has to show a certificate that this CA has signed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["h2"])
+    try:
+        context.load_cert_chain(cert, key)
+    except (ssl.SSLError, OSError) as error:  # they were changed since they were checked
+        raise UsageError(f"--tls-cert {cert} and --tls-key {key} cannot be used: {error}") from error
+    if client_ca is not None:
+        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace"))
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def _tokens(path: Path | None) -> Reloading[tuple[Token, ...]] | None:

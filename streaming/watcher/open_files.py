@@ -8,7 +8,7 @@ from typing import Protocol
 
 log = logging.getLogger(__name__)
 
-RESERVED = 768
+RESERVED = 1280
 """How many descriptors are left for everything else, which is the connections of two ports above all; half of all if there are few."""
 
 _SHORT = (errno.EMFILE, errno.ENFILE)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from threading import Thread
-from typing import Any
 
 from streaming.rare_log import RareLog
 from streaming.web import client_limits as limits
@@ -22,6 +21,7 @@ from streaming.web.answering import Answering
 from streaming.web.channel import Channel
 from streaming.web.gate import OPEN_PATHS, Gate
 from streaming.web.hosts import is_foreign
+from streaming.web.listening import listen_at
 from streaming.web.messages import Answer, Request, head_of, sentence
 from streaming.web.places import Place, Places
 from streaming.web.request_head import RequestError, RequestHead, head_length, parse_head
@@ -29,7 +29,6 @@ from streaming.web.server_counts import ServerCounts
 
 log = logging.getLogger(__name__)
 
-_BACKLOG = 128
 _CHUNK_BYTES = 64 << 10
 _SWEEP_SECONDS = 0.25
 _FULL_SECONDS = 0.1
@@ -55,8 +54,7 @@ class Server:
         self._monotonic = monotonic
         self._log = RareLog(log)
         self._places = Places()
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        self._listener = _listen(family, kind, address)
+        self._listener = listen_at(host, port)
         bound = self._listener.getsockname()
         self.address: tuple[str, int] = str(bound[0]), int(bound[1])
         """Host and port that it listens on."""
@@ -164,19 +162,6 @@ class Server:
             why = "this server has another name: ask it by the address that it listens on, or by localhost"
             return sentence(HTTPStatus.MISDIRECTED_REQUEST, why)
         return await self._answering.answer(head, lambda is_probe: self._places.ask(place, self._monotonic(), is_probe))
-
-
-def _listen(family: int, kind: int, address: Any) -> socket.socket:
-    listener = socket.socket(family, kind)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 async def _read_head(channel: Channel, client: str) -> RequestHead | None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from streaming import rare_log
-from streaming.agent import call_server, range_reading, service
+from streaming.agent import call_server, connections, http2_frames, range_reading, service
 from streaming.journal import blocks, consumers
 from streaming.protocol import agent_calls
 from streaming.watcher import open_files
@@ -23,9 +23,10 @@ def figures(limit: str) -> list[int]:
 def test_the_page_tells_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
-    assert figures("headers of a call") == [call_server.HEADER_BYTES // kib]
-    assert figures("connections |") == [call_server.CONNECTIONS]
-    assert figures("the handshake") == [call_server.HANDSHAKE_SECONDS]
+    assert figures("headers of a call") == [http2_frames.HEADER_BYTES // kib, http2_frames.HEADER_FRAMES]
+    assert figures("connections |") == [connections.MOST]
+    assert figures("connections of one client") == [connections.MOST_OF_CLIENT]
+    assert figures("a connection until its first call") == [connections.SILENT_SECONDS]
     assert figures("a connection without calls") == [call_server.IDLE_SECONDS]
     assert figures("calls at the same time over a connection") == [call_server.CONNECTIONS_CALLS]
     assert figures("threads") == [call_server.THREADS, call_server.CALLS]
@@ -42,5 +43,6 @@ def test_the_page_tells_the_limits() -> None:
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:
+    # of a connection of the agent's port there are its own, and both ends of that to gRPC
     over_http = client_limits.SILENT_CONNECTIONS + client_limits.REQUESTS + client_limits.PROBES + client_limits.READERS
-    assert call_server.CONNECTIONS + over_http + 64 <= open_files.RESERVED
+    assert 3 * connections.MOST + over_http + 64 <= open_files.RESERVED

@@ -51,8 +51,8 @@ def test_logs_are_counted_with_fewer_descriptors_than_logs(disk: LogDir, tmp_pat
     assert done.stderr.count("more logs than files may be open") == 1
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1 << 20, (1 << 20) - 768), (2000, 1232), (1536, 768), (300, 150)])
-def test_what_else_needs_descriptors_has_768_or_half_of_them(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
+@pytest.mark.parametrize(("limit", "most"), [(1 << 20, (1 << 20) - 1280), (4000, 2720), (2560, 1280), (300, 150)])
+def test_what_else_needs_descriptors_has_1280_or_half_of_them(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     with ThreadPoolExecutor(1) as thread:  # each thread has its own
         assert thread.submit(lambda: open_files().most).result() == most

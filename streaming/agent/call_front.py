@@ -1,0 +1,182 @@
+"""The agent's port: takes connections, ends their TLS, and hands their bytes to gRPC on a socket that nobody else can reach.
+
+gRPC itself bounds neither how long a client may send the headers of a call, nor whose connections fill its port. Here a connection that
+goes beyond a bound is cut, and clients displace only each other (`streaming.agent.connections`).
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from streaming.agent.connections import Connection, Connections
+from streaming.agent.http2_frames import FrameCount
+from streaming.agent.security import Certificates
+from streaming.errors import FormatError
+from streaming.rare_log import RareLog
+from streaming.reloading import Reloading
+from streaming.units import Address
+from streaming.web.channel import Channel
+from streaming.web.listening import listen_at
+
+log = logging.getLogger(__name__)
+
+_CHUNK_BYTES = 64 << 10
+_SWEEP_SECONDS = 0.5
+_FULL_SECONDS = 0.1
+"""How long nothing is accepted where the process has no descriptor left."""
+
+
+class CallFront:
+    """Listens from its creation, and passes bytes from `start` to `close`.
+
+    Args:
+        certificates: for TLS; without them the bytes come as they are.
+        monotonic: seconds of a monotonic clock.
+
+    Raises:
+        OSError: nothing can listen there.
+    """
+
+    def __init__(
+        self, listen: Address, certificates: Reloading[Certificates] | None, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._certificates = certificates
+        self._monotonic = monotonic
+        self._log = RareLog(log)
+        self._connections = Connections()
+        self._listener = listen_at(listen.host, listen.port)
+        self.address = Address(listen.host, int(self._listener.getsockname()[1]))
+        self._directory = Path(tempfile.mkdtemp(prefix="segtail-"))  # only this user may enter it
+        self.inner = self._directory / "calls"
+        """The path of the socket on which gRPC listens."""
+        self._loop = asyncio.new_event_loop()
+        self._ends = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._last: Certificates | None = None
+        self._thread = Thread(target=self._run, name="connections", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take connections, in a thread that ends with the process."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Cut all connections and release the port."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._ends.set)
+            self._thread.join()
+        self._listener.close()
+        self._loop.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def cuts(self) -> int:
+        """How many connections were cut. For any thread."""
+        return self._connections.cuts
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        accepting = asyncio.create_task(self._accept())
+        while not self._ends.is_set():
+            self._connections.cut_silent(self._monotonic())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ends.wait(), _SWEEP_SECONDS)
+        accepting.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(accepting, *self._tasks, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                connection, address = await self._loop.sock_accept(self._listener)
+            except OSError as error:
+                self._log.write(logging.WARNING, "no connection is accepted for now", {"error": str(error)})
+                await asyncio.sleep(_FULL_SECONDS)
+                continue
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            task = asyncio.create_task(self._pass(connection, str(address[0])))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pass(self, connection: socket.socket, host: str) -> None:
+        """Pass the bytes of one connection to and fro, until either side ends it or it is cut."""
+        task = asyncio.current_task()
+        assert task is not None
+        entry = self._connections.enter(host, self._monotonic(), task.cancel)
+        outer, inner = Channel(self._loop, connection), None
+        try:
+            if self._certificates is not None:
+                await outer.shake(self._shown(self._certificates.get()).context)
+            inner = Channel(self._loop, await self._inner())
+            await self._both(outer, inner, entry)
+        except (OSError, asyncio.CancelledError) as error:  # it went away, has no accepted certificate, or was cut
+            log.debug("connection ended", extra={"client": host, "error": str(error)})
+        except FormatError as error:
+            self._connections.cuts += 1
+            self._log.write(logging.WARNING, "a connection is cut", {"client": host, "error": str(error)})
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next connection is served
+            self._log.write(logging.ERROR, "connection failed", {"client": host}, error)
+        finally:
+            self._connections.leave(entry)
+            for channel in (outer, inner):
+                if channel is not None:
+                    channel.close()
+
+    def _shown(self, certificates: Certificates) -> Certificates:
+        """What the next client is shown."""
+        if self._last is not None and certificates is not self._last:
+            log.info("agent shows another certificate")
+        self._last = certificates
+        return certificates
+
+    async def _inner(self) -> socket.socket:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        made.setblocking(False)
+        try:
+            await self._loop.sock_connect(made, os.fspath(self.inner))
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    async def _both(self, outer: Channel, inner: Channel, entry: Connection) -> None:
+        """Both directions; the end of either is that of the connection, because neither side of HTTP/2 goes on after the other."""
+        frames = FrameCount()
+
+        def count(data: bytes) -> None:
+            frames.take(data)
+            entry.calls = frames.calls
+
+        ways = [asyncio.create_task(_copy(outer, inner, count)), asyncio.create_task(_copy(inner, outer, _nothing))]
+        try:
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in done:
+                way.result()
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _copy(source: Channel, target: Channel, look: Callable[[bytes], object]) -> None:
+    """Copy until the source ends. A target that takes nothing holds up its source."""
+    while data := await source.read(_CHUNK_BYTES):
+        look(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[await target.write(rest) :]
+
+
+def _nothing(_: bytes) -> None:
+    """Nothing is to be seen: what the agent itself sends."""

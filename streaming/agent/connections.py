@@ -1,0 +1,77 @@
+"""Which connections of the agent's port may stay: how many of all and of one client, and how long one may be without a call.
+
+Whoever has begun no call can only displace others that have not either; of those that have, a client with many displaces its own.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streaming.web.places import client_of
+
+MOST = 256
+"""Connections at the same time. A job has one or two for its driver and one for each executor."""
+
+MOST_OF_CLIENT = 128
+"""The most of them of one address; of IPv6, of a network of 64 bits."""
+
+SILENT_SECONDS = 10.0
+"""How long a connection may take until it has begun its first call, the TLS handshake included."""
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One connection; ``calls``: how many it has begun."""
+
+    client: str
+    began: float
+    cut: Callable[[], object]
+    calls: int = 0
+
+
+class Connections:
+    """For one thread. Times are of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._all: dict[Connection, None] = {}  # in the order in which they began
+        self.cuts = 0
+        """The number of connections that were cut."""
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def enter(self, host: str, now: float, cut: Callable[[], object]) -> Connection:
+        """Note a new connection; another one is cut if there are too many.
+
+        Of its client's those go first that have begun no call, the oldest first; then the oldest. Beyond the bound of all it is the same
+        with the silent ones, then with those of the client that has most.
+        """
+        made = Connection(client_of(host), now, cut)
+        own = [each for each in self._all if each.client == made.client]
+        if len(own) >= MOST_OF_CLIENT:
+            self._cut(_first(own))
+        elif len(self._all) >= MOST:
+            silent = [each for each in self._all if not each.calls]
+            crowd, _ = Counter(each.client for each in silent or self._all).most_common(1)[0]
+            self._cut(next(each for each in silent or self._all if each.client == crowd))
+        self._all[made] = None
+        return made
+
+    def leave(self, connection: Connection) -> None:
+        """Note that a connection has ended."""
+        self._all.pop(connection, None)
+
+    def cut_silent(self, now: float) -> None:
+        """Cut those that have begun no call in time."""
+        for each in [each for each in self._all if not each.calls and now - each.began >= SILENT_SECONDS]:
+            self._cut(each)
+
+    def _cut(self, connection: Connection) -> None:
+        del self._all[connection]
+        self.cuts += 1
+        connection.cut()
+
+
+def _first(own: list[Connection]) -> Connection:
+    """The oldest that has begun no call; the oldest if each has begun one."""
+    return next((each for each in own if not each.calls), own[0])

@@ -1,0 +1,68 @@
+"""Counts what a client sends as HTTP/2, before gRPC reads it: the head of each frame says how long it is and what it belongs to.
+
+gRPC refuses a call whose headers are too long, and reads on: headers that never end, in CONTINUATION frames, took 15 MiB and more of a
+process for each connection (RFC 9113, 4.1, 6.2, 6.10 and 10.5.1; CERT/CC VU#421644).
+"""
+
+from streaming.errors import FormatError
+
+HEADER_BYTES = 16 << 10
+"""The most bytes of a call's headers, as they are sent: those of a job have some 200."""
+
+HEADER_FRAMES = 16
+"""The most frames of a call's headers: empty ones have no bytes, and no end."""
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HEAD_BYTES = 9
+_HEADERS, _CONTINUATION = 1, 9
+
+
+class FrameCount:
+    """The frames of one connection, in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._preface = _PREFACE  # what is still to come of it
+        self._head = bytearray()
+        self._payload = 0  # bytes of it that are still to come
+        self._header_bytes = 0
+        self._header_frames = 0
+        self.calls = 0
+        """How many calls have begun."""
+
+    def take(self, data: bytes) -> None:
+        """Count the next bytes.
+
+        Raises:
+            FormatError: this is no HTTP/2, or the headers of a call are too long. The connection cannot go on.
+        """
+        at = 0
+        while at < len(data):
+            if self._payload:
+                passed = min(self._payload, len(data) - at)
+                self._payload -= passed
+                at += passed
+            elif self._preface:
+                begin = data[at : at + len(self._preface)]
+                if not self._preface.startswith(begin):
+                    raise FormatError("no HTTP/2 without encryption begins like this")
+                self._preface = self._preface[len(begin) :]
+                at += len(begin)
+            else:
+                part = data[at : at + _HEAD_BYTES - len(self._head)]
+                self._head += part
+                at += len(part)
+                if len(self._head) == _HEAD_BYTES:
+                    self._begin(int.from_bytes(self._head[:3], "big"), self._head[3])
+                    self._head.clear()
+
+    def _begin(self, length: int, kind: int) -> None:
+        self._payload = length
+        if kind == _HEADERS:
+            self.calls += 1
+            self._header_bytes = self._header_frames = 0
+        elif kind != _CONTINUATION:
+            return
+        self._header_bytes += length
+        self._header_frames += 1
+        if self._header_bytes > HEADER_BYTES or self._header_frames > HEADER_FRAMES:
+            raise FormatError(f"the headers of a call have more than {HEADER_BYTES} bytes, or {HEADER_FRAMES} frames")
