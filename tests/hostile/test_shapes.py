@@ -64,6 +64,16 @@ def test_doctor_names_what_is_no_file(disk: LogDir, shape: str) -> None:
         restore(path, before)
 
 
+@each_row("number, shape", enumerate(SHAPES))
+def test_groups_names_the_coordinator_whose_only_segment_is_no_file(tmp_path: Path, number: int, shape: str) -> None:
+    made = log_dir(tmp_path, f"d{number}")
+    partition(made, "__consumer_offsets", topic_id=9).close()
+    put(made.path / "__consumer_offsets-0" / f"{0:020}.log", shape)
+    ended = run_command("groups", "--log-dirs", made.path)
+    said = f"groups of {made.path}/__consumer_offsets-0 are not known" in ended.stdout + ended.stderr
+    assert (ended.returncode, said) == (4, True), ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize("name", ["replication-offset-checkpoint", "log-start-offset-checkpoint"])
 def test_an_answer_without_a_checkpoint_is_not_the_whole_truth(disk: LogDir, name: str) -> None:
     assert run_command("transactions", "--log-dirs", disk.path).returncode == 0
